@@ -1,0 +1,1 @@
+"""What may be said: properties files, providers, ConfigDef tables, flows. Standard library only."""

@@ -1,0 +1,155 @@
+"""Everything sparkmirror raises on purpose.
+
+    MirrorError                    picklable; retriable = False
+    ├─ ConfigError                 what was said cannot be accepted: one Fault per key
+    │  └─ PropertiesError          a .properties file cannot be read; names file and line
+    ├─ RequestError                the caller's doing
+    │  ├─ NotFound  AlreadyExists  BadRequest  Conflict
+    ├─ ClusterError                talking to one Kafka cluster
+    │  ├─ ClusterUnavailable       retriable
+    │  ├─ ClusterTimeout           retriable
+    │  ├─ NotAuthorized
+    │  └─ TopicMissing  TopicRejected
+    ├─ RecordError                 bytes of an internal record that cannot be decoded
+    └─ LabError                    the clusters on this computer
+       ├─ JavaMissing  JarsMissing
+       └─ BrokerFailed
+
+A constructor takes facts and builds the sentence; the sentence ends with what to do next.
+`retriable` belongs to the class and is the only thing a retry loop asks. Errors cross process
+borders, so each one survives pickling: the root rebuilds an instance from the arguments it was
+made with. Nothing here knows an HTTP status, a socket or a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+
+class MirrorError(Exception):
+    """The root. Catch this to catch everything raised on purpose."""
+
+    retriable: ClassVar[bool] = False
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the arguments, so that an error with a rich constructor can be pickled."""
+        error = super().__new__(cls)
+        error._made_with = (args, kwargs)
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as: the class, and what it was made with."""
+        args, kwargs = self._made_with
+        return _rebuild, (type(self), args, kwargs)
+
+
+def _rebuild(cls: type[MirrorError], args: tuple[Any, ...], kwargs: dict[str, Any]) -> MirrorError:
+    return cls(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with one key. `message` never contains the value of a secret."""
+
+    key: str
+    message: str
+
+
+class ConfigError(MirrorError):
+    """What was said cannot be accepted. Holds every fault of every key, never only the first."""
+
+    def __init__(self, faults: Sequence[Fault], *, where: str = "") -> None:
+        self.faults = tuple(faults)
+        self.where = where
+        lines = "; ".join(fault.message for fault in self.faults)
+        super().__init__(f"{where}: {lines}" if where else lines)
+
+    @classmethod
+    def of(cls, key: str, message: str, *, where: str = "") -> Self:
+        """Build the common case: one fault."""
+        return cls([Fault(key, message)], where=where)
+
+
+class PropertiesError(ConfigError):
+    """A .properties file that cannot be read as one. Names the file and, if any, the line."""
+
+    def __init__(self, file: str, line: int | None, message: str) -> None:
+        self.file = file
+        self.line = line
+        place = file if line is None else f"{file}, line {line}"
+        super().__init__([Fault("", message)], where=place)
+
+
+class RequestError(MirrorError):
+    """The caller asked for something that cannot be done as asked."""
+
+
+class NotFound(RequestError):
+    """The thing named does not exist."""
+
+
+class AlreadyExists(RequestError):
+    """The name is taken."""
+
+
+class BadRequest(RequestError):
+    """The request itself is wrong."""
+
+
+class Conflict(RequestError):
+    """Right request, wrong moment."""
+
+
+class ClusterError(MirrorError):
+    """Talking to one Kafka cluster went wrong. `cluster` is its alias or its address."""
+
+    def __init__(self, cluster: str, message: str) -> None:
+        self.cluster = cluster
+        super().__init__(f"{cluster}: {message}")
+
+
+class ClusterUnavailable(ClusterError):
+    """No broker of the cluster can be reached just now."""
+
+    retriable = True
+
+
+class ClusterTimeout(ClusterError):
+    """The cluster did not answer in time."""
+
+    retriable = True
+
+
+class NotAuthorized(ClusterError):
+    """The cluster refused: wrong credentials or a missing ACL."""
+
+
+class TopicMissing(ClusterError):
+    """The topic does not exist on that cluster."""
+
+
+class TopicRejected(ClusterError):
+    """The cluster refused to create or change a topic."""
+
+
+class RecordError(MirrorError):
+    """Bytes of an internal record (offset sync, checkpoint, ...) that make no sense."""
+
+
+class LabError(MirrorError):
+    """Something about the Kafka clusters on this computer."""
+
+
+class JavaMissing(LabError):
+    """No Java, or one too old."""
+
+
+class JarsMissing(LabError):
+    """Kafka's jars are not in the cache and cannot be fetched."""
+
+
+class BrokerFailed(LabError):
+    """A broker did not start, or died."""

@@ -1,0 +1,46 @@
+"""Frozen values that every room may hold.
+
+Knows nothing but the shape of things. Words are MirrorMaker 2's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic, written `topic-partition` as Kafka writes it."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @classmethod
+    def parse(cls, text: str) -> TopicPartition:
+        """Split at the last `-`, as MirrorMaker 2 reads `task.assigned.partitions`."""
+        topic, dash, partition = text.rpartition("-")
+        if not dash:
+            raise ValueError(f"{text!r} is not of the form topic-partition")
+        return cls(topic, int(partition))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SourceAndTarget:
+    """A flow's two aliases, written `source->target`."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source}->{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAndMetadata:
+    """What a consumer group committed for one partition: the next offset to read, and its note."""
+
+    offset: int
+    metadata: str = ""
