@@ -1,0 +1,1 @@
+"""The tables of keys, one subject per module."""
