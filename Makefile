@@ -1,0 +1,78 @@
+# sparkmirror's commands. `make` alone prints them. Every target sets up what it needs by itself.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup jars demo test test-pure test-brokers lint types imports fmt docs bench check lock clean
+
+# Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
+PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
+	$(name) -c 'import sys; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ARGS ?=
+
+help: ## print the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
+		| awk -F ':.*## ' '{ printf "  make %-13s %s\n", $$1, $$2 }'
+
+$(READY): requirements/dev.txt pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "sparkmirror needs Python 3.11 or newer. Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
+		exit 1; \
+	fi
+	@echo "Setting up $(VENV) with $(PYTHON). The first time this downloads about 500 MB (Spark)."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+setup: $(READY) jars ## make the virtual environment and fetch Kafka's jars
+
+jars: $(READY) ## fetch and check Apache Kafka's jars (cached per user)
+	@$(BIN)/sparkmirror lab jars
+
+demo: $(READY) ## two real clusters on this computer (ARGS="--for 30" ends by itself)
+	@$(BIN)/sparkmirror demo $(ARGS)
+
+test: lint types imports jars ## everything CI runs: lint, types, import contracts, all tests
+	@$(BIN)/pytest $(ARGS)
+
+test-pure: $(READY) ## the tests that need nothing, in under 20 seconds
+	@$(BIN)/pytest tests/pure $(ARGS)
+
+test-brokers: jars ## the tests on real Kafka brokers
+	@$(BIN)/pytest tests/brokers $(ARGS)
+
+lint: $(READY) ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy, strict everywhere
+	@$(BIN)/mypy
+
+imports: $(READY) ## import contracts: the layers, one importer per outside library
+	@$(BIN)/lint-imports --no-cache
+
+fmt: $(READY) ## format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(READY) ## print docs/configuration.md from the tables
+	@$(BIN)/python -m sparkmirror.config.manual > docs/configuration.md.new
+	@mv docs/configuration.md.new docs/configuration.md
+
+bench: $(READY) ## benchmarks, as ratios measured in one run
+	@$(BIN)/python -m bench $(ARGS)
+
+check: test ## the same as test: all that CI runs, in CI's order
+
+lock: $(READY) ## pin the dependencies anew, with hashes
+	@$(BIN)/python -m pip install --disable-pip-version-check -q uv
+	@$(BIN)/uv pip compile pyproject.toml --extra spark --extra lab --group dev --universal \
+		--python-version 3.11 --generate-hashes --no-emit-find-links --no-emit-index-url \
+		--custom-compile-command "make lock" --upgrade --quiet --output-file requirements/dev.txt
+
+clean: ## remove the virtual environment and the tools' caches (not the jars)
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

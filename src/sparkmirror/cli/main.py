@@ -1,0 +1,65 @@
+"""The `sparkmirror` command: one sub-command per module of this room, imported when it is asked for.
+
+Turns the errors raised on purpose into one sentence on stderr and an exit code: 1 for what the user
+said wrongly, 2 for what failed while running. A stack trace is for bugs only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib import metadata
+
+import click
+
+from sparkmirror.errors import ConfigError, MirrorError, RequestError
+
+COMMANDS = {
+    "config": "sparkmirror.cli.config:config",
+    "demo": "sparkmirror.cli.demo:demo",
+    "lab": "sparkmirror.cli.lab:lab",
+}
+
+BAD_USAGE = 1
+FAILED = 2
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on use, so that `--help` and completion stay quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands, in alphabetical order."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module behind a name and take its command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(metadata.version("sparkmirror"), prog_name="sparkmirror")
+def cli() -> None:
+    """Mirror Kafka clusters: a drop-in for MirrorMaker 2."""
+
+
+def main() -> None:
+    """Run the command line; the only place that decides an exit code from an error."""
+    try:
+        cli.main(standalone_mode=False, prog_name="sparkmirror")
+    except click.exceptions.Exit as exit_:
+        sys.exit(exit_.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(BAD_USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)
+    except MirrorError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(BAD_USAGE if isinstance(error, ConfigError | RequestError) else FAILED)
