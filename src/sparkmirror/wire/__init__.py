@@ -1,0 +1,1 @@
+"""Bytes: record batches in, record batches out. Knows no Spark and no Connect."""
