@@ -5,12 +5,14 @@
     │  └─ PropertiesError          a .properties file cannot be read; names file and line
     ├─ RequestError                the caller's doing
     │  ├─ NotFound  AlreadyExists  BadRequest  Conflict
+    │  └─ OffsetsRejected          source offsets that the connector cannot take
     ├─ ClusterError                talking to one Kafka cluster
     │  ├─ ClusterUnavailable       retriable
     │  ├─ ClusterTimeout           retriable
     │  ├─ NotAuthorized
     │  └─ TopicMissing  TopicRejected
     ├─ RecordError                 bytes of an internal record that cannot be decoded
+    ├─ RunConflict                 a copied range that contradicts the map of what was copied
     └─ LabError                    the clusters on this computer
        ├─ JavaMissing  JarsMissing
        └─ BrokerFailed
@@ -103,6 +105,10 @@ class Conflict(RequestError):
     """Right request, wrong moment."""
 
 
+class OffsetsRejected(RequestError):
+    """Offsets to be altered name a partition or an offset that the connector cannot use."""
+
+
 class ClusterError(MirrorError):
     """Talking to one Kafka cluster went wrong. `cluster` is its alias or its address."""
 
@@ -137,6 +143,10 @@ class TopicRejected(ClusterError):
 
 class RecordError(MirrorError):
     """Bytes of an internal record (offset sync, checkpoint, ...) that make no sense."""
+
+
+class RunConflict(MirrorError):
+    """A copied range overlaps what the run map already holds. Rewind or reset it explicitly."""
 
 
 class LabError(MirrorError):
