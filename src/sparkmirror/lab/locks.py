@@ -1,0 +1,34 @@
+"""One process at a time: a lock on a file, with word about who holds it.
+
+The lock belongs to the open file, so it is released by the system when its holder dies, and a
+child that inherits the file keeps it until it has ended too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def locked(path: Path, waiting: Callable[[str], None]) -> Iterator[int]:
+    """Hold the lock inside the block; yields its file descriptor.
+
+    If somebody else holds it, `waiting` is called once with who that is, before the wait.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting(f"process {os.pread(lock, 20, 0).decode().strip() or '?'}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        os.truncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield lock
+    finally:
+        os.close(lock)
