@@ -1,0 +1,108 @@
+"""The guard's own process: waits until its parent is gone, then clears up after it.
+
+    python -m sparkmirror.lab.watch <parent's pid>
+
+Standard input is a pipe from the parent, one JSON order a line: `adopt` a process, `forget` one,
+`remove` a directory at the end, `release` (clear up nothing). The end of the pipe, or another
+parent than at the beginning, means that the parent is gone, however it went. Then every adopted
+process still running is killed, and after that every directory is removed.
+Needs the standard library only, writes nothing but one line when it is ready.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from sparkmirror.lab.process import Identity
+
+READY = b"ready\n"
+_LOOK_AROUND_S = 1.0
+_DEATH_S = 10.0
+_REMOVAL_S = 10.0
+
+
+class Charges:
+    """What is to be cleared up at the end."""
+
+    def __init__(self) -> None:
+        self.processes: dict[int, Identity] = {}
+        self.directories: list[Path] = []
+
+    def take(self, order: dict[str, str]) -> None:
+        """Obey one order."""
+        match order:
+            case {"adopt": pid, "began": began}:
+                self.processes[int(pid)] = Identity(int(pid), began)
+            case {"forget": pid}:
+                self.processes.pop(int(pid), None)
+            case {"remove": path}:
+                self.directories.append(Path(path))
+            case {"release": _}:
+                self.processes.clear()
+                self.directories.clear()
+
+    def settle(self) -> bool:
+        """Clear up; tell whether nothing is left."""
+        identities = self.processes.values()
+        for identity in identities:
+            identity.send(signal.SIGKILL)
+        deadline = time.monotonic() + _DEATH_S
+        while any(identity.runs() for identity in identities) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        removed = [_remove(directory) for directory in self.directories]
+        return all(removed) and not any(identity.runs() for identity in identities)
+
+
+def _remove(directory: Path) -> bool:
+    """Remove a tree, again and again while somebody still writes into it."""
+    deadline = time.monotonic() + _REMOVAL_S
+    while directory.exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def orders(pipe: int, parent: int) -> Iterator[dict[str, str]]:
+    """Yield the parent's orders until it is gone. An order cut off in the middle is dropped."""
+    rest = b""
+    while True:
+        readable, _, _ = select.select([pipe], [], [], _LOOK_AROUND_S)
+        if not readable:
+            # A forked copy of the parent may hold the pipe open after the parent has died.
+            if os.getppid() != parent:
+                return
+            continue
+        chunk = os.read(pipe, 65536)
+        if not chunk:
+            return
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield json.loads(line)
+
+
+def main() -> int:
+    """Watch until the parent is gone, then clear up."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Whoever sends these means the parent; the guard must be the last to leave.
+        signal.signal(number, signal.SIG_IGN)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), READY)
+    charges = Charges()
+    for order in orders(sys.stdin.fileno(), int(sys.argv[1])):
+        charges.take(order)
+    return 0 if charges.settle() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
