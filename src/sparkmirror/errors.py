@@ -3,6 +3,7 @@
     MirrorError                    picklable; retriable = False
     ├─ ConfigError                 what was said cannot be accepted: one Fault per key
     │  └─ PropertiesError          a .properties file cannot be read; names file and line
+    ├─ JavaRegexError              a pattern Java refuses or Python cannot express
     ├─ RequestError                the caller's doing
     │  ├─ NotFound  AlreadyExists  BadRequest  Conflict
     │  └─ OffsetsRejected          source offsets that the connector cannot take
@@ -83,6 +84,15 @@ class PropertiesError(ConfigError):
         self.line = line
         place = file if line is None else f"{file}, line {line}"
         super().__init__([Fault("", message)], where=place)
+
+
+class JavaRegexError(MirrorError):
+    """A pattern that Java itself refuses, or that cannot be given Java's meaning here."""
+
+    def __init__(self, pattern: str, position: int, problem: str, instead: str) -> None:
+        self.pattern = pattern
+        self.position = position
+        super().__init__(f"pattern {pattern!r} has {problem} at position {position}; {instead}")
 
 
 class RequestError(MirrorError):
