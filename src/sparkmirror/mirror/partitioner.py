@@ -1,0 +1,31 @@
+"""Which partition a keyed record goes to: Kafka's own hash, as every Kafka producer computes it.
+
+The readers of Connect's topics do not care, but a compacted topic only works if all records of
+one key stay in one partition, whoever wrote them.
+"""
+
+from __future__ import annotations
+
+_MULTIPLIER = 0x5BD1E995
+_SEED = 0x9747B28C
+_MASK = 0xFFFFFFFF
+
+
+def murmur2(data: bytes) -> int:
+    """Return the 32-bit murmur2 hash of `data` with Kafka's seed, as an unsigned number."""
+    length = len(data)
+    result = (_SEED ^ length) & _MASK
+    whole = length & ~3
+    for at in range(0, whole, 4):
+        word = int.from_bytes(data[at : at + 4], "little") * _MULTIPLIER & _MASK
+        word = (word ^ word >> 24) * _MULTIPLIER & _MASK
+        result = result * _MULTIPLIER & _MASK ^ word
+    if whole < length:
+        result = (result ^ int.from_bytes(data[whole:], "little")) * _MULTIPLIER & _MASK
+    result = (result ^ result >> 13) * _MULTIPLIER & _MASK
+    return result ^ result >> 15
+
+
+def partition_for(key: bytes, partitions: int) -> int:
+    """Return the partition of a topic with so many partitions that records with `key` go to."""
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
