@@ -1,0 +1,101 @@
+"""Runs Kafka's command-line tools out of the cached jars.
+
+`run` hands this process's own streams to the tool; `check` is for callers that want its answer.
+The tool's log lines (warnings and worse) go to standard error, so standard output is clean.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from sparkmirror.errors import LabError
+from sparkmirror.lab.jars import DEFAULT_VERSION, Jars
+from sparkmirror.lab.java import Java, find_java
+from sparkmirror.lab.jvm import Jvm
+from sparkmirror.lab.toolbox import Tool, find_tool
+
+_ANSWER_TIMEOUT_S = 60
+
+
+class Tools:
+    """The tools of one Kafka version."""
+
+    def __init__(
+        self,
+        version: str = DEFAULT_VERSION,
+        jars: Jars | None = None,
+        java: Java | None = None,
+        jvm: Jvm | None = None,
+    ) -> None:
+        self.version = version
+        self._jars = jars or Jars()
+        self._java = java
+        self._jvm = jvm or Jvm()
+
+    def command(self, name: str, arguments: Sequence[str]) -> list[str]:
+        """Return the whole command line that runs a tool."""
+        tool = find_tool(name)
+        directory = self._jars.ensure(self.version)
+        main = main_class(tool, directory, self.version)
+        self._java = self._java or find_java()
+        return [*self._jvm.command(self._java.path, directory, self.version, main), *arguments]
+
+    def run(self, name: str, arguments: Sequence[str]) -> int:
+        """Run a tool on this process's own input and output; returns its exit code.
+
+        Ctrl-C reaches the tool as well, being in the same process group: it is given the time to
+        end by itself (a console consumer prints its count), and its exit code is the answer.
+        """
+        with subprocess.Popen(self.command(name, arguments)) as process:
+            while True:
+                try:
+                    return process.wait()
+                except KeyboardInterrupt:
+                    continue
+
+    def check(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        text: str = "",
+        timeout_s: float = _ANSWER_TIMEOUT_S,
+    ) -> str:
+        """Run a tool with `text` as its input and return what it printed; it must succeed."""
+        try:
+            done = subprocess.run(
+                self.command(name, arguments),
+                input=text,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+            )
+        except subprocess.TimeoutExpired as expired:
+            said = shlex.join([name, *arguments])
+            raise LabError(f"{said} did not end within {timeout_s:g} s.") from expired
+        if done.returncode != 0:
+            said = shlex.join([name, *arguments])
+            words = (done.stderr.strip() or done.stdout.strip())[-2000:]
+            raise LabError(f"{said} ended with exit code {done.returncode}: {words}")
+        return done.stdout
+
+
+def main_class(tool: Tool, directory: Path, version: str) -> str:
+    """Return the main class under which a version's jars hold the tool."""
+    held = _classes(directory, version)
+    for main in tool.mains:
+        if f"{main.replace('.', '/')}.class" in held:
+            return main
+    raise LabError(f"Kafka {version} has no {tool.name}: choose another version with --version.")
+
+
+def _classes(directory: Path, version: str) -> set[str]:
+    """Name the files in the jars that hold programs: Kafka's own of that version."""
+    held: set[str] = set()
+    for jar in directory.glob(f"*-{version}.jar"):
+        with zipfile.ZipFile(jar) as opened:
+            held.update(opened.namelist())
+    return held
