@@ -13,6 +13,7 @@
     │  ├─ NotAuthorized
     │  └─ TopicMissing  TopicRejected
     ├─ RecordError                 bytes of an internal record that cannot be decoded
+    ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
     ├─ RunConflict                 a copied range that contradicts the map of what was copied
     └─ LabError                    the clusters on this computer
        ├─ JavaMissing  JarsMissing
@@ -153,6 +154,10 @@ class TopicRejected(ClusterError):
 
 class RecordError(MirrorError):
     """Bytes of an internal record (offset sync, checkpoint, ...) that make no sense."""
+
+
+class BatchError(MirrorError):
+    """Bytes of a record batch that cannot be trusted or understood: never guessed at or sealed."""
 
 
 class RunConflict(MirrorError):
