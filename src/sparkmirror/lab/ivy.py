@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ from sparkmirror.lab.java import Java
 SETTINGS_VARIABLE = "SPARKMIRROR_IVY_SETTINGS"
 _HEAP = "-Xmx256m"
 _NETWORK_WORDS = ("Server access error", "not found. url=", "proxy server that is not well")
+_FAILURE_WORDS = (*_NETWORK_WORDS, "FAILED", ": not found", "Exception", "error")
+_ABSENT = re.compile(r"(\S+)#(\S+);(\S+): not found")
 
 
 class Coordinates(NamedTuple):
@@ -65,7 +68,7 @@ class _Listener:
             self._tell(replace(now, size_bytes=now.size_bytes + int(size[1]) * 1024))
         elif "[SUCCESSFUL ]" in line:
             self._tell(replace(now, done=now.done + 1))
-        elif any(word in line for word in (*_NETWORK_WORDS, "FAILED", ": not found", "rror")):
+        elif any(word in line for word in _FAILURE_WORDS):
             self.complaints.append(line.strip())
 
     def hear_dots(self, dots: int) -> None:
@@ -103,6 +106,9 @@ class Ivy:
         module.write_text(module_file(wanted), encoding="utf-8")
         listener = _Listener(report=report)
         if _run(self._command(module, into), listener, keep_open) != 0:
+            first = wanted[0]
+            if not any(self._work.glob(f"cache/{first.organisation}/{first.module}/*")):
+                shutil.rmtree(self._work)  # nothing was found that a next run could use
             raise JarsMissing(_explain(wanted, listener.complaints))
 
     def _command(self, module: Path, into: Path) -> list[str]:
@@ -167,23 +173,22 @@ def proxy_options(environ: Mapping[str, str]) -> list[str]:
 def _run(command: Sequence[str], listener: _Listener, keep_open: Sequence[int]) -> int:
     """Run Ivy to its end; whatever happens here, it does not outlive this call."""
     output, ivys_end = os.pipe()
-    try:
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=ivys_end,
-            stderr=subprocess.STDOUT,
-            pass_fds=keep_open,
-            start_new_session=True,
-        ) as process:
-            os.close(ivys_end)
-            try:
-                _listen(output, listener)
-                return process.wait()
-            finally:
-                process.kill()
-    finally:
-        os.close(output)
+    with os.fdopen(output, "rb", buffering=0):
+        with os.fdopen(ivys_end, "wb"):
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=ivys_end,
+                stderr=subprocess.STDOUT,
+                pass_fds=keep_open,
+                start_new_session=True,
+            )
+        try:
+            _listen(output, listener)
+            return process.wait()
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _listen(output: int, listener: _Listener) -> None:
@@ -199,13 +204,13 @@ def _listen(output: int, listener: _Listener) -> None:
 
 def _explain(wanted: Sequence[Coordinates], complaints: list[str]) -> str:
     """Make one sentence of what Ivy said."""
-    first = wanted[0]
-    name = f"{first.organisation}:{first.module}:{first.revision}"
     if any(word in complaint for complaint in complaints for word in _NETWORK_WORDS):
         return (
-            f"{name} is not in the cache and the Maven repository cannot be reached:"
-            f" go online once, set HTTPS_PROXY, or name a mirror in {SETTINGS_VARIABLE}."
+            f"{':'.join(wanted[0])} is not in the cache and the Maven repository cannot be"
+            f" reached: go online once, set HTTPS_PROXY, or name a mirror in {SETTINGS_VARIABLE}."
         )
-    if any(str(first.revision) in complaint for complaint in complaints):
-        return f"{name} does not exist in the Maven repository: choose another version."
-    return f"{name} cannot be fetched ({'; '.join(complaints[:3]) or 'Ivy failed'}): try again."
+    absent = [":".join(found.groups()) for found in map(_ABSENT.search, complaints) if found]
+    if absent:
+        return f"The Maven repository does not hold {absent[0]}: choose another version."
+    said = "; ".join(complaints[:3]) or "Ivy ended without a word"
+    return f"{':'.join(wanted[0])} cannot be fetched ({said}): try again."

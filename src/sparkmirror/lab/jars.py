@@ -27,7 +27,7 @@ from sparkmirror.lab.manifest import Manifest
 log = logging.getLogger(__name__)
 
 DEFAULT_VERSION = "4.3.1"
-TRIED_VERSIONS = (DEFAULT_VERSION, "4.4.0", "3.9.2")
+TRIED_VERSIONS = (DEFAULT_VERSION, "3.9.2")
 
 _KAFKA = "org.apache.kafka"
 _PARTS = ("kafka_2.13", "kafka-tools", "connect-runtime", "connect-mirror", "connect-file")
