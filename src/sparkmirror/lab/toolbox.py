@@ -155,10 +155,10 @@ def find_tool(name: str) -> Tool:
     bare = name.removesuffix(".sh")
     if bare in TOOLS:
         return TOOLS[bare]
-    near = difflib.get_close_matches(bare, TOOLS, n=1) or difflib.get_close_matches(
-        f"kafka-{bare}", TOOLS, n=1
-    )
-    hint = f" Did you mean {near[0]}?" if near else ""
+    # Almost every name begins with "kafka-": left in, anything would be like everything.
+    without_prefix = {known.removeprefix("kafka-"): known for known in TOOLS}
+    near = difflib.get_close_matches(bare.removeprefix("kafka-"), without_prefix, n=1)
+    hint = f" Did you mean {without_prefix[near[0]]}?" if near else ""
     raise LabError(f"There is no tool {name!r}.{hint} Known tools: {', '.join(sorted(TOOLS))}.")
 
 
