@@ -1,0 +1,128 @@
+"""Connect's offsets topic: how far each connector came, as Java MirrorMaker 2 reads and writes it.
+
+    key    ["<connector>",{<source partition>}]     value  {"offset":N}   or a tombstone
+
+    connector    source partition                          offset
+    source       {"cluster":"A","partition":0,"topic":"t"} the last upstream offset copied
+    checkpoint   {"partition":0,"topic":"A.t","group":"g"} always 0, never read
+    heartbeat    {"sourceClusterAlias":"A","targetClusterAlias":"B"}  always 0, never read
+
+Connect finds an offset by the *bytes* of its key, so members stand in HashMap order whatever
+order they were given in. Other members of a value are ignored by Java and kept by us.
+Knows nothing of topics, producers or when offsets are flushed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sparkmirror.errors import RecordError
+from sparkmirror.mirror import connect_json
+from sparkmirror.mirror.connect_json import JsonValue
+from sparkmirror.mirror.java_maps import in_hash_order
+from sparkmirror.mirror.records import RecordBytes
+from sparkmirror.model import TopicPartition
+
+SourcePartition: TypeAlias = Mapping[str, JsonValue]
+SourceOffset: TypeAlias = Mapping[str, JsonValue]
+
+log = logging.getLogger(__name__)
+
+
+def source_partition(cluster: str, partition: TopicPartition) -> SourcePartition:
+    """Name a partition of the source cluster, for the source connector."""
+    return {"cluster": cluster, "partition": partition.partition, "topic": partition.topic}
+
+
+def checkpoint_partition(group: str, partition: TopicPartition) -> SourcePartition:
+    """Name a group's place in a remote partition, for the checkpoint connector."""
+    return {"partition": partition.partition, "topic": partition.topic, "group": group}
+
+
+def heartbeat_partition(source: str, target: str) -> SourcePartition:
+    """Name a flow, for the heartbeat connector."""
+    return {"sourceClusterAlias": source, "targetClusterAlias": target}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredOffset:
+    """One record of the offsets topic. Without an offset it is a tombstone."""
+
+    connector: str
+    partition: SourcePartition | None
+    offset: SourceOffset | None
+
+    def encode(self) -> RecordBytes:
+        """Give the bytes for the offsets topic."""
+        value = None if self.offset is None else connect_json.encode(in_hash_order(self.offset))
+        return RecordBytes(key=key_bytes(self.connector, self.partition), value=value)
+
+    @classmethod
+    def decode(cls, record: RecordBytes) -> StoredOffset:
+        """Read it back, or raise RecordError."""
+        if record.key is None:
+            raise RecordError("A record of the offsets topic has no key")
+        match connect_json.decode(record.key):
+            case [str(connector), None]:
+                partition: SourcePartition | None = None
+            case [str(connector), dict(members)]:
+                partition = members
+            case _:
+                raise RecordError('The key of an offset is not ["connector",{partition}]')
+        offset = None if record.value is None else connect_json.decode_object(record.value)
+        return cls(connector=connector, partition=partition, offset=offset)
+
+
+def key_bytes(connector: str, partition: SourcePartition | None) -> bytes:
+    """Return the key under which Connect looks for the offset of `partition`."""
+    members = None if partition is None else in_hash_order(partition)
+    return connect_json.encode([connector, members])
+
+
+def upstream_offset(offset: SourceOffset) -> int:
+    """Return the last upstream offset copied, -1 if the record does not say."""
+    number = offset.get("offset")
+    if number is None:
+        return -1
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise RecordError(f"A stored offset must be an integer, not {number!r}")
+    return number
+
+
+class OffsetsState:
+    """What the offsets topic says: the latest record of each key wins, a tombstone removes."""
+
+    def __init__(self) -> None:
+        self._stored: dict[bytes, StoredOffset] = {}
+
+    def apply(self, record: RecordBytes) -> StoredOffset | None:
+        """Take in one record. What cannot be decoded is logged and ignored."""
+        try:
+            stored = StoredOffset.decode(record)
+        except RecordError as error:
+            log.warning("Ignored a record of the offsets topic: %s", error)
+            return None
+        key = record.key or b""
+        if stored.offset is None:
+            self._stored.pop(key, None)
+        else:
+            self._stored[key] = stored
+        return stored
+
+    def offset(self, connector: str, partition: SourcePartition) -> SourceOffset | None:
+        """Return what is stored for one source partition, found by key bytes as Connect does."""
+        stored = self._stored.get(key_bytes(connector, partition))
+        return None if stored is None else stored.offset
+
+    def of_connector(self, connector: str) -> tuple[StoredOffset, ...]:
+        """Return everything stored for one connector."""
+        return tuple(s for s in self._stored.values() if s.connector == connector)
+
+    def position(self, connector: str, cluster: str, partition: TopicPartition) -> int | None:
+        """Return the next upstream offset to copy; None leaves it to `auto.offset.reset`."""
+        offset = self.offset(connector, source_partition(cluster, partition))
+        last = -1 if offset is None else upstream_offset(offset)
+        return last + 1 if last >= 0 else None
