@@ -1,72 +1,46 @@
-"""How any Kafka client reaches and trusts a cluster: the keys every client shares."""
+"""How any Kafka client reaches and trusts a cluster: the keys every client shares.
+
+Also the table of MirrorMaker 2's client library, which adds how topics are named.
+"""
 
 from __future__ import annotations
 
-CLIENT_SECURITY_NAMES: tuple[str, ...] = (
+from typing import Final
+
+from sparkmirror.config.definition import HIGH, MEDIUM, REQUIRED, ConfigDef, Key
+from sparkmirror.config.tables.naming import FORWARDING_ADMIN_KEY, NAMING
+from sparkmirror.config.tables.sasl import CLIENT_SASL
+from sparkmirror.config.tables.ssl import CLIENT_SSL
+from sparkmirror.config.validators import ListOf, OneOfAnyCase
+from sparkmirror.config.value import Type
+
+BOOTSTRAP_SERVERS: Final = Key(
     "bootstrap.servers",
+    Type.LIST,
+    REQUIRED,
+    HIGH,
+    "Some brokers of the cluster, as host:port. One would do; name two or three, so that a broker "
+    "may be down when the mirror starts.",
+    validator=ListOf(may_be_empty=False),
+)
+
+SECURITY_PROTOCOL: Final = Key(
     "security.protocol",
-    "ssl.protocol",
-    "ssl.provider",
-    "ssl.cipher.suites",
-    "ssl.enabled.protocols",
-    "ssl.keystore.type",
-    "ssl.keystore.location",
-    "ssl.keystore.password",
-    "ssl.key.password",
-    "ssl.keystore.key",
-    "ssl.keystore.certificate.chain",
-    "ssl.truststore.certificates",
-    "ssl.truststore.type",
-    "ssl.truststore.location",
-    "ssl.truststore.password",
-    "ssl.keymanager.algorithm",
-    "ssl.trustmanager.algorithm",
-    "ssl.endpoint.identification.algorithm",
-    "ssl.secure.random.implementation",
-    "ssl.engine.factory.class",
-    "sasl.kerberos.service.name",
-    "sasl.kerberos.kinit.cmd",
-    "sasl.kerberos.ticket.renew.window.factor",
-    "sasl.kerberos.ticket.renew.jitter",
-    "sasl.kerberos.min.time.before.relogin",
-    "sasl.login.refresh.window.factor",
-    "sasl.login.refresh.window.jitter",
-    "sasl.login.refresh.min.period.seconds",
-    "sasl.login.refresh.buffer.seconds",
-    "sasl.mechanism",
-    "sasl.jaas.config",
-    "sasl.client.callback.handler.class",
-    "sasl.login.callback.handler.class",
-    "sasl.login.class",
-    "sasl.login.connect.timeout.ms",
-    "sasl.login.read.timeout.ms",
-    "sasl.login.retry.backoff.max.ms",
-    "sasl.login.retry.backoff.ms",
-    "sasl.oauthbearer.jwt.retriever.class",
-    "sasl.oauthbearer.jwt.validator.class",
-    "sasl.oauthbearer.scope",
-    "sasl.oauthbearer.client.credentials.client.id",
-    "sasl.oauthbearer.client.credentials.client.secret",
-    "sasl.oauthbearer.assertion.algorithm",
-    "sasl.oauthbearer.assertion.claim.aud",
-    "sasl.oauthbearer.assertion.claim.exp.seconds",
-    "sasl.oauthbearer.assertion.claim.iss",
-    "sasl.oauthbearer.assertion.claim.jti.include",
-    "sasl.oauthbearer.assertion.claim.nbf.seconds",
-    "sasl.oauthbearer.assertion.claim.sub",
-    "sasl.oauthbearer.assertion.file",
-    "sasl.oauthbearer.assertion.private.key.file",
-    "sasl.oauthbearer.assertion.private.key.passphrase",
-    "sasl.oauthbearer.assertion.template.file",
-    "sasl.oauthbearer.scope.claim.name",
-    "sasl.oauthbearer.sub.claim.name",
-    "sasl.oauthbearer.token.endpoint.url",
-    "sasl.oauthbearer.jwks.endpoint.url",
-    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
-    "sasl.oauthbearer.clock.skew.seconds",
-    "sasl.oauthbearer.expected.audience",
-    "sasl.oauthbearer.expected.issuer",
-    "sasl.oauthbearer.header.urlencode",
+    Type.STRING,
+    "PLAINTEXT",
+    MEDIUM,
+    "How to talk to the brokers: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Must match the "
+    "listener that bootstrap.servers points at.",
+    validator=OneOfAnyCase(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")),
+)
+
+_SECURITY: Final = ConfigDef(SECURITY_PROTOCOL) + CLIENT_SSL + CLIENT_SASL
+
+CLIENT: Final = ConfigDef(BOOTSTRAP_SERVERS) + _SECURITY
+
+CLIENT_SECURITY_NAMES: Final[tuple[str, ...]] = CLIENT.names
+"""What is copied from a cluster's properties to each of its clients, in Kafka's order."""
+
+MIRROR_CLIENT: Final = (
+    ConfigDef(BOOTSTRAP_SERVERS) + NAMING + ConfigDef(FORWARDING_ADMIN_KEY) + _SECURITY
 )

@@ -1,0 +1,214 @@
+"""A table of keys, from which everything about configuration follows.
+
+One table parses, validates, answers REST and prints the manual. This module knows what a table is;
+what stands in the tables is in `tables/`.
+
+    text ──parse_type──► value ──validator──► accepted
+      │                    │
+      └── missing, unreadable, refused: a fault, in Kafka's words, on that key
+
+Invariants, checked when a table is made: no name occurs twice, and every default would pass its
+own validator. `validate` never raises, and reports a fault exactly when `parse` raises.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum
+from typing import Final
+
+from sparkmirror.config.classes import known_class
+from sparkmirror.config.recommenders import Recommender
+from sparkmirror.config.validators import ListOf, Validator
+from sparkmirror.config.value import ClassResolver, Type, Value, parse_type, render, shown
+from sparkmirror.errors import ConfigError, Fault
+
+log = logging.getLogger(__name__)
+
+
+class Importance(Enum):
+    """How much a key matters to most people."""
+
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+HIGH: Final = Importance.HIGH
+MEDIUM: Final = Importance.MEDIUM
+LOW: Final = Importance.LOW
+
+
+class Width(Enum):
+    """How wide a form should draw the key's field."""
+
+    NONE = "NONE"
+    SHORT = "SHORT"
+    MEDIUM = "MEDIUM"
+    LONG = "LONG"
+
+
+class Required(Enum):
+    """Stands where a default would, for a key that has none."""
+
+    REQUIRED = "REQUIRED"
+
+
+REQUIRED: Final = Required.REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One row of a table. The first five columns are what everybody looks at."""
+
+    name: str
+    type: Type
+    default: Value | Required
+    importance: Importance
+    doc: str
+    _: KW_ONLY
+    validator: Validator | None = None
+    group: str | None = None
+    order: int = -1
+    width: Width = Width.NONE
+    display_name: str = ""
+    recommender: Recommender | None = None
+    dependents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "display_name", self.display_name or self.name)
+        if self.validator and not isinstance(self.default, Required):
+            fault = self.validator.fault(self.name, self.default)
+            if fault:
+                raise ValueError(f"the default of {self.name} is not valid: {fault}")
+
+    @property
+    def required(self) -> bool:
+        """Whether a value must be given."""
+        return isinstance(self.default, Required)
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as text; None if there is none, or if it is null."""
+        return None if isinstance(self.default, Required) else render(self.default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigValue:
+    """What validation found out about one key."""
+
+    name: str
+    value: Value = None
+    recommended_values: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    visible: bool = True
+
+
+class ConfigDef:
+    """An ordered table of keys. Tables add up: `FRAMEWORK + MIRROR + SOURCE`."""
+
+    __slots__ = ("_by_name",)
+
+    def __init__(self, *keys: Key) -> None:
+        self._by_name = {key.name: key for key in keys}
+        if len(self._by_name) < len(keys):
+            raise ValueError("a table defines a key twice")
+
+    def __add__(self, other: ConfigDef) -> ConfigDef:
+        return ConfigDef(*self, *other)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __getitem__(self, name: str) -> Key:
+        return self._by_name[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the order of declaration."""
+        return tuple(self._by_name)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, in the order in which they first occur."""
+        return tuple(dict.fromkeys(key.group for key in self if key.group))
+
+    def updated(self, other: ConfigDef) -> ConfigDef:
+        """Lay another table over this one: its rows win, new ones come last."""
+        return ConfigDef(*(self._by_name | other._by_name).values())
+
+    def parse(
+        self, props: Mapping[str, str | None], classes: ClassResolver = known_class
+    ) -> dict[str, Value]:
+        """Read all keys, or raise ConfigError with the fault of every key that has one.
+
+        What the table does not know is left alone: unknown keys are for somebody else.
+        """
+        values: dict[str, Value] = {}
+        faults: list[Fault] = []
+        for key in self:
+            value, errors = _evaluate(key, props, classes)
+            values[key.name] = value
+            # A second error only says that nothing was left to judge after the first.
+            faults += [Fault(key.name, error) for error in errors[:1]]
+        if faults:
+            raise ConfigError(faults)
+        self._mention_duplicates(props, values)
+        return values
+
+    def validate(
+        self, props: Mapping[str, str | None], classes: ClassResolver = known_class
+    ) -> list[ConfigValue]:
+        """Judge all keys, in the order of declaration. Never raises."""
+        judged = {key.name: _evaluate(key, props, classes) for key in self}
+        parsed = {name: value for name, (value, _) in judged.items()}
+        return [_config_value(self[name], errors, parsed) for name, (_, errors) in judged.items()]
+
+    def _mention_duplicates(
+        self, props: Mapping[str, str | None], values: Mapping[str, Value]
+    ) -> None:
+        for name, value in values.items():
+            said = props.get(name)
+            if isinstance(value, tuple) and said and said.count(",") >= len(value):
+                log.warning("%s=%s says something twice; read as %s", name, said, shown(value))
+
+
+def _config_value(key: Key, errors: Iterable[str], parsed: Mapping[str, Value]) -> ConfigValue:
+    recommender = key.recommender
+    return ConfigValue(
+        name=key.name,
+        value=parsed[key.name],
+        recommended_values=recommender.values(parsed) if recommender else (),
+        errors=tuple(errors),
+        visible=recommender.visible(parsed) if recommender else True,
+    )
+
+
+def _evaluate(
+    key: Key, props: Mapping[str, str | None], classes: ClassResolver
+) -> tuple[Value, list[str]]:
+    """Read and judge one key. The validator also judges the void that an unread value leaves."""
+    value: Value = None
+    errors = []
+    if key.name in props:
+        try:
+            value = parse_type(key.name, props[key.name], key.type, classes)
+        except ConfigError as error:
+            errors.append(str(error))
+    elif isinstance(key.default, Required):
+        errors.append(f'Missing required configuration "{key.name}" which has no default value.')
+    else:
+        value = key.default
+    if isinstance(key.validator, ListOf) and isinstance(value, tuple):
+        value = tuple(dict.fromkeys(value))
+    if key.validator and (fault := key.validator.fault(key.name, value)):
+        errors.append(fault)
+    return value, errors

@@ -1,0 +1,113 @@
+"""The checkpoint connector: which groups are followed, and what is done with their offsets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
+from sparkmirror.config.definition import LOW, REQUIRED, ConfigDef, Key
+from sparkmirror.config.tables.filters import GROUP_FILTER
+from sparkmirror.config.tables.mirror import (
+    METRIC_NAMES,
+    MIRROR,
+    OFFSET_SYNCS_LOCATION,
+    TASK_INDEX,
+    TOPIC_FILTER_CLASS_DOC,
+)
+from sparkmirror.config.validators import ListOf
+from sparkmirror.config.value import Type
+
+CHECKPOINT: Final = MIRROR + ConfigDef(
+    Key(
+        "consumer.poll.timeout.ms",
+        Type.LONG,
+        1000,
+        LOW,
+        "How long to wait between two looks at the clock, in milliseconds. Hardly ever worth a "
+        "change.",
+    ),
+    *GROUP_FILTER,
+    Key(
+        "group.filter.class",
+        Type.CLASS,
+        DEFAULT_GROUP_FILTER,
+        LOW,
+        "Filter that decides which consumer groups are followed. The default reads groups and "
+        "groups.exclude.",
+    ),
+    Key(
+        "refresh.groups.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether to look for new consumer groups on the source from time to time.",
+    ),
+    Key(
+        "refresh.groups.interval.seconds",
+        Type.LONG,
+        600,
+        LOW,
+        "How often to look for new consumer groups, in seconds. Lower it if new groups must be "
+        "ready for failover quickly.",
+    ),
+    Key(
+        "emit.checkpoints.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether checkpoints are written. The connector refuses to run without; disable the "
+        "connector instead.",
+    ),
+    Key(
+        "emit.checkpoints.interval.seconds",
+        Type.LONG,
+        60,
+        LOW,
+        "How often offsets are translated and checkpoints written, in seconds. Bounds how much "
+        "a group reads again after a failover.",
+    ),
+    Key(
+        "sync.group.offsets.enabled",
+        Type.BOOLEAN,
+        False,
+        LOW,
+        "Whether translated offsets are also committed on the target, for groups with no active "
+        "member there. Turn it on if applications shall fail over without code of their own.",
+    ),
+    Key(
+        "sync.group.offsets.interval.seconds",
+        Type.LONG,
+        60,
+        LOW,
+        "How often translated offsets are committed on the target, in seconds.",
+    ),
+    Key(
+        "checkpoints.topic.replication.factor",
+        Type.SHORT,
+        3,
+        LOW,
+        "Replication factor of the topic of checkpoints on the target. Must not exceed the "
+        "number of brokers: set it to 1 on a one-broker cluster.",
+    ),
+    OFFSET_SYNCS_LOCATION,
+    Key(
+        "topic.filter.class",
+        Type.CLASS,
+        DEFAULT_TOPIC_FILTER,
+        LOW,
+        TOPIC_FILTER_CLASS_DOC,
+    ),
+    METRIC_NAMES,
+)
+
+CHECKPOINT_TASK: Final = CHECKPOINT + ConfigDef(
+    Key(
+        "task.assigned.groups",
+        Type.LIST,
+        REQUIRED,
+        LOW,
+        "Consumer groups that the task follows; written by the connector.",
+        validator=ListOf(may_be_empty=False),
+    ),
+    TASK_INDEX,
+)

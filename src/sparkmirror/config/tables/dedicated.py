@@ -1,0 +1,44 @@
+"""The top level of a dedicated file (mm2.properties).
+
+Only what the file itself declares. Everything else in it belongs to a cluster (`A.`), to a flow
+(`A->B.`), to the connectors or to the workers, and is described there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.definition import HIGH, REQUIRED, ConfigDef, Key
+from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY
+from sparkmirror.config.tables.rest_server import REST_SERVER
+from sparkmirror.config.tables.sasl import CLIENT_SASL
+from sparkmirror.config.tables.ssl import CLIENT_SSL
+from sparkmirror.config.validators import ListOf
+from sparkmirror.config.value import Type
+
+DEDICATED: Final = (
+    ConfigDef(
+        Key(
+            "clusters",
+            Type.LIST,
+            REQUIRED,
+            HIGH,
+            "Aliases of all clusters in the file. Every ordered pair of them is a possible flow.",
+            validator=ListOf(),
+        ),
+        Key(
+            "dedicated.mode.enable.internal.rest",
+            Type.BOOLEAN,
+            False,
+            HIGH,
+            "Whether the processes that share a flow may call each other over HTTP. Needed as "
+            "soon as more than one process runs the same file.",
+        ),
+        CONFIG_PROVIDERS_KEY,
+        SECURITY_PROTOCOL,
+    )
+    + CLIENT_SSL
+    + CLIENT_SASL
+    + REST_SERVER
+)

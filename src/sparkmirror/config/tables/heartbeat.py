@@ -1,0 +1,35 @@
+"""The heartbeat connector: how often it beats."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.definition import LOW, ConfigDef, Key
+from sparkmirror.config.tables.mirror import MIRROR
+from sparkmirror.config.value import Type
+
+HEARTBEAT: Final = MIRROR + ConfigDef(
+    Key(
+        "emit.heartbeats.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether heartbeats are written to the target. Tools use them to see which flows exist "
+        "and whether they live; in a dedicated file every pair of clusters beats by default.",
+    ),
+    Key(
+        "emit.heartbeats.interval.seconds",
+        Type.LONG,
+        1,
+        LOW,
+        "How often a heartbeat is written, in seconds.",
+    ),
+    Key(
+        "heartbeats.topic.replication.factor",
+        Type.SHORT,
+        3,
+        LOW,
+        "Replication factor of the topic heartbeats. Must not exceed the number of brokers: set "
+        "it to 1 on a one-broker cluster.",
+    ),
+)

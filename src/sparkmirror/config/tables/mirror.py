@@ -1,0 +1,112 @@
+"""What the three connectors have in common: a flow from one cluster to another."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.classes import JMX_REPORTER
+from sparkmirror.config.definition import HIGH, LOW, REQUIRED, ConfigDef, Key
+from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.naming import FORWARDING_ADMIN_KEY, NAMING
+from sparkmirror.config.tables.sasl import CLIENT_SASL
+from sparkmirror.config.tables.ssl import CLIENT_SSL
+from sparkmirror.config.validators import ListOf, OneOf
+from sparkmirror.config.value import Type
+
+METRIC_REPORTERS: Final = Key(
+    "metric.reporters",
+    Type.LIST,
+    (JMX_REPORTER,),
+    LOW,
+    "Java classes that would carry metrics elsewhere. Accepted; metrics are served over HTTP "
+    "whatever is said here.",
+    validator=ListOf(),
+)
+
+CONFIG_PROVIDERS_KEY: Final = Key(
+    "config.providers",
+    Type.LIST,
+    (),
+    LOW,
+    "Names of providers that ${name:path:key} variables may use; each needs "
+    "config.providers.<name>.class. Use them to keep secrets out of the file.",
+    validator=ListOf(),
+)
+
+OFFSET_SYNCS_LOCATION: Final = Key(
+    "offset-syncs.topic.location",
+    Type.STRING,
+    "source",
+    LOW,
+    "Cluster on which the topic of offset syncs lies: source or target. Choose target if the "
+    "mirror may not write to the source; say the same to source and checkpoint connector.",
+    validator=OneOf(("source", "target")),
+)
+
+METRIC_NAMES: Final = Key(
+    "metric.names.formats",
+    Type.LIST,
+    ("legacy",),
+    LOW,
+    "Under which names the connector's metrics are kept: legacy, new, or both while dashboards "
+    "are moved.",
+    validator=ListOf(words=("legacy", "new"), may_be_empty=False),
+)
+
+TOPIC_FILTER_CLASS_DOC: Final = (
+    "Filter that decides which topics belong to the flow. The default reads topics and "
+    "topics.exclude."
+)
+
+TASK_INDEX: Final = Key(
+    "task.index",
+    Type.INT,
+    None,
+    LOW,
+    "Number of the task within its connector, written by the connector and shown in client ids.",
+)
+
+_FLOW: Final = ConfigDef(
+    Key(
+        "enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether the connector does anything. In a dedicated file a flow is off until "
+        "source->target.enabled=true says otherwise; the heartbeat connector does not look at it.",
+    ),
+    Key(
+        "source.cluster.alias",
+        Type.STRING,
+        REQUIRED,
+        HIGH,
+        "Short name of the cluster to copy from. It becomes part of the names of remote topics, "
+        "so choose it once and for all.",
+    ),
+    Key(
+        "target.cluster.alias",
+        Type.STRING,
+        "target",
+        HIGH,
+        "Short name of the cluster to copy to. It becomes part of the name of the topic of "
+        "offset syncs.",
+    ),
+    Key(
+        "admin.timeout.ms",
+        Type.LONG,
+        60000,
+        LOW,
+        "How long one round of looking at or changing a cluster may take, in milliseconds. Raise "
+        "it for clusters with very many topics or groups.",
+    ),
+)
+
+MIRROR: Final = (
+    CONNECTOR
+    + _FLOW
+    + NAMING
+    + ConfigDef(FORWARDING_ADMIN_KEY, METRIC_REPORTERS, SECURITY_PROTOCOL, CONFIG_PROVIDERS_KEY)
+    + CLIENT_SSL
+    + CLIENT_SASL
+)

@@ -1,0 +1,46 @@
+"""How the names of remote topics and internal topics are made, and by which admin client."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.classes import DEFAULT_POLICY, FORWARDING_ADMIN
+from sparkmirror.config.definition import LOW, ConfigDef, Key
+from sparkmirror.config.value import Type
+
+NAMING: Final = ConfigDef(
+    Key(
+        "replication.policy.class",
+        Type.CLASS,
+        DEFAULT_POLICY,
+        LOW,
+        "Rule that names remote topics. The default writes source.topic; "
+        "IdentityReplicationPolicy keeps the name, which forbids mirroring in a circle. All "
+        "connectors of a flow should agree on it.",
+    ),
+    Key(
+        "replication.policy.separator",
+        Type.STRING,
+        ".",
+        LOW,
+        "Text between the alias of a cluster and the name of a topic. Change it if your topic "
+        "names contain dots that look like aliases, and before the first record is mirrored.",
+    ),
+    Key(
+        "replication.policy.internal.topic.separator.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether the separator is also used inside the names of internal topics. Set it to false "
+        "to go on with internal topics that a MirrorMaker before 3.2 made.",
+    ),
+)
+
+FORWARDING_ADMIN_KEY: Final = Key(
+    "forwarding.admin.class",
+    Type.CLASS,
+    FORWARDING_ADMIN,
+    LOW,
+    "Admin client that creates topics and partitions and changes topic configs and ACLs. Leave "
+    "it at the default.",
+)

@@ -1,0 +1,152 @@
+"""The source connector: which topics are copied, how remote topics are made and kept alike."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.classes import DEFAULT_CONFIG_FILTER, DEFAULT_TOPIC_FILTER
+from sparkmirror.config.definition import LOW, REQUIRED, ConfigDef, Key
+from sparkmirror.config.tables.filters import CONFIG_FILTER, TOPIC_FILTER
+from sparkmirror.config.tables.mirror import (
+    METRIC_NAMES,
+    MIRROR,
+    OFFSET_SYNCS_LOCATION,
+    TASK_INDEX,
+    TOPIC_FILTER_CLASS_DOC,
+)
+from sparkmirror.config.validators import ListOf
+from sparkmirror.config.value import Type
+
+_SELECTION: Final = ConfigDef(
+    *TOPIC_FILTER,
+    CONFIG_FILTER["config.properties.exclude"],
+    Key(
+        "topic.filter.class",
+        Type.CLASS,
+        DEFAULT_TOPIC_FILTER,
+        LOW,
+        TOPIC_FILTER_CLASS_DOC,
+    ),
+    Key(
+        "config.property.filter.class",
+        Type.CLASS,
+        DEFAULT_CONFIG_FILTER,
+        LOW,
+        "Filter that decides which topic configs are copied. The default reads "
+        "config.properties.exclude and use.defaults.from.",
+    ),
+    Key(
+        "consumer.poll.timeout.ms",
+        Type.LONG,
+        1000,
+        LOW,
+        "How long to wait for new records at a time, in milliseconds. Hardly ever worth a change.",
+    ),
+)
+
+_UPKEEP: Final = ConfigDef(
+    Key(
+        "refresh.topics.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether to look for new topics and partitions on the source from time to time.",
+    ),
+    Key(
+        "refresh.topics.interval.seconds",
+        Type.LONG,
+        600,
+        LOW,
+        "How often to look for new topics and partitions, in seconds. Lower it if new topics "
+        "must appear on the target quickly.",
+    ),
+    Key(
+        "sync.topic.configs.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether remote topics follow the configs of their source topics. Turn it off where the "
+        "target's admin API does not allow changes.",
+    ),
+    Key(
+        "sync.topic.configs.interval.seconds",
+        Type.LONG,
+        600,
+        LOW,
+        "How often topic configs are compared and copied, in seconds.",
+    ),
+    Key(
+        "sync.topic.acls.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether read rights on a source topic are given on its remote topic as well. Turn it "
+        "off for clusters without an authorizer or with their own rights management.",
+    ),
+    Key(
+        "sync.topic.acls.interval.seconds",
+        Type.LONG,
+        600,
+        LOW,
+        "How often topic ACLs are compared and copied, in seconds.",
+    ),
+    Key(
+        "replication.factor",
+        Type.INT,
+        2,
+        LOW,
+        "Replication factor of remote topics that the mirror creates; -1 leaves it to the "
+        "target's default. Must not exceed the number of brokers.",
+    ),
+)
+
+_OFFSETS: Final = ConfigDef(
+    Key(
+        "offset-syncs.topic.replication.factor",
+        Type.SHORT,
+        3,
+        LOW,
+        "Replication factor of the topic of offset syncs. Must not exceed the number of brokers: "
+        "set it to 1 on a one-broker cluster.",
+    ),
+    Key(
+        "offset.lag.max",
+        Type.LONG,
+        100,
+        LOW,
+        "How many records the distance between source and target offset may drift before a new "
+        "offset sync is written. Lower it for finer translation at the price of more syncs.",
+    ),
+    OFFSET_SYNCS_LOCATION,
+    Key(
+        "emit.offset-syncs.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether offset syncs are written at all. Without them group offsets cannot be "
+        "translated and no checkpoint connector can run.",
+    ),
+    Key(
+        "heartbeats.replication.enabled",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether heartbeats are copied even if the topic filter leaves them out. Turn it off "
+        "only if nobody looks at the flow's topology.",
+    ),
+    METRIC_NAMES,
+)
+
+SOURCE: Final = MIRROR + _SELECTION + _UPKEEP + _OFFSETS
+
+SOURCE_TASK: Final = SOURCE + ConfigDef(
+    Key(
+        "task.assigned.partitions",
+        Type.LIST,
+        REQUIRED,
+        LOW,
+        "Partitions that the task copies, as topic-partition; written by the connector.",
+        validator=ListOf(may_be_empty=False),
+    ),
+    TASK_INDEX,
+)

@@ -1,0 +1,157 @@
+"""What any Connect worker reads: converters, flushing, metrics, what connectors are allowed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.classes import SIMPLE_HEADER_CONVERTER
+from sparkmirror.config.definition import HIGH, LOW, MEDIUM, REQUIRED, ConfigDef, Key
+from sparkmirror.config.tables.clients import BOOTSTRAP_SERVERS
+from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY, METRIC_REPORTERS
+from sparkmirror.config.validators import ListOf, OneOf, OneOfAnyCase, Range
+from sparkmirror.config.value import Type
+
+_ONE_VERSION = "Version of the worker's {} converter. There is one version of each; leave it out."
+
+_CONVERTERS: Final = ConfigDef(
+    BOOTSTRAP_SERVERS,
+    Key(
+        "client.dns.lookup",
+        Type.STRING,
+        "use_all_dns_ips",
+        MEDIUM,
+        "How host names are looked up: try every address of a name in turn, or replace each "
+        "bootstrap name by its canonical names first.",
+        validator=OneOf(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+    ),
+    Key(
+        "key.converter",
+        Type.CLASS,
+        REQUIRED,
+        HIGH,
+        "Converter for record keys of connectors that name none. For a mirror: ByteArrayConverter.",
+    ),
+    Key("key.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("key")),
+    Key(
+        "value.converter",
+        Type.CLASS,
+        REQUIRED,
+        HIGH,
+        "Converter for record values of connectors that name none. For a mirror: "
+        "ByteArrayConverter.",
+    ),
+    Key("value.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("value")),
+)
+
+_RUNNING: Final = ConfigDef(
+    Key(
+        "task.shutdown.graceful.timeout.ms",
+        Type.LONG,
+        5000,
+        LOW,
+        "How long tasks may take to finish when the worker stops, in milliseconds, all together.",
+    ),
+    Key(
+        "offset.flush.interval.ms",
+        Type.LONG,
+        60000,
+        LOW,
+        "How often positions are stored, in milliseconds. Lower it to have less to compare after "
+        "a crash.",
+    ),
+    Key(
+        "offset.flush.timeout.ms",
+        Type.LONG,
+        5000,
+        LOW,
+        "How long storing positions may wait for records under way, in milliseconds, before the "
+        "attempt is given up until the next time.",
+    ),
+    Key(
+        "plugin.path",
+        Type.LIST,
+        None,
+        LOW,
+        "Folders with Java plug-ins. Accepted and ignored: all that a mirror needs is built in.",
+        validator=ListOf(may_be_null=True),
+    ),
+    Key(
+        "plugin.discovery",
+        Type.STRING,
+        "hybrid_warn",
+        LOW,
+        "How Java plug-ins would be found in plugin.path. Accepted and ignored.",
+        validator=OneOfAnyCase(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL")),
+    ),
+    Key(
+        "metrics.sample.window.ms",
+        Type.LONG,
+        30000,
+        LOW,
+        "Length of one window of a metric that is averaged over time, in milliseconds.",
+        validator=Range(0),
+    ),
+    Key(
+        "metrics.num.samples",
+        Type.INT,
+        2,
+        LOW,
+        "How many such windows an average looks back over.",
+        validator=Range(1),
+    ),
+    Key(
+        "metrics.recording.level",
+        Type.STRING,
+        "INFO",
+        LOW,
+        "How much is measured: INFO, or DEBUG for more detail at some cost.",
+        validator=OneOf(("INFO", "DEBUG")),
+    ),
+    METRIC_REPORTERS,
+    Key(
+        "header.converter",
+        Type.CLASS,
+        SIMPLE_HEADER_CONVERTER,
+        LOW,
+        "Converter for record headers of connectors that name none. For a mirror: "
+        "ByteArrayConverter.",
+    ),
+    Key("header.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("header")),
+    CONFIG_PROVIDERS_KEY,
+    Key(
+        "connector.client.config.override.policy",
+        Type.STRING,
+        "All",
+        MEDIUM,
+        "Which producer.override.* keys a connector may set: All, None, Principal (credentials "
+        "only) or Allowlist (those in connector.client.config.override.allowlist).",
+    ),
+    Key(
+        "topic.creation.enable",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether the worker may create topics that connectors with topic.creation.* keys ask for.",
+    ),
+)
+
+_TRACKING: Final = ConfigDef(
+    Key(
+        "topic.tracking.enable",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether the worker remembers which topics each connector has written to, for GET "
+        "/connectors/<name>/topics.",
+    ),
+    Key(
+        "topic.tracking.allow.reset",
+        Type.BOOLEAN,
+        True,
+        LOW,
+        "Whether that memory may be cleared by request.",
+    ),
+)
+
+WORKER: Final = _CONVERTERS + _RUNNING
+WORKER_TRACKING: Final = _TRACKING

@@ -1,0 +1,74 @@
+"""Versions of plug-ins, as Connect lets people ask for them.
+
+A requirement is `latest`, one version (`4.3.0`: exactly that), or ranges in Maven's notation
+(`[4.0,5.0)`, several separated by commas). There is one version of every plug-in here, the Kafka
+release whose behaviour is reproduced, so the only question is whether it meets the requirement.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from sparkmirror.config.value import Value, invalid, trim
+
+PLUGIN_VERSION: Final = "4.3.0"
+
+_RANGE = re.compile(r"([\[(])([^\[\](),]*)(?:(,)([^\[\](),]*))?([\])])")
+_RANGES = re.compile(rf"{_RANGE.pattern}(?:,{_RANGE.pattern})*")
+
+
+def meets(requirement: str, version: str = PLUGIN_VERSION) -> bool:
+    """Whether the version is one of those asked for. A malformed requirement is met by none."""
+    text = trim(requirement)
+    if text.lower() == "latest":
+        return True
+    return any(_within(version, *bounds) for bounds in _RANGE.findall(_enclosed(text)))
+
+
+def not_found(plugin: str, requirement: str) -> str:
+    """Say in Connect's words that no such version of a plug-in exists."""
+    text = _enclosed(trim(requirement))
+    if _RANGE.fullmatch(text) and "," not in text:
+        text = f"[{text[1:-1]},{text[1:-1]}]"
+    return (
+        f"Plugin {plugin} not found that matches the version range {text}, "
+        f"available versions: [{PLUGIN_VERSION}]"
+    )
+
+
+def _enclosed(text: str) -> str:
+    return text if text.startswith(("[", "(")) else f"[{text}]"
+
+
+def _within(version: str, left: str, low: str, comma: str, high: str, right: str) -> bool:
+    here = _order(version)
+    if not comma:
+        return bool(low) and here == _order(low)
+    above = not low or here > _order(low) or (left == "[" and here == _order(low))
+    below = not high or here < _order(high) or (right == "]" and here == _order(high))
+    return above and below
+
+
+def _order(version: str) -> tuple[tuple[int, ...], bool]:
+    """Place a version among others: by its numbers; `-rc1` and the like come before it."""
+    numbers, _, qualifier = trim(version).partition("-")
+    parts = [int(part) if part.isdecimal() else 0 for part in numbers.split(".")]
+    while parts and not parts[-1]:
+        parts.pop()
+    return tuple(parts), not qualifier
+
+
+@dataclass(frozen=True, slots=True)
+class PluginVersion:
+    """Validator of keys that ask for a version. Whether it exists is found out elsewhere."""
+
+    text: str = "org.apache.kafka.connect.runtime.ConnectorConfig$PluginVersionValidator"
+
+    def fault(self, name: str, value: Value) -> str | None:
+        if not isinstance(value, str) or not value.startswith(("[", "(")):
+            return None
+        if _RANGES.fullmatch(value):
+            return None
+        return invalid(name, value, "not a range of versions; write one like [4.0,5.0)")

@@ -1,0 +1,105 @@
+"""Validators that only a worker's keys need: header rules, algorithms, the group protocol.
+
+Same contract as `validators`; apart from it because each of these knows a small language.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+
+from sparkmirror.config.value import Value, invalid, trim
+
+HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
+
+MAC_ALGORITHMS = (
+    "HmacMD5",
+    "HmacSHA1",
+    "HmacSHA224",
+    "HmacSHA256",
+    "HmacSHA384",
+    "HmacSHA512",
+    "HmacSHA512/224",
+    "HmacSHA512/256",
+)
+"""What Java can sign with and Python can check."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderRules:
+    """Rules `[action] [name]:[value]`, comma-separated, in quotes where one contains a comma."""
+
+    text: str = (
+        "Comma-separated header rules, where each header rule is of the form "
+        "'[action] [header name]:[header value]' and optionally surrounded by double quotes "
+        "if any part of a header rule contains a comma"
+    )
+
+    def fault(self, name: str, value: Value) -> str | None:  # noqa: ARG002  the texts name no key
+        if not isinstance(value, str) or not trim(value):
+            return None
+        rules = next(csv.reader([value], skipinitialspace=True))
+        return next((fault for rule in rules if (fault := _rule_fault(trim(rule)))), None)
+
+
+def _rule_fault(rule: str) -> str | None:
+    action, blank, header = rule.partition(" ")
+    if not blank:
+        form = "'[action] [header name]:[header value]'"
+        return f"Invalid format of header config '{rule}'. Expected: {form}"
+    if action not in HEADER_ACTIONS:
+        known = ", ".join(HEADER_ACTIONS)
+        return f"Invalid header config action: '{action}'. Expected one of [{known}]"
+    name, colon, _ = header.partition(":")
+    if not colon:
+        form = "'[header name]:[header value]'"
+        return f"Invalid format of header name and header value pair '{header}'. Expected: {form}"
+    if not name or any(char.isspace() for char in trim(name)):
+        return f"Invalid header name '{name}'. The '[header name]' cannot contain whitespace"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """An algorithm that workers sign each other's requests with."""
+
+    text: str
+
+    def fault(self, name: str, value: Value) -> str | None:
+        return _algorithm_fault(name, value, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithms:
+    """One or more algorithms that a worker accepts a signature of."""
+
+    text: str
+
+    def fault(self, name: str, value: Value) -> str | None:
+        if not isinstance(value, tuple) or not value:
+            return invalid(name, value, "At least one MAC algorithm must be named")
+        faults = (_algorithm_fault(name, value, item) for item in value)
+        return next((fault for fault in faults if fault), None)
+
+
+def _algorithm_fault(name: str, value: Value, item: Value) -> str | None:
+    if isinstance(item, str) and item.lower() in {known.lower() for known in MAC_ALGORITHMS}:
+        return None
+    known = ", ".join(MAC_ALGORITHMS)
+    return invalid(name, value, f"the algorithm '{item}' is not known; use one of: {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProtocol:
+    """How the workers of a group share out their work."""
+
+    words: tuple[str, ...] = ("eager", "compatible", "sessioned")
+
+    @property
+    def text(self) -> str:
+        return f"[{', '.join(self.words)}]"
+
+    def fault(self, name: str, value: Value) -> str | None:
+        if isinstance(value, str) and value.lower() in self.words:
+            return None
+        return invalid(name, value, "Invalid Connect protocol compatibility")
