@@ -11,6 +11,8 @@
     │  ├─ ClusterUnavailable       retriable
     │  ├─ ClusterTimeout           retriable
     │  ├─ NotAuthorized
+    │  ├─ UnsupportedByBroker      too old for what was asked
+    │  ├─ RequestRefused           any other code in an answer; keeps it
     │  └─ TopicMissing  TopicRejected
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
@@ -142,6 +144,18 @@ class ClusterTimeout(ClusterError):
 
 class NotAuthorized(ClusterError):
     """The cluster refused: wrong credentials or a missing ACL."""
+
+
+class UnsupportedByBroker(ClusterError):
+    """The broker is too old, or too new, for what was asked of it."""
+
+
+class RequestRefused(ClusterError):
+    """The cluster answered a request with an error code that has no class of its own here."""
+
+    def __init__(self, cluster: str, message: str, *, code: int) -> None:
+        self.code = code
+        super().__init__(cluster, message)
 
 
 class TopicMissing(ClusterError):

@@ -1,0 +1,126 @@
+"""Requests and answers by kafka-python's message classes: everything but Fetch and Produce.
+
+Each Api pairs a request class with its answer and the versions that were tried on real brokers,
+from 2.1 on. The one place that encodes and decodes the library's messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from kafka.protocol.consumer import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from sparkmirror.wire.buffers import Frame
+from sparkmirror.wire.request import Request
+from sparkmirror.wire.versions import Versions
+
+
+class Message(Protocol):
+    """What we use of a request message of the library."""
+
+    API_KEY: int
+
+    def encode(self, version: int | None = None) -> bytes:
+        """Write the body."""
+
+    @classmethod
+    def flexible_version_q(cls, version: int) -> bool:
+        """Tell whether a version speaks the flexible dialect."""
+
+
+Q = TypeVar("Q", bound=Message)
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Api(Generic[Q, A]):
+    """One kind of request: its message classes and the versions we speak."""
+
+    question: type[Q]
+    answer: type[A]
+    versions: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of it."""
+        return self.question.__name__.removesuffix("Request")
+
+    def ask(self, message: Q, versions: Versions, known: Sequence[int] | None = None) -> Request[A]:
+        """Make a request in the highest version that the broker shares; `known` narrows ours.
+
+        A message belongs to one request: the library keeps the version in it.
+        """
+        version = versions.choose(self.name, message.API_KEY, known or self.versions)
+        return self.request(message, version)
+
+    def request(self, message: Q, version: int) -> Request[A]:
+        """Make a request in a given version."""
+        # The library's classes carry no types: what decode returns is an instance of its class.
+        decode: Callable[..., Any] = getattr(self.answer, "decode")  # noqa: B009
+
+        def read(frame: Frame, at: int) -> A:
+            answer: A = decode(frame.view[at:], version=version)
+            return answer
+
+        return Request(
+            name=self.name,
+            api_key=message.API_KEY,
+            version=version,
+            flexible=message.flexible_version_q(version),
+            body=(message.encode(version=version),),
+            decode=read,
+        )
+
+
+API_VERSIONS = Api(ApiVersionsRequest, ApiVersionsResponse, range(5))
+SASL_HANDSHAKE = Api(SaslHandshakeRequest, SaslHandshakeResponse, (1,))
+SASL_AUTHENTICATE = Api(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
+METADATA = Api(MetadataRequest, MetadataResponse, range(7, 14))
+FIND_COORDINATOR = Api(FindCoordinatorRequest, FindCoordinatorResponse, range(2, 5))
+LIST_OFFSETS = Api(ListOffsetsRequest, ListOffsetsResponse, range(4, 8))
+OFFSET_FOR_LEADER_EPOCH = Api(
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(2, 5)
+)
+INIT_PRODUCER_ID = Api(InitProducerIdRequest, InitProducerIdResponse, range(1, 6))
+ADD_PARTITIONS_TO_TXN = Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, range(1, 4))
+END_TXN = Api(EndTxnRequest, EndTxnResponse, range(1, 6))
+DESCRIBE_PRODUCERS = Api(DescribeProducersRequest, DescribeProducersResponse, (0,))
+DESCRIBE_TRANSACTIONS = Api(DescribeTransactionsRequest, DescribeTransactionsResponse, (0,))
+DESCRIBE_CONFIGS = Api(DescribeConfigsRequest, DescribeConfigsResponse, range(2, 5))
