@@ -135,20 +135,19 @@ _NAMED = {
     "javaISOControl": of_ranges([(0, 0x1F), (0x7F, 0x9F)]),
 }
 
-# Names that are unions of general categories; a category's own name needs no entry.
+# Names that mean several general categories, or one under another name.
 _UNIONS = {
     "LC": ("Lu", "Ll", "Lt"),
     "LD": ("L", "Nd"),
     "javaLetter": ("L",),
     "javaDigit": ("Nd",),
     "javaLetterOrDigit": ("L", "Nd"),
-    "javaTitleCase": ("Lt",),
     "javaSpaceChar": ("Z",),
     "IsLetter": ("L",),
     "IsDigit": ("Nd",),
-    "IsTitlecase": ("Lt",),
 }
-_CASED = frozenset({"Lu", "Ll", "Lt"})
+_CASED = ("Lu", "Ll", "Lt")
+_CATEGORY = re.compile("(?:gc=|Is)?([A-Z][a-z]?)")
 
 
 @lru_cache(maxsize=1)
@@ -161,13 +160,11 @@ def _categories() -> dict[str, CodePoints]:
     return {category: of_ranges(ranges) for category, ranges in spans.items()}
 
 
-def _category(name: str) -> CodePoints:
-    """Look up a general category (`Lu`) or all that share a letter (`L`); nothing if unknown."""
-    found = NOTHING
-    for category, points in _categories().items():
-        if category == name or (len(name) == 1 and category[0] == name):
-            found |= points
-    return found
+def _in_categories(names: Iterable[str]) -> CodePoints:
+    """Unite general categories; one letter stands for all that begin with it."""
+    wanted = tuple(names)
+    found = [points for name, points in _categories().items() if name.startswith(wanted)]
+    return of_ranges(span for points in found for span in points.ranges)
 
 
 def named(name: str, *, ignore_case: bool) -> CodePoints | None:
@@ -176,13 +173,12 @@ def named(name: str, *, ignore_case: bool) -> CodePoints | None:
         points = _NAMED[name]
         return points.either_case() if ignore_case and name in ("Lower", "Upper") else points
     if name == "javaWhitespace":
-        return (_category("Z") - of_text("\xa0\u2007\u202f")) | of_ranges(
-            [(0x09, 0x0D), (0x1C, 0x1F)]
-        )
-    parts = _UNIONS.get(name) or (name.removeprefix("gc=").removeprefix("Is"),)
-    if ignore_case and parts[0] in _CASED and name not in ("javaTitleCase",):
-        parts = tuple(_CASED)
-    found = NOTHING
-    for part in parts:
-        found |= _category(part)
-    return found if found.ranges else None
+        spaces = _in_categories("Z") - of_text("\xa0\u2007\u202f")
+        return spaces | of_ranges([(0x09, 0x0D), (0x1C, 0x1F)])
+    if name in _UNIONS:
+        return _in_categories(_UNIONS[name])
+    found = _CATEGORY.fullmatch(name)
+    category = found[1] if found else ""
+    if not any(category and known.startswith(category) for known in _categories()):
+        return None
+    return _in_categories(_CASED if ignore_case and category in _CASED else [category])
