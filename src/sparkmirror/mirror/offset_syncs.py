@@ -1,0 +1,121 @@
+"""When an offset sync is due, and in which order syncs leave.
+
+A sync pins one copied record: "upstream 40 landed at downstream 70". Between syncs translation
+assumes nothing but order, so a partition needs one at its first record, one whenever the two
+offsets stop moving in step, and one every `offset.lag.max` records. What was copied since the
+last due sync is *delayed* and sent at the next commit, so that a reader at the end of the log
+lands at the end of the copy.
+
+                    due                      fire, while fewer than MAX_IN_FLIGHT
+    queue() ──┬──────────────▶ pending ────────────────────────────────▶ sent
+              │                   ▲
+              └──▶ delayed ───────┘ promote(), at each commit
+
+Both maps hold one sync per partition, the latest; a partition keeps its place in the queue.
+Pure state: sending, and saying when a send ended, is the caller's.
+"""
+
+from __future__ import annotations
+
+from sparkmirror.mirror.records import OffsetSync
+from sparkmirror.model import TopicPartition
+
+MAX_IN_FLIGHT = 10
+_NONE_YET = -1
+
+
+class PartitionState:
+    """Watches the offset pairs of one partition and says when a sync is due."""
+
+    __slots__ = (
+        "_last_sync_downstream",
+        "_offset_lag_max",
+        "_previous_downstream",
+        "_previous_upstream",
+        "_sync_due",
+    )
+
+    def __init__(self, offset_lag_max: int) -> None:
+        self._offset_lag_max = offset_lag_max
+        self._previous_upstream = _NONE_YET
+        self._previous_downstream = _NONE_YET
+        self._last_sync_downstream = _NONE_YET
+        self._sync_due = False
+
+    @property
+    def last_sync_downstream(self) -> int:
+        """The downstream offset of the sync that was due last; -1 before the first."""
+        return self._last_sync_downstream
+
+    def update(self, upstream: int, downstream: int) -> bool:
+        """Take in one copied record. True means a sync is due, and stays so until `reset`."""
+        last = self._last_sync_downstream
+        first_of_this_life = last == _NONE_YET
+        too_far_since_last = downstream - (last + 1) >= self._offset_lag_max
+        upstream_skipped = upstream - self._previous_upstream != 1
+        downstream_truncated = downstream < self._previous_downstream
+        if first_of_this_life or too_far_since_last or upstream_skipped or downstream_truncated:
+            self._last_sync_downstream = downstream
+            self._sync_due = True
+        self._previous_upstream = upstream
+        self._previous_downstream = downstream
+        return self._sync_due
+
+    def reset(self) -> None:
+        """The due sync was queued."""
+        self._sync_due = False
+
+
+class OffsetSyncQueue:
+    """The syncs of one task: which are due, which wait for a commit, which may be sent now."""
+
+    def __init__(self, offset_lag_max: int, *, max_in_flight: int = MAX_IN_FLIGHT) -> None:
+        self._offset_lag_max = offset_lag_max
+        self._max_in_flight = max_in_flight
+        self._in_flight = 0
+        self._states: dict[TopicPartition, PartitionState] = {}
+        self._pending: dict[TopicPartition, OffsetSync] = {}
+        self._delayed: dict[TopicPartition, OffsetSync] = {}
+
+    @property
+    def pending(self) -> tuple[OffsetSync, ...]:
+        """What may be sent as soon as a place is free, in this order."""
+        return tuple(self._pending.values())
+
+    @property
+    def delayed(self) -> tuple[OffsetSync, ...]:
+        """What waits for the next commit."""
+        return tuple(self._delayed.values())
+
+    def queue(self, partition: TopicPartition, upstream: int, downstream: int) -> None:
+        """Take in one copied record."""
+        state = self._states.get(partition)
+        if state is None:
+            state = self._states[partition] = PartitionState(self._offset_lag_max)
+        sync = OffsetSync(partition=partition, upstream=upstream, downstream=downstream)
+        if state.update(upstream, downstream):
+            self._delayed.pop(partition, None)
+            self._pending[partition] = sync
+            state.reset()
+        else:
+            self._delayed[partition] = sync
+
+    def promote(self) -> None:
+        """At a commit: what was delayed is due now, and replaces older pending syncs."""
+        self._pending.update(self._delayed)
+        self._delayed.clear()
+
+    def fire(self) -> list[OffsetSync]:
+        """Hand out what may be sent now. Each one counts as in flight until `sent` is called."""
+        free = max(0, self._max_in_flight - self._in_flight)
+        ready = [self._pending[partition] for partition in list(self._pending)[:free]]
+        for sync in ready:
+            del self._pending[sync.partition]
+        self._in_flight += len(ready)
+        return ready
+
+    def sent(self) -> None:
+        """One send ended, well or not: a lost sync makes translation coarser, never wrong."""
+        if self._in_flight == 0:
+            raise ValueError("No offset sync is in flight")
+        self._in_flight -= 1
