@@ -1,0 +1,289 @@
+"""What the control plane asks of one cluster, made fit for brokers that come and go.
+
+The library's admin client alone does not survive a rolling restart: it keeps coordinators and
+leaders it once knew, and its time-outs are not deadlines. Here every call
+
+- runs in a thread, with a deadline of our own;
+- is tried again while its error is a passing one, with the library's memory cleared in between;
+- ends in a value of ours or in one of our errors.
+
+An `Admin` may be used by several threads.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as LibraryPartition
+from kafka.admin import OffsetSpec, UserScramCredentialUpsertion
+from kafka.errors import KafkaError
+
+from sparkmirror.cluster import faults
+from sparkmirror.cluster.access import Access
+from sparkmirror.cluster.client import connect
+from sparkmirror.cluster.topics import NewTopic, Topic
+from sparkmirror.errors import ClusterError, ClusterTimeout, TopicRejected
+from sparkmirror.model import TopicPartition
+
+T = TypeVar("T")
+
+SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+_ALREADY_EXISTS = 36
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 1.0
+_Client: Any = KafkaAdminClient
+_Partition: Any = LibraryPartition
+_Credential: Any = UserScramCredentialUpsertion
+
+
+class Position(Enum):
+    """A place in a partition."""
+
+    EARLIEST = OffsetSpec.EARLIEST
+    LATEST = OffsetSpec.LATEST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerView:
+    """A broker the cluster knows. A fenced one is registered but does not serve."""
+
+    node_id: int
+    host: str
+    port: int
+    fenced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """A cluster as it describes itself."""
+
+    cluster_id: str
+    controller_id: int
+    brokers: tuple[BrokerView, ...]
+
+
+class Admin:
+    """The control plane's hands on one cluster. Close it when done."""
+
+    def __init__(self, access: Access, timeout_s: float = 30.0) -> None:
+        self._access = access
+        self._timeout_s = timeout_s
+        self._client: Any = None
+        self._lock = threading.Lock()
+
+    def describe_cluster(self) -> ClusterView:
+        """Ask for the cluster's id and its brokers."""
+        words = self._call("describe the cluster", lambda client: client.describe_cluster())
+        brokers = [
+            BrokerView(
+                node_id=int(broker["broker_id"]),
+                host=str(broker["host"]),
+                port=int(broker["port"]),
+                fenced=bool(broker.get("is_fenced", False)),
+            )
+            for broker in words["brokers"]
+        ]
+        return ClusterView(
+            cluster_id=str(words["cluster_id"]),
+            controller_id=int(words["controller_id"]),
+            brokers=tuple(sorted(brokers, key=lambda broker: broker.node_id)),
+        )
+
+    def topics(self, names: Collection[str] | None = None) -> dict[str, Topic]:
+        """Describe the topics named, or all. One that does not exist is not in the answer."""
+        wanted = None if names is None else sorted(names)
+        if wanted == []:
+            return {}
+        found = self._call("describe topics", lambda client: client.describe_topics(wanted))
+        return {
+            topic.name: topic
+            for topic in (Topic.from_words(words) for words in found if not words["error_code"])
+        }
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, ClusterError]:
+        """Create topics and wait until they can be used; return what went wrong, by topic."""
+        failed: dict[str, ClusterError] = {}
+        open_topics = {topic.name: topic.words() for topic in topics}
+        tried: set[str] = set()
+        deadline = time.monotonic() + self._timeout_s
+        while open_topics:
+            answer = self._call(
+                f"create {_listed(open_topics)}",
+                lambda client: client.create_topics(open_topics, raise_errors=False),
+            )
+            for name, code, message in _results(answer):
+                if code == _ALREADY_EXISTS and name in tried:
+                    del open_topics[name]  # by the try before, whose answer was lost
+                elif code and faults.code_passes(code) and time.monotonic() < deadline:
+                    tried.add(name)
+                else:
+                    del open_topics[name]
+                    if code:
+                        failed[name] = self._rejection(name, code, message)
+        self._wait_for_leaders({topic.name for topic in topics} - failed.keys(), deadline)
+        return failed
+
+    def create_topic(self, topic: NewTopic) -> None:
+        """Create one topic, or raise what went wrong."""
+        for error in self.create_topics([topic]).values():
+            raise error
+
+    def delete_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
+        """Delete topics; return what went wrong, by topic."""
+        if not names:
+            return {}
+        answer = self._call(
+            f"delete {_listed(names)}",
+            lambda client: client.delete_topics(sorted(names), raise_errors=False),
+        )
+        return {
+            name: self._rejection(name, code, message)
+            for name, code, message in _results(answer)
+            if code
+        }
+
+    def offsets(
+        self, partitions: Iterable[TopicPartition], position: Position
+    ) -> dict[TopicPartition, int]:
+        """Ask where partitions begin, or where the next record would go."""
+        wanted = {_Partition(*partition): position.value for partition in partitions}
+        if not wanted:
+            return {}
+        found = self._call("list offsets", lambda client: client.list_partition_offsets(wanted))
+        return {TopicPartition(*key): int(value.offset) for key, value in found.items()}
+
+    def set_scram_passwords(self, users: Mapping[str, str]) -> None:
+        """Let users log in with SCRAM, with either of its mechanisms."""
+        for mechanism in SCRAM_MECHANISMS:
+            wanted = [_Credential(user, mechanism, word) for user, word in users.items()]
+            answer = self._call(f"set {mechanism} passwords", partial(_alter_credentials, wanted))
+            for user, fault in answer.items():
+                if fault is not None:
+                    raise ClusterError(self._access.cluster, f"SCRAM password of {user}: {fault}")
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _call(self, what: str, call: Callable[[Any], T]) -> T:
+        """Try a call until it succeeds, fails for good, or the time is up."""
+        deadline = time.monotonic() + self._timeout_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            client = self._connected(deadline)
+            try:
+                return _within(deadline, partial(call, client))
+            except TimeoutError:
+                self._abandon(client)
+                raise ClusterTimeout(
+                    self._access.cluster,
+                    f"could not {what} within {self._timeout_s:.0f} s:"
+                    " look whether the brokers are well",
+                ) from None
+            except KafkaError as error:
+                if not faults.is_worth_retrying(error) or time.monotonic() + pause > deadline:
+                    raise faults.translate(error, self._access.cluster) from error
+            _forget_what_may_have_moved(client)
+            time.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads retries
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    def _connected(self, deadline: float) -> Any:
+        with self._lock:
+            if self._client is None:
+                left = max(0.1, deadline - time.monotonic())
+                # With the library's 5 in flight, calls from many threads fail instead of waiting.
+                self._client = connect(
+                    _Client, self._access, left, max_in_flight_requests_per_connection=1000
+                )
+            return self._client
+
+    def _abandon(self, client: Any) -> None:
+        """Give up a client that hangs; closing it may hang as well."""
+        with self._lock:
+            if self._client is client:
+                self._client = None
+        threading.Thread(target=client.close, daemon=True).start()
+
+    def _wait_for_leaders(self, names: Collection[str], deadline: float) -> None:
+        """Wait until freshly made topics are known everywhere a client may ask."""
+        while missing := {
+            name
+            for name in names
+            if name not in (found := self.topics(names)) or not found[name].has_leaders
+        }:
+            if time.monotonic() > deadline:
+                raise ClusterTimeout(
+                    self._access.cluster,
+                    f"{_listed(missing)} was created and still has no leader:"
+                    " look whether the brokers are well",
+                )
+            time.sleep(_FIRST_PAUSE_S)
+
+    def _rejection(self, name: str, code: int, message: str | None) -> ClusterError:
+        cluster = self._access.cluster
+        error = faults.of_code(code, f"{name}: {message}" if message else name, cluster)
+        return TopicRejected(cluster, str(error)) if type(error) is ClusterError else error
+
+
+def _within(deadline: float, call: Callable[[], T]) -> T:
+    """Run a call in a thread; TimeoutError if it has not ended by the deadline."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - handed over to the caller's thread
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result(timeout=max(0.0, deadline - time.monotonic()))
+
+
+def _alter_credentials(wanted: Sequence[Any], client: Any) -> dict[str, str | None]:
+    answer: dict[str, str | None] = client.alter_user_scram_credentials(wanted)
+    return answer
+
+
+def _forget_what_may_have_moved(client: Any) -> None:
+    """Clear the library's memory of coordinators, and have it ask for the brokers anew.
+
+    It does neither by itself when a coordinator or a leader moves.
+    """
+    cluster = client._manager.cluster
+    cluster._coordinators.clear()
+    cluster.request_update()
+
+
+def _results(answer: Mapping[str, Any]) -> list[tuple[str, int, str | None]]:
+    return [
+        (str(topic["name"]), int(topic["error_code"]), topic.get("error_message"))
+        for topic in answer["topics"]
+    ]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"topic {', '.join(sorted(names))}"

@@ -1,0 +1,126 @@
+"""server.properties of one node, computed from the cluster's description.
+
+Settings for small clusters on one computer: internal topics with few partitions and as many
+replicas as there are brokers, no waiting for more members before a group's first rebalance, a
+small buffer for the log cleaner. All else is Kafka's default. The specification's own properties
+come last and win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sparkmirror.lab.certificates import Authority
+from sparkmirror.lab.credentials import MECHANISMS, broker_line
+from sparkmirror.lab.description import Description
+from sparkmirror.lab.layout import (
+    CONTROL,
+    CONTROLLER,
+    Node,
+    inter_broker_listener,
+    security_protocols,
+)
+from sparkmirror.lab.spec import CONTROL_USER, ClusterSpec
+
+BROKER_CERTIFICATE = "broker"
+_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_FEW_PARTITIONS = "4"
+_SMALL_BUFFER_BYTES = str(8 * 1024 * 1024)
+
+
+def server_properties(
+    described: Description, node: Node, data: Path, authority: Authority
+) -> dict[str, str]:
+    """Write down everything one node needs to know."""
+    spec = described.spec
+    properties = {
+        "node.id": str(node.node_id),
+        "process.roles": "broker,controller" if node.is_controller else "broker",
+        "log.dirs": str(data),
+        **_listener_properties(described, node),
+        **_small_cluster_properties(spec),
+    }
+    if spec.has_control_listener:
+        properties |= _control_properties(described)
+    for listener in spec.listeners:
+        if listener.has_users:
+            properties |= _login_properties(listener.value.lower(), described)
+    if any(listener.has_tls for listener in spec.listeners):
+        properties |= _tls_properties(spec, authority)
+    if spec.authorizer:
+        supers = (CONTROL_USER, *spec.super_users)
+        properties["authorizer.class.name"] = _AUTHORIZER
+        properties["super.users"] = ";".join(f"User:{user}" for user in supers)
+    return {**properties, **spec.properties}
+
+
+def _listener_properties(described: Description, node: Node) -> dict[str, str]:
+    def urls(names: tuple[str, ...]) -> str:
+        return ",".join(f"{name}://{node.address(name)}" for name in names)
+
+    protocols = security_protocols(described.spec)
+    voters = [peer for peer in described.nodes if peer.is_controller]
+    return {
+        "listeners": urls(tuple(node.ports)),
+        "advertised.listeners": urls(node.broker_listeners),
+        "inter.broker.listener.name": inter_broker_listener(described.spec),
+        "controller.listener.names": CONTROLLER,
+        "controller.quorum.voters": ",".join(
+            f"{peer.node_id}@{peer.address(CONTROLLER)}" for peer in voters
+        ),
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{protocol}" for name, protocol in protocols.items()
+        ),
+    }
+
+
+def _small_cluster_properties(spec: ClusterSpec) -> dict[str, str]:
+    replicas = min(3, spec.brokers)
+    in_sync = min(2, replicas)
+    return {
+        "offsets.topic.replication.factor": str(replicas),
+        "offsets.topic.num.partitions": _FEW_PARTITIONS,
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(in_sync),
+        "transaction.state.log.num.partitions": _FEW_PARTITIONS,
+        "share.coordinator.state.topic.replication.factor": str(replicas),
+        "share.coordinator.state.topic.min.isr": str(in_sync),
+        "share.coordinator.state.topic.num.partitions": _FEW_PARTITIONS,
+        "group.initial.rebalance.delay.ms": "0",
+        "log.cleaner.dedupe.buffer.size": _SMALL_BUFFER_BYTES,
+    }
+
+
+def _control_properties(described: Description) -> dict[str, str]:
+    """Let brokers, controllers and the lab know each other by one user that nobody else is."""
+    users = {CONTROL_USER: described.control_password}
+    line = broker_line("PLAIN", users, as_user=CONTROL_USER)
+    properties = {
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+    }
+    for name in (CONTROL.lower(), CONTROLLER.lower()):
+        properties[f"listener.name.{name}.sasl.enabled.mechanisms"] = "PLAIN"
+        properties[f"listener.name.{name}.plain.sasl.jaas.config"] = line
+    return properties
+
+
+def _login_properties(listener: str, described: Description) -> Iterator[tuple[str, str]]:
+    yield f"listener.name.{listener}.sasl.enabled.mechanisms", ",".join(MECHANISMS)
+    for mechanism in MECHANISMS:
+        key = f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"
+        yield key, broker_line(mechanism, described.spec.users)
+
+
+def _tls_properties(spec: ClusterSpec, authority: Authority) -> dict[str, str]:
+    properties = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(authority.identity(BROKER_CERTIFICATE)),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.trust),
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]+)$/$1/,DEFAULT",
+    }
+    if spec.mutual_tls:
+        properties["listener.name.ssl.ssl.client.auth"] = "required"
+    return properties
