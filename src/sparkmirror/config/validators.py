@@ -11,8 +11,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Protocol
 
+from sparkmirror.config.classes import known_class
 from sparkmirror.config.value import Value, invalid, trim
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import JavaRegexError
 from sparkmirror.javaregex import compile_java
 
 
@@ -149,6 +150,29 @@ class NonEmptyString:
 
 
 @dataclass(frozen=True, slots=True)
+class NonEmptyList:
+    """A list that says something."""
+
+    text: str = "non-empty list"
+
+    def fault(self, name: str, value: Value) -> str | None:
+        return None if value else invalid(name, value, "Empty list")
+
+
+@dataclass(frozen=True, slots=True)
+class ColonPairs:
+    """A list of pairs, old:new."""
+
+    text: str = "list of colon-delimited pairs, e.g. <code>foo:bar,abc:xyz</code>"
+
+    def fault(self, name: str, value: Value) -> str | None:
+        pairs = value if isinstance(value, tuple) else ()
+        if all(len(pair.split(":")) == 2 for pair in pairs):
+            return None
+        return invalid(name, value, "Every item must be a pair old:new")
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorName:
     """A name fit for a connector. A missing one is reported as missing, not as unfit."""
 
@@ -177,7 +201,7 @@ class JavaRegex:
             return invalid(name, value, "Invalid regex: none was given")
         try:
             compile_java(value)
-        except MirrorError as error:
+        except JavaRegexError as error:
             return invalid(name, value, f"Invalid regex: {error}")
         return None
 
@@ -199,16 +223,23 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class ClassOf:
-    """A class of some kind. Which classes exist is known to the resolver that read the value."""
+    """A class of some kind.
+
+    Refuses the known classes of other kinds. A class that only the resolver knew is taken at its
+    word: what it is cannot be seen from here.
+    """
 
     kind: str
+    members: tuple[str, ...]
 
     @property
     def text(self) -> str:
         return f"A concrete subclass of {self.kind}, A class with a public, no-argument constructor"
 
-    def fault(self, name: str, value: Value) -> str | None:  # noqa: ARG002
-        return None
+    def fault(self, name: str, value: Value) -> str | None:
+        if not isinstance(value, str) or value in self.members or known_class(value) is None:
+            return None
+        return invalid(name, value, f"Not a {self.kind.rpartition('.')[2]}")
 
 
 @dataclass(frozen=True, slots=True)

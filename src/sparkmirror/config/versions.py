@@ -72,3 +72,19 @@ class PluginVersion:
         if _RANGES.fullmatch(value):
             return None
         return invalid(name, value, "not a range of versions; write one like [4.0,5.0)")
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingVersion:
+    """Validator of a key that asks for a version of a plug-in that is known already."""
+
+    plugin: str
+
+    @property
+    def text(self) -> str:
+        return PluginVersion().text
+
+    def fault(self, name: str, value: Value) -> str | None:
+        if not isinstance(value, str) or meets(value):
+            return None
+        return PluginVersion().fault(name, value) or not_found(self.plugin, value)

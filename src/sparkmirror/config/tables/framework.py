@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from sparkmirror.config.classes import CONVERTERS, HEADER_CONVERTERS
 from sparkmirror.config.definition import (
     HIGH,
     LOW,
@@ -30,6 +31,7 @@ PREDICATES_GROUP: Final = "Predicates"
 ERROR_GROUP: Final = "Error Handling"
 
 _STORAGE = "org.apache.kafka.connect.storage"
+_CLASSES: Final = {"Converter": CONVERTERS, "HeaderConverter": HEADER_CONVERTERS}
 
 
 def _converter(part: str, kind: str, order: int, doc: str) -> tuple[Key, Key]:
@@ -42,7 +44,7 @@ def _converter(part: str, kind: str, order: int, doc: str) -> tuple[Key, Key]:
             None,
             LOW,
             doc,
-            validator=ClassOf(f"{_STORAGE}.{kind}"),
+            validator=ClassOf(f"{_STORAGE}.{kind}", _CLASSES[kind]),
             group=COMMON_GROUP,
             order=order,
             width=Width.SHORT,

@@ -1,0 +1,45 @@
+"""Which client settings a connector may override: the worker's override policy.
+
+Only `producer.override.*` is looked at, as in Connect: the connectors here are sources, and a
+source has no other client that the worker would make for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+from sparkmirror.config.definition import ConfigValue
+
+PRODUCER_OVERRIDES: Final = "producer.override."
+
+_PACKAGE: Final = "org.apache.kafka.connect.connector.policy."
+_SUFFIX: Final = "ConnectorClientConfigOverridePolicy"
+_CREDENTIALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
+
+
+def policy_name(policy: str) -> str:
+    """Short name of a policy that may be given by its class."""
+    return policy.removeprefix(_PACKAGE).removesuffix(_SUFFIX)
+
+
+def refused_overrides(
+    props: Mapping[str, str | None], policy: str, allowlist: Collection[str]
+) -> Iterator[ConfigValue]:
+    """List the overrides that the policy forbids, each with its error."""
+    name = policy_name(policy)
+    allows: dict[str, Callable[[str], bool]] = {
+        "All": lambda _: True,
+        "None": lambda _: False,
+        "Principal": _CREDENTIALS.__contains__,
+        "Allowlist": allowlist.__contains__,
+    }
+    is_allowed = allows.get(name, allows["None"])
+    for key, value in props.items():
+        setting = key.removeprefix(PRODUCER_OVERRIDES)
+        if setting != key and setting and not is_allowed(setting):
+            error = (
+                f"The '{name}' policy does not allow '{setting}' to be overridden in the "
+                "connector configuration."
+            )
+            yield ConfigValue(name=key, value=value, errors=(error,))

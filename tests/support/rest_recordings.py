@@ -1,0 +1,101 @@
+"""Recorded HTTP exchanges with a Connect worker, with the shortened bodies put together again."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from tests.support.golden import golden_lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and its answer."""
+
+    file: str
+    seq: int
+    name: str
+    method: str
+    path: str
+    request: str | None
+    status: int
+    body: Any
+
+    @property
+    def plugin(self) -> str:
+        """The plug-in that the path names."""
+        return self.path.split("?")[0].split("/")[2]
+
+    @property
+    def connector(self) -> str:
+        """The connector to be created or changed: in the body of a POST, else in the path."""
+        if self.method == "POST":
+            return str(json.loads(self.request or "{}").get("name", ""))
+        return self.path.split("/")[2]
+
+    @property
+    def props(self) -> dict[str, str | None]:
+        """The config that was sent, coerced to text as Connect does."""
+        sent = json.loads(self.request or "{}", parse_float=str, parse_int=str)
+        return {key: _text(value) for key, value in sent.get("config", sent).items()}
+
+    @property
+    def message(self) -> str:
+        """The message of an error."""
+        return str(self.body["message"])
+
+
+def exchanges(file: str) -> list[Exchange]:
+    """All exchanges of one recorded scenario, in order."""
+    return [_exchange(file, line) for line in golden_lines(f"rest/{file}.jsonl")]
+
+
+def _exchange(file: str, line: dict[str, Any]) -> Exchange:
+    return Exchange(
+        file=file,
+        seq=line["seq"],
+        name=line["name"],
+        method=line["method"],
+        path=line["path"],
+        request=line["request_body"],
+        status=line["status"],
+        body=_body(line),
+    )
+
+
+def _body(line: dict[str, Any]) -> Any:
+    if "body_reduced" in line:
+        return _restored(line)
+    try:
+        return json.loads(line.get("body") or "null")
+    except json.JSONDecodeError:
+        return line["body"]
+
+
+def _restored(line: dict[str, Any]) -> Any:
+    definitions = _definitions()[line["body_reduced_against"].rpartition(" ")[2]]
+    body = deepcopy(line["body_reduced"])
+    for config in body["configs"]:
+        if isinstance(config["definition"], str):
+            config["definition"] = definitions[config["definition"].removeprefix("=")]
+    return body
+
+
+@lru_cache(maxsize=1)
+def _definitions() -> dict[str, dict[str, Any]]:
+    """Each connector's definitions, from its recording `validate-good`."""
+    return {
+        line["path"].split("/")[2]: {
+            config["definition"]["name"]: config["definition"]
+            for config in json.loads(line["body"])["configs"]
+        }
+        for line in golden_lines("rest/02-plugin-config.jsonl")
+        if line["name"] == "validate-good"
+    }
+
+
+def _text(value: str | bool | None) -> str | None:
+    return str(value).lower() if isinstance(value, bool) else value
