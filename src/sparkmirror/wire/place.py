@@ -82,7 +82,8 @@ class Place:
             return self.unavailable(said, "check bootstrap.servers and the name service")
         if isinstance(error, ConnectionRefusedError):
             return self.unavailable("connection refused", "check whether the broker runs")
-        said = error.strerror or str(error)
+        closed = isinstance(error, ssl.SSLEOFError)
+        said = "it closed the connection" if closed else error.strerror or str(error)
         if starting:
             return self.unavailable(f"{said}, before it said anything", RIGHT_PORT)
         return self.unavailable(said, BROKER_WELL)

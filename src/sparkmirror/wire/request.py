@@ -11,6 +11,8 @@ from sparkmirror.wire.header import Data
 
 T = TypeVar("T")
 
+_API_VERSIONS = 18
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request(Generic[T]):
@@ -26,3 +28,11 @@ class Request(Generic[T]):
     decode: Callable[[Frame, int], T]
     """Reads the answer in a frame, from the place after its header. Whatever keeps views of the
     frame holds it."""
+
+    @property
+    def flexible_answer(self) -> bool:
+        """Whether the answer's header ends with tagged fields.
+
+        That of ApiVersions never does: a client must read it before anything is agreed on.
+        """
+        return self.flexible and self.api_key != _API_VERSIONS

@@ -13,7 +13,6 @@ from kafka.protocol.metadata import ApiVersionsResponse
 
 from sparkmirror.errors import UnsupportedByBroker
 
-API_VERSIONS = 18
 TRANSACTION_VERSION = "transaction.version"
 
 
