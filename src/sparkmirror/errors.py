@@ -95,7 +95,7 @@ class JavaRegexError(MirrorError):
     def __init__(self, pattern: str, position: int, problem: str, instead: str) -> None:
         self.pattern = pattern
         self.position = position
-        super().__init__(f"pattern {pattern!r} has {problem} at position {position}; {instead}")
+        super().__init__(f"pattern '{pattern}' has {problem} at position {position}; {instead}")
 
 
 class RequestError(MirrorError):

@@ -58,14 +58,14 @@ def compile_list(items: Iterable[str]) -> re.Pattern[str]:
 class _Piece(NamedTuple):
     """Python text for one part of the pattern.
 
-    `least` and `most` bound the length of what it matches (None: no bound); `looks` says whether
-    anything in it depends on what stands around it.
+    `least` and `most` bound the length of what it matches (None: no bound). `conditional` says that
+    what it may match depends on its neighbours: it looks around, refers back or never gives back.
     """
 
     text: str
     least: int
     most: int | None
-    looks: bool = False
+    conditional: bool = False
 
     def repeatable(self) -> str:
         """Give the text so that a quantifier may follow: Python repeats no bare anchor."""
@@ -90,7 +90,7 @@ def _one_of(points: CodePoints) -> _Piece:
 
 
 def _assertion(text: str) -> _Piece:
-    return _Piece(text, 0, 0, looks=True)
+    return _Piece(text, 0, 0, conditional=True)
 
 
 def _either(branches: list[_Piece]) -> _Piece:
@@ -99,7 +99,7 @@ def _either(branches: list[_Piece]) -> _Piece:
         "|".join(branch.text for branch in branches),
         min(branch.least for branch in branches),
         max(longest) if len(longest) == len(branches) else None,
-        looks=any(branch.looks for branch in branches),
+        conditional=any(branch.conditional for branch in branches),
     )
 
 
@@ -109,7 +109,7 @@ def _in_a_row(pieces: list[_Piece]) -> _Piece:
         "".join(piece.text for piece in pieces),
         sum(piece.least for piece in pieces),
         sum(longest) if len(longest) == len(pieces) else None,
-        looks=any(piece.looks for piece in pieces),
+        conditional=any(piece.conditional for piece in pieces),
     )
 
 
@@ -131,9 +131,9 @@ class _Parser(Reader):
         if self.peek():
             self.refuse("an unmatched ')'", "escape it as \\)")
         for group, start in self._references:
-            if group in self._uncertain:
+            if group in self._uncertain:  # the two engines forget such groups at different times
                 self.refuse(
-                    f"a reference to group {group}, which is repeated or inside (?!...)",
+                    f"a reference to group {group}, which is repeated, atomic or in a look-around",
                     "write out what may stand there",
                     at=start,
                 )
@@ -155,18 +155,17 @@ class _Parser(Reader):
             repeat = self._quantifier()
             if repeat:
                 atom = self._repeated(atom, repeat, start)
-                if repeat.most is None or repeat.most > 1:
-                    self._uncertain.update(range(groups_before + 1, self._groups + 1))
+                self._uncertain.update(range(groups_before + 1, self._groups + 1))
             pieces.append(atom)
         return _in_a_row(pieces)
 
     def _repeated(self, atom: _Piece, repeat: _Repeat, start: int) -> _Piece:
         if atom.text == _LINE_BREAK:
             self.refuse("a repeated \\R", "name the characters: [\\r\\n]*", at=start)
-        if repeat.least > 1 and atom.least == 0 and atom.most != 0 and atom.looks:
+        if repeat.least > 1 and atom.least == 0 and atom.most != 0 and atom.conditional:
             # Java leaves the loop at the first round that matches nothing, Python does not.
             self.refuse(
-                "a repetition of something that may match nothing, depending on its neighbours",
+                "a repetition of what may match nothing, depending on its neighbours",
                 "write the rounds one after the other",
                 at=start,
             )
@@ -177,7 +176,8 @@ class _Parser(Reader):
         # Java sees no bound for a repeated group (it refuses most of them in a look-behind).
         unbounded = atom.most is None or repeat.most is None or atom.text.startswith("(")
         most = None if unbounded else repeat.most
-        return _Piece(text, atom.least * repeat.least, most, atom.looks)
+        conditional = atom.conditional or repeat.mood == "+"
+        return _Piece(text, atom.least * repeat.least, most, conditional)
 
     def _quantifier(self) -> _Repeat | None:
         bounds: tuple[int, int | None]
@@ -258,13 +258,15 @@ class _Parser(Reader):
         self._depth -= 1
         self._open -= captured
         self.flags = flags
-        if opening in ("(?!", "(?<!"):
+        if opening in ("(?=", "(?!", "(?<=", "(?<!", "(?>"):
             self._uncertain.update(range(groups_before + 1, self._groups + 1))
         if opening in ("(?<=", "(?<!"):
             return self._look_behind(opening, branches, start)
         body = _either(branches)
         text = f"{opening}{body.text})"
-        return _assertion(text) if opening in ("(?=", "(?!") else body._replace(text=text)
+        if opening in ("(?=", "(?!"):
+            return _assertion(text)
+        return body._replace(text=text, conditional=body.conditional or opening == "(?>")
 
     def _opening(self, start: int) -> str | None:
         """Read what follows `(`; give Python's opening, or None if it only set flags."""
@@ -358,4 +360,4 @@ class _Parser(Reader):
             )
         self._references.append((group, start))
         flag = "i" if "i" in self.flags else ""
-        return _Piece(f"(?{flag}:\\{group})", 0, None, looks=True)
+        return _Piece(f"(?{flag}:\\{group})", 0, None, conditional=True)
