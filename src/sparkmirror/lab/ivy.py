@@ -212,5 +212,6 @@ def _explain(wanted: Sequence[Coordinates], complaints: list[str]) -> str:
     absent = [":".join(found.groups()) for found in map(_ABSENT.search, complaints) if found]
     if absent:
         return f"The Maven repository does not hold {absent[0]}: choose another version."
-    said = "; ".join(complaints[:3]) or "Ivy ended without a word"
+    told = dict.fromkeys(complaint for complaint in complaints if not complaint.startswith("::"))
+    said = "; ".join(list(told)[:2]) or "Ivy ended without a word"
     return f"{':'.join(wanted[0])} cannot be fetched ({said}): try again."

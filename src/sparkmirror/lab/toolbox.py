@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparkmirror.errors import LabError
+from sparkmirror.errors import NotFound
 
 _TOOLS = "org.apache.kafka.tools."
 _SERVER = "--bootstrap-server"
@@ -159,7 +159,7 @@ def find_tool(name: str) -> Tool:
     without_prefix = {known.removeprefix("kafka-"): known for known in TOOLS}
     near = difflib.get_close_matches(bare.removeprefix("kafka-"), without_prefix, n=1)
     hint = f" Did you mean {without_prefix[near[0]]}?" if near else ""
-    raise LabError(f"There is no tool {name!r}.{hint} Known tools: {', '.join(sorted(TOOLS))}.")
+    raise NotFound(f"There is no tool {name!r}.{hint} Known tools: {', '.join(sorted(TOOLS))}.")
 
 
 def fill_connection(

@@ -1,16 +1,19 @@
 """Runs Kafka's command-line tools out of the cached jars.
 
-`run` hands this process's own streams to the tool; `check` is for callers that want its answer.
+`become` is for people at a terminal; `check` is for callers that want the tool's answer.
 The tool's log lines (warnings and worse) go to standard error, so standard output is clean.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
+import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from sparkmirror.errors import LabError
 from sparkmirror.lab.jars import DEFAULT_VERSION, Jars
@@ -44,18 +47,16 @@ class Tools:
         self._java = self._java or find_java()
         return [*self._jvm.command(self._java.path, directory, self.version, main), *arguments]
 
-    def run(self, name: str, arguments: Sequence[str]) -> int:
-        """Run a tool on this process's own input and output; returns its exit code.
+    def become(self, name: str, arguments: Sequence[str]) -> NoReturn:
+        """Turn this very process into the tool: its streams, signals and exit code are ours.
 
-        Ctrl-C reaches the tool as well, being in the same process group: it is given the time to
-        end by itself (a console consumer prints its count), and its exit code is the answer.
+        So a console consumer under `timeout`, Ctrl-C or a closed pipe ends as Kafka's own does,
+        and nothing is left behind.
         """
-        with subprocess.Popen(self.command(name, arguments)) as process:
-            while True:
-                try:
-                    return process.wait()
-                except KeyboardInterrupt:
-                    continue
+        command = self.command(name, arguments)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execv(command[0], command)  # noqa: S606 - no shell, and nothing of ours goes on
 
     def check(
         self,

@@ -174,7 +174,9 @@ class Yardstick:
 
     def _last_words(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        complaints = [line for line in lines if re.search(r"\b(ERROR|FATAL|Exception)\b", line)]
+        complaints = [
+            line for line in lines if re.search(r"^(?!\s+at ).*(ERROR|FATAL|Exception)", line)
+        ]
         return "Its last words: " + "\n".join((complaints or lines or ["none"])[-5:])
 
     @contextmanager

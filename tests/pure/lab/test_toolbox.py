@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.errors import LabError
+from sparkmirror.errors import NotFound
 from sparkmirror.lab.toolbox import TOOLS, Connection, fill_connection, find_tool
 
 PLAIN = Connection(bootstrap="127.0.0.1:9092")
@@ -31,7 +31,7 @@ def test_tool_is_found_with_and_without_sh(name: str) -> None:
     ids=["singular", "prefix", "console", "mirror"],
 )
 def test_unknown_tool_is_answered_with_the_nearest_and_all(name: str, meant: str) -> None:
-    with pytest.raises(LabError) as refused:
+    with pytest.raises(NotFound) as refused:
         find_tool(name)
     sentence = str(refused.value)
     assert f"Did you mean {meant}?" in sentence
@@ -39,7 +39,7 @@ def test_unknown_tool_is_answered_with_the_nearest_and_all(name: str, meant: str
 
 
 def test_name_that_is_like_none_gets_no_guess() -> None:
-    with pytest.raises(LabError, match=r"^There is no tool 'zzzz'\. Known tools: "):
+    with pytest.raises(NotFound, match=r"^There is no tool 'zzzz'\. Known tools: "):
         find_tool("zzzz")
 
 

@@ -1,0 +1,42 @@
+"""How every `lab` command finds the lab it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from sparkmirror.cli.progress import Ticker
+from sparkmirror.errors import NotFound
+from sparkmirror.lab.detached import DetachedLab, clear_stale
+from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.state import DEFAULT_LAB, LabStore
+
+HOW_TO_START = "start one with: sparkmirror lab up"
+
+lab_option = click.option(
+    "--lab", "lab_name", default=DEFAULT_LAB, metavar="NAME", help="Which lab, if not the default."
+)
+broker_option = click.option("--broker", type=int, metavar="N", help="One broker only.")
+
+
+def open_lab(store: LabStore, name: str, guard: Guard | None = None) -> DetachedLab | None:
+    """Find a lab; one that a restart of the computer has ended is cleared away, not found."""
+    if clear_stale(store, name):
+        click.echo(f"Lab {name!r} ended when the computer was restarted: cleared away.", err=True)
+    return DetachedLab.open(store, name, guard)
+
+
+def must_open_lab(store: LabStore, name: str, guard: Guard | None = None) -> DetachedLab:
+    """Find a lab that has to be there."""
+    found = open_lab(store, name, guard)
+    if found is None:
+        others = ", ".join(store.names())
+        known = f" (others: {others}, see --lab)" if others else ""
+        raise NotFound(f"No lab {name!r} is up{known}: {HOW_TO_START}.")
+    return found
+
+
+def waiting(ticker: Ticker) -> Callable[[str], None]:
+    """Say for whom a command waits before it may change a lab."""
+    return lambda holder: ticker.say(f"Waiting for {holder}, which changes this lab")

@@ -1,0 +1,61 @@
+"""A lab as tables, and the commands to try next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import rich.box
+import rich.console
+import rich.table
+
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.detached import connection
+from sparkmirror.lab.state import DEFAULT_LAB
+from sparkmirror.lab.status import ClusterStatus
+
+
+def show_status(console: rich.console.Console, clusters: Sequence[ClusterStatus]) -> None:
+    """Print one line for each broker, then where each cluster is and keeps its files."""
+    table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("cluster", "kafka", "broker", "state", "pid", "ports"):
+        table.add_column(heading, no_wrap=True)
+    for cluster in clusters:
+        for broker in cluster.brokers:
+            table.add_row(
+                cluster.name,
+                cluster.version,
+                str(broker.id),
+                broker.state,
+                str(broker.pid or "-"),
+                ", ".join(str(broker.ports[name]) for name in cluster.listeners),
+            )
+    console.print(table)
+    for cluster in clusters:
+        for listener, bootstrap in cluster.listeners.items():
+            console.print(f"{cluster.name}: {listener} at {bootstrap}")
+        console.print(f"{cluster.name}: files in {cluster.directory}")
+
+
+def show_clients(console: rich.console.Console, clusters: Sequence[Cluster]) -> None:
+    """Say where the client settings of secured clusters are."""
+    for cluster in clusters:
+        file = connection(cluster).config_file
+        if file:
+            console.print(f"{cluster.name}: client settings in {file}")
+
+
+def show_next_steps(console: rich.console.Console, lab: str, clusters: Sequence[str]) -> None:
+    """Suggest what to do with a lab that has just started."""
+    of_lab = "" if lab == DEFAULT_LAB else f" --lab {lab}"
+    run = f"sparkmirror lab exec{of_lab}"
+    lines = [
+        f"{run} kafka-topics --create --topic orders --partitions 3",
+        f"{run} kafka-console-producer --topic orders",
+        f"{run} kafka-console-consumer --topic orders --from-beginning",
+        *(f"{run} --cluster {name} kafka-topics --list" for name in clusters[1:2]),
+        f"sparkmirror lab status{of_lab}",
+        f"sparkmirror lab down{of_lab}",
+    ]
+    console.print("\nTry next:")
+    for line in lines:
+        console.print(f"  {line}")
