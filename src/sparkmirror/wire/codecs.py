@@ -95,7 +95,7 @@ def compress(codec: Codec, data: Data) -> Data:
             frame = cramjam.lz4.Compressor(
                 level=LZ4_LEVEL, content_checksum=False, block_linked=False
             )
-            frame.compress(data)
+            frame.compress(bytes(data))
             return memoryview(frame.finish())
         case Codec.ZSTD:
             return memoryview(cramjam.zstd.compress(data, level=ZSTD_LEVEL))
@@ -131,7 +131,9 @@ def _gunzip(data: Data, limit: int) -> Data:
 def _unsnap(data: Data, limit: int) -> Data:
     view = memoryview(data)
     if view[: len(XERIAL_MAGIC)] != XERIAL_MAGIC:
-        return _unsnap_block(view, limit)
+        if cramjam.snappy.decompress_raw_len(view) > limit:
+            raise _too_large(limit)
+        return memoryview(cramjam.snappy.decompress_raw(view))
     out = bytearray()
     at = _XERIAL_HEADER.size
     while at < len(view):
@@ -142,15 +144,12 @@ def _unsnap(data: Data, limit: int) -> Data:
                 f"a snappy block claims {length} bytes where {len(view) - at} are left; stop"
                 " copying the partition and check it at the source"
             )
-        out += _unsnap_block(view[at : at + length], limit - len(out))
+        block = view[at : at + length]
+        if len(out) + cramjam.snappy.decompress_raw_len(block) > limit:
+            raise _too_large(limit)
+        out += memoryview(cramjam.snappy.decompress_raw(block))
         at += length
     return out
-
-
-def _unsnap_block(block: memoryview, limit: int) -> Data:
-    if cramjam.snappy.decompress_raw_len(block) > limit:
-        raise _too_large(limit)
-    return memoryview(cramjam.snappy.decompress_raw(block))
 
 
 def _xerial_blocks(data: memoryview) -> Iterator[Data]:

@@ -1,0 +1,266 @@
+"""The reopen lane: the same records in batches that the target can take."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import cramjam
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.batches import (
+    DELETE_HORIZON,
+    JAVA,
+    LOG_APPEND_TIME,
+    NOW,
+    TRANSACTIONAL,
+    accepted,
+    consumed,
+    contents,
+    random_records,
+    resealed,
+    stored,
+)
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.forward import Producer, forward
+from sparkmirror.wire.header import read_header
+from sparkmirror.wire.records import Record, build
+from sparkmirror.wire.reopen import Oversized, Piece, Run, reopen
+from sparkmirror.wire.sequence import next_sequence
+from sparkmirror.wire.target import WITHOUT_ZSTD, Target
+
+SEEDS = st.integers(0, (1 << 32) - 1)
+ROOMY = Target()
+
+
+def reopened(
+    batch: bytes | bytearray | memoryview, target: Target = ROOMY, position: int = 0
+) -> list[Piece]:
+    """Reopen a batch that has no oversized record."""
+    pieces = list(reopen(read_header(batch), batch, position, target))
+    return [piece for piece in pieces if isinstance(piece, Piece)]
+
+
+def offsets(pieces: Sequence[Piece]) -> list[int]:
+    """Give the source offsets that pieces say they hold."""
+    return [
+        run.source_first + step
+        for piece in pieces
+        for run in piece.runs
+        for step in range(run.length)
+    ]
+
+
+def borders(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    return [(offsets([piece])[0], offsets([piece])[-1]) for piece in pieces]
+
+
+@settings(max_examples=25)
+@given(SEEDS)
+def test_awkward_batches_arrive_with_the_same_contents(seed: int) -> None:
+    """Gaps, cut heads, log append time, horizons, transactions, splits, every codec: 400 batches.
+
+    Each piece is acceptable to a broker, sequences have no hole, and the runs name every record.
+    """
+    rng = random.Random(seed)
+    producer, sequence = Producer(producer_id=8, epoch=1), (1 << 31) - 50
+    for _ in range(16):
+        records = random_records(rng, gaps=rng.random() < 0.7, most=25)
+        bits = sum(rng.sample([LOG_APPEND_TIME, TRANSACTIONAL, DELETE_HORIZON], rng.randrange(3)))
+        batch = stored(records, rng.choice(list(Codec)), bits=bits, tail=rng.choice([0, 3]))
+        limit = rng.choice([700, 1500, 1 << 20])
+        target = Target(max_message_bytes=limit, codecs=rng.choice([WITHOUT_ZSTD, ROOMY.codecs]))
+        position = rng.choice([0, rng.choice(records).offset, records[-1].offset + 1])
+        kept = [one for one in consumed(batch) if one.offset >= position]
+        pieces = reopened(batch, target, position)
+        assert offsets(pieces) == [one.offset for one in kept]
+        arrived: list[Record] = []
+        for piece in pieces:
+            view = memoryview(piece.batch)
+            front, body = forward(read_header(view), view, producer, sequence)
+            arrived += accepted(front + body, limit)
+            sequence = next_sequence(sequence, sum(run.length for run in piece.runs))
+        assert contents(arrived) == contents(kept)
+
+
+@settings(max_examples=15)
+@given(SEEDS)
+def test_pieces_are_cut_the_same_from_every_position(seed: int) -> None:
+    """Trap 25: records that are sent again must be sent in the same ranges."""
+    rng = random.Random(seed)
+    records = random_records(rng, gaps=True, most=30)
+    batch = stored(records, rng.choice(list(Codec)))
+    target = Target(max_message_bytes=900)
+    whole = borders(reopened(batch, target))
+    for record in records[::4]:
+        cut = borders(reopened(batch, target, record.offset))
+        left = [(low, high) for low, high in whole if high >= record.offset]
+        assert cut == [(max(low, record.offset), high) for low, high in left]
+
+
+def test_reopening_twice_gives_the_same_bytes() -> None:
+    batch = stored(random_records(random.Random(20), gaps=True), Codec.LZ4)
+    assert reopened(batch) == reopened(bytes(batch)) == reopened(memoryview(batch))
+
+
+def test_gaps_are_closed_and_written_down_as_runs() -> None:
+    """Trap 1: renumbered inside, not only in the header."""
+    batch = build([Record(offset, NOW, b"k", b"v") for offset in (170, 172, 173, 176, 179)])
+    (piece,) = reopened(batch)
+    assert [one.offset for one in accepted(piece.batch)] == [0, 1, 2, 3, 4]
+    assert piece.runs == (Run(170, 1), Run(172, 2), Run(176, 1), Run(179, 1))
+
+
+def test_a_head_below_the_position_is_dropped_and_the_rest_renumbered() -> None:
+    """Traps 2 and 22."""
+    batch = build([Record(offset, NOW + offset, None, b"%d" % offset) for offset in range(500)])
+    (piece,) = reopened(batch, position=130)
+    records = accepted(piece.batch)
+    assert [one.value for one in records] == [b"%d" % offset for offset in range(130, 500)]
+    assert piece.runs == (Run(130, 370),)
+
+
+def test_a_batch_whose_records_all_lie_below_the_position_is_nothing() -> None:
+    batch = stored([Record(5, NOW, b"k", b"v")], tail=10)
+    assert reopened(batch, position=6) == []
+
+
+def test_log_append_time_is_baked_into_the_records() -> None:
+    """Trap 10: with the bit alone cleared, they would fall back to their producers' times."""
+    records = random_records(random.Random(21))
+    batch = stored(records, bits=LOG_APPEND_TIME)
+    appended_at = read_header(batch).max_timestamp
+    (piece,) = reopened(batch)
+    assert {one.timestamp for one in accepted(piece.batch)} == {appended_at}
+    assert [one.value for one in accepted(piece.batch)] == [one.value for one in records]
+
+
+def test_log_append_time_is_not_baked_where_the_target_restamps() -> None:
+    records = random_records(random.Random(22), gaps=True)
+    batch = stored(records, bits=LOG_APPEND_TIME)
+    (piece,) = reopened(batch, Target(log_append_time=True))
+    assert contents(accepted(piece.batch)) == contents(records)
+
+
+@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.label)
+def test_a_large_batch_is_split_until_each_piece_fits(codec: Codec) -> None:
+    """Trap 15: the limit is for the batch as sent."""
+    rng = random.Random(23)
+    records = [Record(n, NOW + n, b"%d" % n, rng.randbytes(400)) for n in range(300)]
+    batch = build(records, codec)
+    target = Target(max_message_bytes=20_000)
+    assert len(batch) > 5 * target.max_message_bytes
+    pieces = reopened(batch, target)
+    arrived = [one for piece in pieces for one in accepted(piece.batch, 20_000)]
+    assert contents(arrived) == contents(records)
+    assert all(read_header(piece.batch).codec_id == codec for piece in pieces)
+    assert 6 <= len(pieces) <= 8
+
+
+def test_a_batch_is_split_by_bytes_not_by_records() -> None:
+    sizes = [10] * 90 + [5000] * 4
+    batch = build([Record(n, NOW, None, bytes(size)) for n, size in enumerate(sizes)])
+    pieces = reopened(batch, Target(max_message_bytes=12_000))
+    assert borders(pieces) == [(0, 91), (92, 93)]
+
+
+def test_a_batch_as_large_as_the_limit_stays_whole() -> None:
+    batch = build([Record(n, NOW, b"k", b"value") for n in range(20)])
+    assert len(reopened(batch, Target(max_message_bytes=len(batch)))) == 1
+    assert len(reopened(batch, Target(max_message_bytes=len(batch) - 1))) == 2
+
+
+def test_a_record_larger_than_the_limit_stands_in_its_place() -> None:
+    records = [Record(40 + n, NOW, b"k", b"small") for n in range(10)]
+    records[3] = records[3]._replace(value=bytes(3000))
+    results = list(
+        reopen(read_header(batch := build(records)), batch, 0, Target(max_message_bytes=1000))
+    )
+    place = next(n for n, one in enumerate(results) if isinstance(one, Oversized))
+    alone = len(build([records[3]]))
+    assert results[place] == Oversized(source_offset=43, size=alone, limit=1000)
+    before = [one for one in results[:place] if isinstance(one, Piece)]
+    after = [one for one in results[place + 1 :] if isinstance(one, Piece)]
+    assert offsets(before) == [40, 41, 42]
+    assert offsets(after) == [44, 45, 46, 47, 48, 49]
+
+
+def test_an_oversized_record_below_the_position_is_not_mentioned() -> None:
+    records = [Record(0, NOW, b"k", bytes(3000)), Record(1, NOW, b"k", b"small")]
+    batch = build(records)
+    results = list(reopen(read_header(batch), batch, 1, Target(max_message_bytes=1000)))
+    assert [type(one) for one in results] == [Piece]
+
+
+def test_a_codec_that_the_target_lacks_is_replaced() -> None:
+    records = random_records(random.Random(24))
+    (piece,) = reopened(stored(records, Codec.ZSTD), Target(codecs=WITHOUT_ZSTD))
+    assert read_header(piece.batch).codec_id == Codec.LZ4
+    assert contents(accepted(piece.batch)) == contents(records)
+
+
+def test_lz4_pieces_beyond_one_block_have_independent_blocks() -> None:
+    """Trap 19: only batches of more than 64 KB can show it."""
+    records = [Record(2 * n, NOW, b"k", b"some words %d " % n * 100) for n in range(200)]
+    (piece,) = reopened(build(records, Codec.LZ4))
+    assert piece.batch[61 + 4] & 0x20
+    assert contents(accepted(piece.batch)) == contents(records)
+
+
+def test_raw_snappy_is_reopened() -> None:
+    """Trap 20: librdkafka's framing, one block without a header in front."""
+    records = random_records(random.Random(27), gaps=True)
+    batch = stored(records)
+    batch[61:] = bytes(cramjam.snappy.compress_raw(bytes(batch[61:])))
+    batch[8:12] = (len(batch) - 12).to_bytes(4, "big")
+    batch[22] |= Codec.SNAPPY
+    (piece,) = reopened(resealed(batch))
+    assert contents(accepted(piece.batch)) == contents(records)
+
+
+@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.label)
+def test_what_java_compacted_is_reopened(codec: Codec) -> None:
+    """Real compaction: gaps, a tail without records, tombstones, a delete horizon."""
+    java = JAVA[f"v2 {codec.label} compacted"]
+    (piece,) = reopened(java.buffer)
+    kept = consumed(bytes(java.buffer))
+    assert contents(accepted(piece.batch)) == contents(kept)
+    assert offsets([piece]) == [one.offset for one in kept] == list(range(300, 480, 3))
+
+
+def test_the_max_timestamp_is_the_pieces_own() -> None:
+    times = [5, 900, -1, 7, 3, 2]
+    batch = build([Record(n, time, None, bytes(300)) for n, time in enumerate(times)])
+    pieces = reopened(batch, Target(max_message_bytes=1100))
+    assert [read_header(piece.batch).max_timestamp for piece in pieces] == [900, 7]
+
+
+def test_more_records_than_the_table_of_numbers_holds() -> None:
+    records = [Record(3 * n, NOW, None, b"") for n in range(8500)]
+    (piece,) = reopened(build(records))
+    header = read_header(piece.batch)
+    assert (header.record_count, header.last_offset_delta) == (8500, 8499)
+    assert [one.offset for one in consumed(piece.batch)] == list(range(8500))
+
+
+def test_damaged_data_is_never_sealed_again() -> None:
+    """Trap 18: the source's checksum is verified first."""
+    batch = stored(random_records(random.Random(25), gaps=True))
+    batch[-1] ^= 1
+    with pytest.raises(BatchError, match="damaged"):
+        reopen(read_header(batch), batch, 0, ROOMY)
+
+
+def test_a_batch_that_inflates_beyond_the_bound_is_refused() -> None:
+    batch = build([Record(0, NOW, None, bytes(100_000))], Codec.ZSTD)
+    with pytest.raises(BatchError, match="at most 50000 bytes"):
+        reopen(read_header(batch), batch, 0, ROOMY, inflated_limit=50_000)
+
+
+def test_a_codec_from_the_future_is_refused() -> None:
+    batch = stored(random_records(random.Random(26)), bits=5)
+    with pytest.raises(BatchError, match="codec 5"):
+        reopened(batch)
