@@ -42,7 +42,8 @@ class Type(Enum):
 
 _BLANKS = "".join(map(chr, range(0x21)))
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
-_INTEGER = re.compile(r"[+-]?\d+")
+# At most 19 digits after the leading zeros hold any 64-bit number; int() refuses thousands.
+_INTEGER = re.compile(r"([+-]?)(?=\d)0*+(\d{0,19})")
 _DOUBLE = re.compile(
     r"(?P<sign>[+-]?)(?:(?P<word>NaN|Infinity)|"
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?)",
@@ -122,9 +123,8 @@ def _boolean(name: str, text: str, trimmed: str) -> bool:
 
 def _integer(name: str, text: str, trimmed: str, kind: Type) -> int:
     limit = 1 << (_BITS[kind] - 1)
-    # Twenty characters hold any 64-bit number; Python itself refuses to read thousands of digits.
-    plausible = _INTEGER.fullmatch(trimmed) and len(trimmed.lstrip("+-").lstrip("0")) < 20
-    number = int(trimmed) if plausible else limit
+    found = _INTEGER.fullmatch(trimmed)
+    number = int(found[1] + (found[2] or "0")) if found else limit
     if not -limit <= number < limit:
         raise ConfigError.of(name, invalid(name, text, f"Not a number of type {kind.value}"))
     return number

@@ -5,12 +5,13 @@ Same contract as `validators`; apart from it because each of these knows a small
 
 from __future__ import annotations
 
-import csv
+import re
 from dataclasses import dataclass
 
 from sparkmirror.config.value import Value, invalid, trim
 
 HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
+_RULE = re.compile(r'(?:[^,"]|"[^"]*"?)+')
 
 MAC_ALGORITHMS = (
     "HmacMD5",
@@ -38,8 +39,8 @@ class HeaderRules:
     def fault(self, name: str, value: Value) -> str | None:  # noqa: ARG002  the texts name no key
         if not isinstance(value, str) or not trim(value):
             return None
-        rules = next(csv.reader([value], skipinitialspace=True))
-        return next((fault for rule in rules if (fault := _rule_fault(trim(rule)))), None)
+        faults = (_rule_fault(trim(trim(rule).strip('"'))) for rule in _RULE.findall(value))
+        return next((fault for fault in faults if fault), None)
 
 
 def _rule_fault(rule: str) -> str | None:
