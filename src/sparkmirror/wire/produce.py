@@ -160,6 +160,7 @@ def _body(front: bytes, topics: Mapping[TopicKey, Mapping[int, OutgoingBatch]]) 
             parts.append(before + _INDEX_AND_SIZE.pack(index, size))
             parts += batch.buffers
             before = b""
+    parts.append(before)
     return parts
 
 
