@@ -21,6 +21,7 @@ from kafka.net.compat import KafkaNetClient
 from sparkmirror.cluster.access import Access, Address
 from sparkmirror.cluster.faults import translated
 from sparkmirror.cluster.probe import probe
+from sparkmirror.cluster.sockets import PROXY_URL
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
 
 _ATTEMPT_S = 5.0
@@ -30,6 +31,7 @@ _NetClient: Any = KafkaNetClient
 
 # A broker that comes back should be noticed within a second, not within the library's half minute.
 SETTINGS = {
+    "proxy_url": PROXY_URL,
     "reconnect_backoff_max_ms": 1000,
     "metadata_max_age_ms": 60_000,
     "request_timeout_ms": 8_000,

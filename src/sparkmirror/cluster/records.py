@@ -68,7 +68,9 @@ def read_topic(
     with _consumer(access, timeout_s, committed_only) as consumer, translated(access.cluster):
         numbers = consumer.partitions_for_topic(topic)
         if not numbers:
-            raise TopicMissing(access.cluster, f"{topic} does not exist: create it first")
+            raise TopicMissing(
+                access.cluster, f"{topic} is not to be seen: create it, or allow this user to"
+            )
         partitions = [_Partition(topic, number) for number in sorted(numbers)]
         consumer.assign(partitions)
         consumer.seek_to_beginning(*partitions)

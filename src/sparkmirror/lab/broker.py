@@ -12,10 +12,12 @@ Knows one process only. Whether the cluster has noticed its death or its return 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from sparkmirror.errors import BrokerFailed
 from sparkmirror.lab.guard import Guard
@@ -25,7 +27,9 @@ from sparkmirror.lab.propertyfile import write_properties
 from sparkmirror.lab.spec import ClusterSpec
 
 _MAIN = "kafka.Kafka"
-_LAST_LINES = 20
+_LAST_LINES = 12
+# Log lines of grave levels, and exceptions without the frames of their traces.
+_COMPLAINT = re.compile(r"\[[^]]*\] (ERROR|FATAL) |(?!\s+at )\S.*(Exception|Error)\b")
 _STOP_S = 30.0
 _DEATH_S = 10.0
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -105,10 +109,13 @@ class Broker:
         """Start it, unless it runs, and do not wait."""
         if self.runs():
             return
-        process = self._guard.launch(self._command, log=self.log, cwd=self._directory)
-        self._process = process
-        record = {"pid": process.pid, "began": process.identity.began}
-        self._process_file.write_text(json.dumps(record), encoding="utf-8")
+        log_from = self.log.stat().st_size if self.log.exists() else 0
+        self._process = self._guard.launch(self._command, log=self.log, cwd=self._directory)
+        identity = self._process.identity
+        record = {"pid": identity.pid, "began": identity.began, "log_from": log_from}
+        fresh = self._process_file.with_suffix(".new")
+        fresh.write_text(json.dumps(record), encoding="utf-8")
+        fresh.rename(self._process_file)
 
     def stop(self) -> None:
         """Ask it to end in an orderly way; kill it if it does not."""
@@ -143,32 +150,44 @@ class Broker:
 
     def lost_its_port(self) -> bool:
         """Tell whether it ended because somebody else had taken one of its ports."""
-        return not self.runs() and any(
-            "Address already in use" in line for line in self.last_lines()
-        )
+        return not self.runs() and "Address already in use" in self._words()
 
     def failure(self, what: str) -> BrokerFailed:
-        """Make an error that says what happened, with the broker's last words."""
-        words = "\n".join(self.last_lines()) or "(nothing)"
-        return BrokerFailed(f"{self.name} {what}. The last lines of {self.log}:\n{words}")
+        """Make an error that says what happened, with what the broker complained of."""
+        lines = self._words().splitlines()
+        complaints = [line for line in lines if _COMPLAINT.match(line)]
+        words = "\n".join((complaints or lines)[-_LAST_LINES:]) or "(nothing)"
+        return BrokerFailed(f"{self.name} {what}. From {self.log}:\n{words}")
 
-    def last_lines(self) -> list[str]:
-        """Return the end of its log."""
+    def _words(self) -> str:
+        """Return what it has said in its present or last life."""
         try:
-            text = self.log.read_text(encoding="utf-8", errors="replace")
+            with self.log.open("rb") as file:
+                file.seek(self._record().get("log_from", 0))
+                return file.read().decode(errors="replace")
         except FileNotFoundError:
-            return []
-        return text.splitlines()[-_LAST_LINES:]
+            return ""
+
+    def _record(self) -> dict[str, Any]:
+        """Return what is written down about its newest process."""
+        try:
+            record: dict[str, Any] = json.loads(self._process_file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return record
 
     @property
     def _process_file(self) -> Path:
         return self._directory / "process.json"
 
     def _find_process(self) -> Process | None:
-        """Return the process of this run, or of the run of another program before us."""
-        if self._process is None and self._process_file.exists():
-            record = json.loads(self._process_file.read_text(encoding="utf-8"))
-            self._process = Process(Identity(record["pid"], record["began"]))
+        """Return its newest process, be it our child or one that another program started."""
+        record = self._record()
+        if not record:
+            return None
+        identity = Identity(record["pid"], record["began"])
+        if self._process is None or self._process.identity != identity:
+            self._process = Process(identity)
         return self._process
 
     def _send(self, number: signal.Signals) -> None:

@@ -51,10 +51,14 @@ class Cluster:
     """One cluster, and the verbs it understands. Brokers are named by their node id, from 1."""
 
     def __init__(
-        self, described: Description, guard: Guard, progress: Progress | None = None
+        self,
+        described: Description,
+        guard: Guard,
+        progress: Progress | None = None,
+        ports: Ports | None = None,
     ) -> None:
-        self._guard = guard
         self._progress = progress
+        self._ports = ports or Ports()
         self._authority = Authority(described.tls_directory)
         self._described = described
         self._brokers = _brokers(described, guard)
@@ -66,9 +70,10 @@ class Cluster:
         directory: Path,
         guard: Guard,
         progress: Progress | None = None,
+        ports: Ports | None = None,
     ) -> Self:
         """Start a cluster in a directory that does not exist yet."""
-        return cls._start([(spec, directory)], guard, progress)[0]
+        return cls._start([(spec, directory)], guard, progress, ports)[0]
 
     @classmethod
     def start_all(
@@ -210,8 +215,7 @@ class Cluster:
     def remove(self) -> None:
         """End all brokers at once, and remove all files and claims."""
         self.kill()
-        shutil.rmtree(self.directory, ignore_errors=True)
-        Ports().release(self.directory)
+        _remove(self.directory, self._ports)
 
     @classmethod
     def _start(
@@ -219,13 +223,18 @@ class Cluster:
         wanted: Sequence[tuple[ClusterSpec, Path]],
         guard: Guard,
         progress: Progress | None,
+        ports: Ports | None = None,
     ) -> list[Self]:
         """Start clusters side by side: first every process, then one wait after the other."""
+        registry = ports or Ports()
+        made: list[Path] = []
         clusters: list[Self] = []
         try:
             for spec, directory in wanted:
-                guard.remove_at_end(made := make_directory(directory))
-                clusters.append(cls(describe_new(spec, made, Ports()), guard, progress))
+                made.append(make_directory(directory))
+                guard.remove_at_end(made[-1])
+                described = describe_new(spec, made[-1], registry)
+                clusters.append(cls(described, guard, progress, registry))
             for cluster in clusters:
                 cluster._tell("starting")
                 cluster._launch()
@@ -233,7 +242,9 @@ class Cluster:
                 cluster._settle()
         except BaseException:
             for cluster in clusters:
-                cluster.remove()
+                cluster.kill()
+            for directory in made:
+                _remove(directory, registry)
             raise
         return clusters
 
@@ -255,7 +266,7 @@ class Cluster:
                 log.info("%s Trying other ports.", lost)
                 for broker in self._brokers.values():
                     broker.wipe()
-                self._described = with_other_ports(self._described, Ports())
+                self._described = with_other_ports(self._described, self._ports)
                 self._launch()
         self._make_users()
         make_topics(self.clients.own_access(), self.spec.topics, self._tell)
@@ -289,6 +300,11 @@ class Cluster:
         log.debug("%s: %s", self.name, what)
         if self._progress is not None:
             self._progress(f"{self.name}: {what}")
+
+
+def _remove(directory: Path, ports: Ports) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    ports.release(directory)
 
 
 def _brokers(described: Description, guard: Guard) -> dict[int, Broker]:

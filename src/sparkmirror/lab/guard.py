@@ -16,6 +16,7 @@ Knows processes and directories, nothing about Kafka.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import select
 import subprocess
@@ -29,6 +30,8 @@ import sparkmirror
 from sparkmirror.errors import LabError
 from sparkmirror.lab import watch
 from sparkmirror.lab.process import Identity, Process
+
+log = logging.getLogger(__name__)
 
 _START_S = 30.0
 _END_S = 30.0
@@ -144,7 +147,11 @@ class Guard:
         if watcher is None:
             return True
         os.close(self._orders)
-        code = watcher.wait(timeout=_END_S)
+        try:
+            code = watcher.wait(timeout=_END_S)
+        except subprocess.TimeoutExpired:
+            log.warning("The lab's guard (process %d) is still clearing up", watcher.pid)
+            return False
         for process in self._launched:
             process.runs()  # reaps it
         self._launched.clear()

@@ -1,0 +1,136 @@
+"""Real clusters for tests: the one way to get them.
+
+`primary` and `backup` are two one-broker clusters that all tests share, started side by side with
+the first test that asks for one; SOURCE_BOOTSTRAP and TARGET_BOOTSTRAP name others instead.
+`start_cluster` and `start_module_cluster` start special ones, which end with the test or the
+module. Everything runs under one guard, so a run that is killed leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.clusters import Reachable, StartCluster, UniqueName
+
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.spec import ClusterSpec
+
+log = logging.getLogger(__name__)
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 180
+OUTSIDE = {"primary": "SOURCE_BOOTSTRAP", "backup": "TARGET_BOOTSTRAP"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that may have to wait for brokers more time than the others."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def guard() -> Iterator[Guard]:
+    """Clears up after this test run, however it ends."""
+    with Guard.watch() as on_duty:
+        yield on_duty
+
+
+@pytest.fixture(scope="session")
+def lab_directory(guard: Guard) -> Path:
+    """A directory for clusters that is gone after this test run."""
+    directory = Path(tempfile.mkdtemp(prefix="sparkmirror-tests-"))
+    guard.remove_at_end(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def shared_clusters(guard: Guard, lab_directory: Path) -> Iterator[dict[str, Reachable]]:
+    """`primary` and `backup`: from outside if the environment names them, else started here."""
+    outside = {name: os.environ[key] for name, key in OUTSIDE.items() if key in os.environ}
+    specs = [
+        ClusterSpec(name=name, fast_start=True, properties={"auto.create.topics.enable": "false"})
+        for name in OUTSIDE
+        if name not in outside
+    ]
+    started = Cluster.start_all(specs, lab_directory, guard, log.info)
+    yield {
+        **{
+            name: Reachable(name=name, properties={"bootstrap.servers": servers})
+            for name, servers in outside.items()
+        },
+        **{
+            cluster.name: Reachable(name=cluster.name, properties=cluster.client_properties())
+            for cluster in started
+        },
+    }
+    for cluster in started:
+        cluster.remove()
+
+
+@pytest.fixture
+def primary(shared_clusters: dict[str, Reachable]) -> Reachable:
+    """The source cluster."""
+    return shared_clusters["primary"]
+
+
+@pytest.fixture
+def backup(shared_clusters: dict[str, Reachable]) -> Reachable:
+    """The target cluster."""
+    return shared_clusters["backup"]
+
+
+@pytest.fixture
+def unique_name(request: pytest.FixtureRequest) -> UniqueName:
+    """Names that tell which test they belong to."""
+    test = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name)[:80]
+
+    def name(what: str) -> str:
+        return f"{what}.{test}.{secrets.token_hex(3)}"
+
+    return name
+
+
+@pytest.fixture
+def topic(unique_name: UniqueName) -> str:
+    """A name for a topic that no other test uses. The topic itself is the test's business."""
+    return unique_name("topic")
+
+
+@pytest.fixture
+def start_cluster(guard: Guard, lab_directory: Path) -> Iterator[StartCluster]:
+    """Start special clusters that end with the test."""
+    with _clusters_removed_after(guard, lab_directory) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def start_module_cluster(guard: Guard, lab_directory: Path) -> Iterator[StartCluster]:
+    """Start special clusters that end with the module."""
+    with _clusters_removed_after(guard, lab_directory) as start:
+        yield start
+
+
+@contextmanager
+def _clusters_removed_after(guard: Guard, lab_directory: Path) -> Iterator[StartCluster]:
+    started: list[Cluster] = []
+
+    def start(spec: ClusterSpec) -> Cluster:
+        directory = lab_directory / f"{spec.name}-{secrets.token_hex(3)}"
+        started.append(Cluster.start(spec, directory, guard, log.info))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for cluster in started:
+            cluster.remove()

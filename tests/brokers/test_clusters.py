@@ -1,0 +1,241 @@
+"""Clusters of the lab: they start, they obey, they keep or lose what they should."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.clusters import (
+    Reachable,
+    StartCluster,
+    create_topic,
+    read_values,
+    write_values,
+)
+from tests.support.waiting import wait_until
+
+from sparkmirror.cluster.admin import Admin, Position
+from sparkmirror.cluster.probe import probe
+from sparkmirror.cluster.record import NewRecord
+from sparkmirror.errors import (
+    AlreadyExists,
+    BrokerFailed,
+    ClusterTimeout,
+    ClusterUnavailable,
+    NotFound,
+    TopicMissing,
+)
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.ports import HOST, Ports, is_free
+from sparkmirror.lab.spec import ClusterSpec, TopicSpec
+from sparkmirror.model import TopicPartition
+
+RECORDS = tuple(NewRecord(key=b"k%d" % n, value=b"v%d" % n, partition=n % 2) for n in range(10))
+
+
+@pytest.fixture(scope="module")
+def solo(start_module_cluster: StartCluster) -> Cluster:
+    """One broker that tests may mistreat, but must leave running."""
+    begins_with = TopicSpec(name="begins-with", partitions=2, records=RECORDS)
+    return start_module_cluster(ClusterSpec(name="solo", fast_start=True, topics=(begins_with,)))
+
+
+@pytest.fixture(scope="module")
+def trio(start_module_cluster: StartCluster) -> Cluster:
+    """Three brokers that notice a death sooner than Kafka's nine seconds."""
+    soon = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
+    return start_module_cluster(
+        ClusterSpec(name="trio", brokers=3, fast_start=True, properties=soon)
+    )
+
+
+def test_a_cluster_begins_with_its_topics_and_records(solo: Cluster) -> None:
+    with Admin(solo.access()) as admin:
+        assert admin.describe_cluster().cluster_id == solo.cluster_id
+        (topic,) = admin.topics(["begins-with"]).values()
+        both = [TopicPartition("begins-with", number) for number in (0, 1)]
+        assert len(topic.partitions) == 2
+        assert admin.offsets(both, Position.LATEST) == dict.fromkeys(both, 5)
+        assert admin.offsets(both, Position.EARLIEST) == dict.fromkeys(both, 0)
+    assert sorted(read_values(solo.access(), "begins-with"), key=str) == [
+        b"v%d" % n for n in range(10)
+    ]
+
+
+def test_two_shared_clusters_are_two(primary: Reachable, backup: Reachable, topic: str) -> None:
+    create_topic(primary.access, topic)
+    write_values(primary.access, topic, b"only here")
+    assert read_values(primary.access, topic) == [b"only here"]
+    with pytest.raises(TopicMissing):
+        read_values(backup.access, topic)
+
+
+def test_a_killed_broker_comes_back_with_its_records(solo: Cluster, topic: str) -> None:
+    create_topic(solo.access(), topic)
+    write_values(solo.access(), topic, b"before")
+    before = solo.broker(1).pid
+    solo.kill_broker(1)
+    assert not solo.broker(1).runs()
+    with pytest.raises(ClusterUnavailable):
+        Admin(solo.access(), timeout_s=0.5).describe_cluster()
+    solo.start_broker(1)
+    assert solo.broker(1).pid != before
+    write_values(solo.access(), topic, b"after")
+    assert read_values(solo.access(), topic) == [b"before", b"after"]
+
+
+def test_one_admin_survives_a_restart(solo: Cluster, topic: str) -> None:
+    with Admin(solo.access()) as admin:
+        admin.describe_cluster()
+        solo.restart_broker(1)
+        assert topic not in admin.topics()
+
+
+def test_a_paused_broker_does_not_answer_until_it_is_resumed(solo: Cluster) -> None:
+    (address,) = solo.access().bootstrap
+    with Admin(solo.access(), timeout_s=1.5) as admin:
+        admin.describe_cluster()
+        solo.pause_broker(1)
+        try:
+            with pytest.raises(ClusterTimeout):
+                admin.describe_cluster()
+            with pytest.raises(ClusterTimeout):
+                probe(solo.access(), address, timeout_s=0.5)
+            assert solo.broker(1).runs()
+        finally:
+            solo.resume_broker(1)
+        assert admin.describe_cluster().cluster_id == solo.cluster_id
+
+
+def test_a_wiped_broker_is_the_same_cluster_without_records(
+    start_cluster: StartCluster, topic: str
+) -> None:
+    cluster = start_cluster(ClusterSpec(name="wiped", fast_start=True))
+    create_topic(cluster.access(), topic)
+    cluster.wipe_broker(1)
+    with Admin(cluster.access()) as admin:
+        assert admin.topics() == {}
+        assert admin.describe_cluster().cluster_id == cluster.cluster_id
+
+
+def test_a_cluster_is_found_again_by_its_description(solo: Cluster, topic: str) -> None:
+    again = Cluster.attach(json.loads(json.dumps(solo.describe())))
+    assert again.broker(1).pid == solo.broker(1).pid
+    assert again.client_properties() == solo.client_properties()
+    create_topic(again.access(), topic)
+    with Admin(solo.access()) as admin:
+        assert topic in admin.topics()
+
+
+def test_there_is_no_other_broker_and_no_second_use_of_a_directory(
+    solo: Cluster, guard: Guard
+) -> None:
+    with pytest.raises(NotFound, match="solo has no broker 2: it has 1"):
+        solo.kill_broker(2)
+    with pytest.raises(AlreadyExists):
+        Cluster.start(ClusterSpec(name="solo"), solo.directory, guard)
+
+
+def test_three_brokers_know_each_other_and_outlive_one(trio: Cluster, topic: str) -> None:
+    with Admin(trio.access()) as admin:
+        seen = admin.describe_cluster()
+        assert [broker.node_id for broker in seen.brokers if not broker.fenced] == [1, 2, 3]
+        create_topic(trio.access(), topic, partitions=3, replicas=3)
+        write_values(trio.access(), topic, b"all three")
+        trio.kill_broker(2)
+        wait_until(
+            lambda: {p.leader for p in admin.topics([topic])[topic].partitions} <= {1, 3},
+            "broker 2 is dead, its partitions need other leaders",
+        )
+        write_values(trio.access(), topic, b"only two")
+        trio.start_broker(2)
+        wait_until(
+            lambda: all(len(p.in_sync) == 3 for p in admin.topics([topic])[topic].partitions),
+            "broker 2 is back and should catch up",
+        )
+    assert read_values(trio.access(), topic) == [b"all three", b"only two"]
+
+
+def test_a_wiped_broker_of_three_gets_its_records_back(trio: Cluster, topic: str) -> None:
+    create_topic(trio.access(), topic, replicas=3)
+    write_values(trio.access(), topic, b"kept by others")
+    trio.wipe_broker(3)
+    with Admin(trio.access()) as admin:
+        wait_until(
+            lambda: len(admin.topics([topic])[topic].partitions[0].in_sync) == 3,
+            "broker 3 should copy what it lost from the others",
+        )
+    assert read_values(trio.access(), topic) == [b"kept by others"]
+
+
+class StolenPort(Ports):
+    """Ports of which the first one is taken by a stranger right after it was found free."""
+
+    def __init__(self, registry: Path) -> None:
+        super().__init__(registry, free=self._steal_first)
+        self.thief: socket.socket | None = None
+
+    def _steal_first(self, port: int) -> bool:
+        if not is_free(port):
+            return False
+        if self.thief is None:
+            self.thief = socket.create_server((HOST, port))
+        return True
+
+
+@pytest.fixture
+def stolen_port(tmp_path: Path) -> Iterator[StolenPort]:
+    ports = StolenPort(tmp_path)
+    yield ports
+    if ports.thief is not None:
+        ports.thief.close()
+
+
+def test_a_cluster_that_loses_a_port_moves_to_another(
+    guard: Guard, lab_directory: Path, stolen_port: StolenPort
+) -> None:
+    spec = ClusterSpec(name="moved", fast_start=True)
+    cluster = Cluster.start(spec, lab_directory / "moved", guard, ports=stolen_port)
+    try:
+        assert stolen_port.thief is not None
+        stolen = stolen_port.thief.getsockname()[1]
+        assert cluster.access().bootstrap[0].port != stolen
+        with Admin(cluster.access()) as admin:
+            assert len(admin.describe_cluster().brokers) == 1
+    finally:
+        cluster.remove()
+    assert not cluster.directory.exists()
+
+
+def test_a_broker_that_cannot_start_says_why_and_leaves_nothing(
+    guard: Guard, lab_directory: Path
+) -> None:
+    spec = ClusterSpec(name="broken", properties={"log.segment.bytes": "many"})
+    with pytest.raises(BrokerFailed, match="many for configuration log.segment.bytes"):
+        Cluster.start(spec, lab_directory / "broken", guard)
+    assert not (lab_directory / "broken").exists()
+
+
+def test_clusters_side_by_side_share_nothing(guard: Guard, lab_directory: Path) -> None:
+    specs = [ClusterSpec(name=name, fast_start=True) for name in ("left", "right")]
+    left, right = Cluster.start_all(specs, lab_directory / "side-by-side", guard)
+    try:
+        assert not _ports(left) & _ports(right)
+        assert left.cluster_id != right.cluster_id
+        left.stop()
+        assert not left.broker(1).runs()
+        assert right.broker(1).runs()
+        left.start_brokers()
+        with Admin(left.access()) as admin:
+            assert admin.describe_cluster().cluster_id == left.cluster_id
+    finally:
+        left.remove()
+        right.remove()
+
+
+def _ports(cluster: Cluster) -> set[int]:
+    return {port for node in cluster.describe()["nodes"] for port in node["ports"].values()}

@@ -1,0 +1,55 @@
+"""Clusters as tests see them: somewhere to connect to, whoever started them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sparkmirror.cluster.access import Access
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.record import NewRecord, StoredRecord
+from sparkmirror.cluster.records import produce, read_topic
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.spec import ClusterSpec
+
+StartCluster = Callable[[ClusterSpec], Cluster]
+"""Starts a cluster that is removed when the test, or the module, is over."""
+
+UniqueName = Callable[[str], str]
+"""Makes a name for a topic or a group that no other test uses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reachable:
+    """A cluster tests may use but not stop. Its topics are shared, so use unique names."""
+
+    name: str
+    properties: Mapping[str, str] = field(repr=False)
+
+    @property
+    def bootstrap(self) -> str:
+        """Its brokers, as `bootstrap.servers`."""
+        return self.properties["bootstrap.servers"]
+
+    @property
+    def access(self) -> Access:
+        """The way in for our own clients."""
+        return Access.from_properties(self.name, self.properties)
+
+
+def create_topic(access: Access, name: str, partitions: int = 1, replicas: int = -1) -> None:
+    """Create a topic that can be used at once."""
+    with Admin(access) as admin:
+        admin.create_topic(NewTopic(name=name, partitions=partitions, replication_factor=replicas))
+
+
+def write_values(access: Access, topic: str, *values: bytes) -> None:
+    """Write records that are only values, in order, to partition 0."""
+    produce(access, topic, [NewRecord(value=value, partition=0) for value in values])
+
+
+def read_values(access: Access, topic: str) -> list[bytes | None]:
+    """Read the values of a topic."""
+    records: list[StoredRecord] = read_topic(access, topic)
+    return [record.value for record in records]
