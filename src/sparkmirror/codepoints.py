@@ -26,7 +26,7 @@ class CodePoints:
 
     def __post_init__(self) -> None:
         pairs = zip(self.ranges, self.ranges[1:], strict=False)
-        assert all(high + 1 < low for (_, high), (low, _) in pairs)  # noqa: S101
+        assert all(high + 1 < low for (_, high), (low, _) in pairs)
 
     def __or__(self, other: CodePoints) -> CodePoints:
         return of_ranges([*self.ranges, *other.ranges])
