@@ -119,6 +119,12 @@ class ConfigDef:
     def __add__(self, other: ConfigDef) -> ConfigDef:
         return ConfigDef(*self, *other)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConfigDef) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
     def __iter__(self) -> Iterator[Key]:
         return iter(self._by_name.values())
 

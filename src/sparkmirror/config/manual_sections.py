@@ -1,0 +1,182 @@
+"""What the configuration manual says around the tables, and in which order it shows them.
+
+Words about a single key belong into its row, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sparkmirror.config.classes import CONVERTERS
+from sparkmirror.config.definition import ConfigDef, Key
+from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
+from sparkmirror.config.tables.clients import CLIENT
+from sparkmirror.config.tables.converters import CONVERTER_TABLES
+from sparkmirror.config.tables.dedicated import DEDICATED
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.config.tables.filters import CONFIG_FILTER
+from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.heartbeat import HEARTBEAT
+from sparkmirror.config.tables.mirror import MIRROR
+from sparkmirror.config.tables.source import SOURCE, SOURCE_TASK
+from sparkmirror.config.tables.source_framework import SOURCE_ONLY
+from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
+
+INTRODUCTION: Final = """\
+# Configuration
+
+Every key that sparkmirror reads: names, types, defaults and valid values are those of Apache
+Kafka 4.3, so that files and scripts of MirrorMaker 2 keep working. This page is printed from the
+tables in `src/sparkmirror/config/tables`; after a change there run `make docs`.
+
+Where a key stands in a dedicated file (`mm2.properties`):
+
+| written as | counts for |
+|---|---|
+| `<key>` | all flows and clusters: the keys of the first section, the keys of the connectors, \
+and the security keys as a fallback for every cluster; any other key is ignored |
+| `<cluster>.<key>` | one cluster: how to reach it, and the worker of every flow *into* it; with \
+`producer.`, `consumer.` or `admin.` in front of the key, one kind of client only |
+| `<source>-><target>.<key>` | one flow: the keys of its three connectors |
+
+The more special wins over the more general, with one exception, as in MirrorMaker 2: what begins
+with `offset.storage`, `config.storage`, `status.storage`, `key.converter`, `value.converter`,
+`header.converter`, `task`, `worker` or `replication.policy` reaches every worker when it is said
+without a prefix, and wins there.
+
+In a connector's config (REST) keys stand as they are. How to reach the two clusters is said with
+`source.cluster.` and `target.cluster.` in front, for one kind of client with `source.consumer.`,
+`target.producer.` and so on. What the worker's own producer shall do otherwise for one connector
+is said with `producer.override.`.
+
+Values are trimmed. A list is separated by commas; an item that is said twice counts once, an empty
+item is an error. A class is the name of a Java class that is built in here, in full or in short
+(`ByteArrayConverter`, `ByteArray`). `${provider:path:key}` is replaced by what the config provider
+says.
+"""
+
+RETIRED_TITLE: Final = "Retired keys"
+RETIRED: Final = (
+    "Keys of older Kafka releases are still read as they were meant. Whoever uses one is told "
+    "once, with what to write instead."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One table under its title. Keys of the tables in `besides` are left to their own section."""
+
+    title: str
+    text: str
+    table: ConfigDef
+    besides: tuple[ConfigDef, ...] = ()
+
+    @property
+    def keys(self) -> list[Key]:
+        """The rows to print."""
+        return [key for key in self.table if not any(key.name in other for other in self.besides)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginSection:
+    """The small tables of all plug-ins of one kind, by class name."""
+
+    title: str
+    text: str
+    tables: Mapping[str, ConfigDef]
+
+
+SECTIONS: Final = (
+    Section(
+        title="A dedicated file",
+        text="What `mm2.properties` itself declares.",
+        table=DEDICATED,
+        besides=(CLIENT,),
+    ),
+    Section(
+        title="Reaching a cluster",
+        text="How any client finds, trusts and convinces the brokers. Said per cluster: "
+        "`<cluster>.<key>` in a dedicated file, `source.cluster.<key>` and `target.cluster.<key>` "
+        "in a connector's config, without a prefix for a worker.",
+        table=CLIENT,
+    ),
+    Section(
+        title="Every connector of a mirror",
+        text="What source, checkpoint and heartbeat connector have in common.",
+        table=MIRROR,
+        besides=(CONNECTOR, CLIENT),
+    ),
+    Section(
+        title="Source connector",
+        text="`MirrorSourceConnector` copies records, creates remote topics and keeps their "
+        "configs and ACLs like the source's.",
+        table=SOURCE,
+        besides=(MIRROR,),
+    ),
+    Section(
+        title="Default filter of topic configs",
+        text="Read by `DefaultConfigPropertyFilter` in addition to `config.properties.exclude`. "
+        "In a dedicated file it must be said per flow.",
+        table=CONFIG_FILTER,
+        besides=(SOURCE,),
+    ),
+    Section(
+        title="Checkpoint connector",
+        text="`MirrorCheckpointConnector` translates the offsets of consumer groups. Its topic "
+        "filter also reads `topics` and `topics.exclude`.",
+        table=CHECKPOINT,
+        besides=(MIRROR,),
+    ),
+    Section(
+        title="Heartbeat connector",
+        text="`MirrorHeartbeatConnector` shows that a flow lives.",
+        table=HEARTBEAT,
+        besides=(MIRROR,),
+    ),
+    Section(
+        title="Every connector",
+        text="What Kafka Connect asks of any connector.",
+        table=CONNECTOR,
+    ),
+    Section(
+        title="Every connector that writes to Kafka",
+        text="What Kafka Connect asks of source connectors; all three of a mirror are.",
+        table=SOURCE_ONLY,
+    ),
+    Section(
+        title="Worker",
+        text="What a Connect worker reads (`connect-distributed.properties`), besides how to "
+        "reach its cluster. In a dedicated file: `<target>.<key>`, for all flows into that "
+        "cluster.",
+        table=DISTRIBUTED,
+        besides=(CLIENT,),
+    ),
+    Section(
+        title="Tasks",
+        text="Written by the connectors for their tasks, and visible over REST. Nothing to set.",
+        table=SOURCE_TASK.updated(CHECKPOINT_TASK),
+        besides=(SOURCE, CHECKPOINT),
+    ),
+)
+
+PLUGIN_SECTIONS: Final = (
+    PluginSection(
+        title="Transformations",
+        text="Written with `transforms.<alias>.` in front, after `transforms.<alias>.type`. Each "
+        "can be tied to a predicate with `transforms.<alias>.predicate`, and to its opposite with "
+        "`transforms.<alias>.negate=true`.",
+        tables=TRANSFORMATION_TABLES,
+    ),
+    PluginSection(
+        title="Predicates",
+        text="Written with `predicates.<alias>.` in front, after `predicates.<alias>.type`.",
+        tables=PREDICATE_TABLES,
+    ),
+    PluginSection(
+        title="Converters",
+        text="Written with `key.converter.`, `value.converter.` or `header.converter.` in front.",
+        tables={name: CONVERTER_TABLES[name] for name in CONVERTERS},
+    ),
+)
