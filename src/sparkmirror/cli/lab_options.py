@@ -6,6 +6,7 @@ Knows the spelling of options only; whether a cluster makes sense is for its spe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypedDict, TypeVar
 
 import click
@@ -13,6 +14,8 @@ import click
 from sparkmirror.lab.spec import ClusterSpec, Listener, TopicSpec
 
 T = TypeVar("T")
+
+_REPLICAS = 3
 
 ADMIN = "admin"
 ADMIN_PASSWORD = "admin-secret"  # noqa: S105 - of a throw-away cluster on the loopback address
@@ -105,8 +108,14 @@ def specifications(said: Said) -> list[ClusterSpec]:
 
 
 def _topics_of(cluster: str, said: Said) -> tuple[TopicSpec, ...]:
+    """Give a cluster its topics, with enough replicas to survive what `lab kill` does."""
     first = said["clusters"][0]
-    return tuple(topic for place, topic in said["topics"] if (place or first) == cluster)
+    replicas = min(_REPLICAS, said["brokers"])
+    return tuple(
+        replace(topic, replication_factor=replicas)
+        for place, topic in said["topics"]
+        if (place or first) == cluster
+    )
 
 
 def _check(said: Said, listeners: Sequence[Listener]) -> None:

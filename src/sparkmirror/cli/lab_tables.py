@@ -10,6 +10,7 @@ import rich.table
 
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.detached import connection
+from sparkmirror.lab.spec import ClusterSpec
 from sparkmirror.lab.state import DEFAULT_LAB
 from sparkmirror.lab.status import ClusterStatus
 
@@ -44,15 +45,18 @@ def show_clients(console: rich.console.Console, clusters: Sequence[Cluster]) -> 
             console.print(f"{cluster.name}: client settings in {file}")
 
 
-def show_next_steps(console: rich.console.Console, lab: str, clusters: Sequence[str]) -> None:
+def show_next_steps(console: rich.console.Console, lab: str, specs: Sequence[ClusterSpec]) -> None:
     """Suggest what to do with a lab that has just started."""
     of_lab = "" if lab == DEFAULT_LAB else f" --lab {lab}"
     run = f"sparkmirror lab exec{of_lab}"
+    topics = [topic.name for topic in specs[0].topics]
+    topic = topics[0] if topics else "orders"
+    create = f"{run} kafka-topics --create --topic {topic} --partitions 3"
     lines = [
-        f"{run} kafka-topics --create --topic orders --partitions 3",
-        f"{run} kafka-console-producer --topic orders",
-        f"{run} kafka-console-consumer --topic orders --from-beginning",
-        *(f"{run} --cluster {name} kafka-topics --list" for name in clusters[1:2]),
+        *([] if topics else [create]),
+        f"{run} kafka-console-producer --topic {topic}",
+        f"{run} kafka-console-consumer --topic {topic} --from-beginning",
+        *(f"{run} --cluster {spec.name} kafka-topics --list" for spec in specs[1:2]),
         f"sparkmirror lab status{of_lab}",
         f"sparkmirror lab down{of_lab}",
     ]

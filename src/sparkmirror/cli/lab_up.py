@@ -94,7 +94,7 @@ def up(lab_name: str, **said: Unpack[Said]) -> None:
     show_status(console, running.status())
     show_clients(console, list(running.clusters.values()))
     if not news:
-        show_next_steps(console, lab_name, list(running.clusters))
+        show_next_steps(console, lab_name, specs)
 
 
 @click.command()
