@@ -59,8 +59,8 @@ says.
 
 RETIRED_TITLE: Final = "Retired keys"
 RETIRED: Final = (
-    "Keys of older Kafka releases are still read as they were meant. Whoever uses one is told "
-    "once, with what to write instead."
+    "Keys of older Kafka releases are still read as they were meant, and keys that only a JVM "
+    "could obey do no harm. Whoever uses one is told once, with what to write instead."
 )
 
 
