@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sparkmirror.lab.java import Java
 
-_SCRIPT = """#!{python}
+_SCRIPT = """#!{python} -IS
 import os, pathlib, sys, time
 
 arguments = sys.argv[1:]
