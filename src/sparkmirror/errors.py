@@ -175,7 +175,7 @@ class BatchError(MirrorError):
 
 
 class RunConflict(MirrorError):
-    """A copied range overlaps what the run map already holds. Rewind or reset it explicitly."""
+    """A copied range overlaps what the run map already holds: reset it, or say what happened."""
 
 
 class LabError(MirrorError):
