@@ -133,9 +133,14 @@ class Channel:
         if self._out:
             self._flush()
 
+    @property
+    def next_deadline(self) -> float:
+        """When the first answer will be overdue; never, if none is awaited."""
+        return min((pending.deadline for pending in self._unsettled()), default=float("inf"))
+
     def expired(self, now: float) -> bool:
         """Tell whether an answer is overdue."""
-        return any(pending.deadline <= now for pending in self._unsettled())
+        return self.next_deadline <= now
 
     def expire(self, now: float) -> None:
         """End the channel with ClusterTimeout if an answer is overdue."""
@@ -157,8 +162,7 @@ class Channel:
             raise self._over()
         poll = select.poll()
         poll.register(self, select.POLLIN | (select.POLLOUT if self.wants_write else 0))
-        first = min((pending.deadline for pending in self._unsettled()), default=0.0)
-        poll.poll(max(first - time.monotonic(), 0.0) * 1000)
+        poll.poll(max(self.next_deadline - time.monotonic(), 0.0) * 1000)
         if self.wants_write:
             self.on_writable()
         self.on_readable()

@@ -1,0 +1,98 @@
+"""Connections of one thread to the brokers of one cluster, one to each, opened when needed."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TypeVar
+
+from sparkmirror.errors import ClusterError
+from sparkmirror.wire.connection import Client, Connection
+from sparkmirror.wire.place import Address
+from sparkmirror.wire.request import Request
+
+T = TypeVar("T")
+
+SHORTEST_S = 0.1
+"""Even at the last moment an attempt gets this long, or it would be no attempt."""
+
+
+class Links:
+    """Open connections by address. A connection that failed is dropped, never used again."""
+
+    def __init__(self, client: Client, request_timeout_s: float) -> None:
+        self.client = client
+        self._request_timeout_s = request_timeout_s
+        self._open: dict[Address, Connection] = {}
+
+    def addresses(self) -> Collection[Address]:
+        """Where we are connected to."""
+        return [address for address, link in self._open.items() if not link.is_closed]
+
+    def get(self, address: Address, deadline: float) -> Connection:
+        """Return the connection to an address, opening it if there is none."""
+        link = self._open.get(address)
+        if link is None or link.is_closed:
+            link = Connection.open(self.client, address, timeout_s=self.patience_s(deadline))
+            self._open[address] = link
+        return link
+
+    def patience_s(self, deadline: float) -> float:
+        """How long one attempt may take: no broker gets all the time there is."""
+        return min(self._request_timeout_s, max(deadline - time.monotonic(), SHORTEST_S))
+
+    def gather(
+        self, requests: Mapping[Address, Callable[[Connection], Request[T]]], deadline: float
+    ) -> dict[Address, T | ClusterError]:
+        """Ask several brokers at once, so that one that is slow or dead costs its time only once.
+
+        Every address gets an entry: the answer, or why there is none.
+        """
+        settled: dict[Address, T | ClusterError] = {}
+        for address, make in requests.items():
+            settle = partial(settled.__setitem__, address)
+            try:
+                link = self.get(address, deadline)
+                ends = time.monotonic() + self.patience_s(deadline)
+                link.send(make(link), then=settle, lost=settle, deadline=ends)
+            except ClusterError as error:
+                settle(error)
+        while len(settled) < len(requests):
+            self._wait([self._open[address] for address in requests if address not in settled])
+        return settled
+
+    @staticmethod
+    def _wait(links: Collection[Connection]) -> None:
+        """Wait until some links can do something, and let them; a loss is told to who asked."""
+        with selectors.DefaultSelector() as selector:
+            for link in links:
+                write = selectors.EVENT_WRITE if link.wants_write else 0
+                selector.register(link, selectors.EVENT_READ | write, link)
+            first = min(link.next_deadline for link in links)
+            ready = selector.select(max(first - time.monotonic(), 0.0))
+        now = time.monotonic()
+        for key, _ in ready:
+            _try(key.data.on_writable)
+            _try(key.data.on_readable)
+        for link in links:
+            _try(partial(link.expire, now))
+
+    def drop(self, address: Address) -> None:
+        """Close the connection to an address, if there is one."""
+        link = self._open.pop(address, None)
+        if link is not None:
+            link.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for address in list(self._open):
+            self.drop(address)
+
+
+def _try(step: Callable[[], None]) -> None:
+    try:
+        step()
+    except ClusterError:
+        return  # every request of that link has been told
