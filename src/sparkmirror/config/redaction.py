@@ -1,0 +1,86 @@
+"""Which values are secret, and what may be shown in their place.
+
+Knows names of keys, whatever prefix they carry (`B.producer.ssl.key.password`). A key is secret if
+its words say so: password, secret, token, credential, private key and the like; the tables' own
+PASSWORD-typed keys are all among them. Some keys only point at a secret (`*.file`, `*.url`) and
+stay visible. A value made of placeholders reveals nothing and stays visible too.
+
+This is redaction by key, before anything is formatted: looking for secrets in finished text is
+known to leak.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sparkmirror.config import jaas
+from sparkmirror.config.password import HIDDEN
+from sparkmirror.config.variables import is_only_placeholders
+from sparkmirror.errors import ConfigError
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SECRET_WORDS = frozenset(
+    {
+        "apikey", "accesskey", "credential", "credentials", "passphrase", "passwd", "password",
+        "passwords", "privatekey", "pwd", "secret", "secretkey", "secrets", "token", "tokens",
+    }
+)  # fmt: skip
+_SECRET_PAIRS = frozenset({("api", "key"), ("access", "key"), ("private", "key"), ("user", "info")})
+_SECRET_ENDINGS = (
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.certificates",
+)
+_POINTERS = frozenset(
+    {
+        "algorithm", "class", "classes", "enable", "enabled", "file", "location", "ms", "path",
+        "paths", "pattern", "seconds", "type", "uri", "url",
+    }
+)  # fmt: skip
+_VISIBLE_ENDINGS = ("credentials.client.id",)
+_PASSWORD_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of the key must not be seen."""
+    if key.endswith(_SECRET_ENDINGS) or key.endswith(jaas.KEY):
+        return True
+    words = [word.lower() for word in _WORD.findall(key)]
+    if not words or words[-1] in _POINTERS or key.endswith(_VISIBLE_ENDINGS):
+        return False
+    pairs = zip(words, words[1:], strict=False)
+    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairs)
+
+
+def shown(key: str, value: str) -> str:
+    """Write the value as it may be seen."""
+    if is_only_placeholders(value):
+        return value
+    if key.endswith(jaas.KEY):
+        return _shown_jaas(value)
+    if is_secret(key):
+        return HIDDEN
+    return _PASSWORD_IN_URL.sub(rf"\1{HIDDEN}@", value) if "://" in value else value
+
+
+def redact(config: Mapping[str, str]) -> dict[str, str]:
+    """The whole configuration, as it may be seen."""
+    return {key: shown(key, value) for key, value in config.items()}
+
+
+def _shown_jaas(value: str) -> str:
+    """Module, flag and harmless options; everything, if it cannot be told what is what."""
+    try:
+        module, _ = jaas.login_module(value)
+    except ConfigError:
+        return HIDDEN
+    options = "".join(
+        f' {name}="{option if _may_show(name, option) else HIDDEN}"'
+        for name, option in module.options.items()
+    )
+    return f"{module.module} {module.flag}{options};"
+
+
+def _may_show(name: str, option: str) -> bool:
+    return name in jaas.HARMLESS_OPTIONS or is_only_placeholders(option)

@@ -1,0 +1,158 @@
+"""Placeholders `${provider:[path:]key}` in values, and what stands behind them.
+
+Knows the grammar of a placeholder and how a whole configuration is expanded: one pass, each
+provider asked once per path, every placeholder of every value replaced on its own, and one that
+nobody can answer left standing as text. Expanded values live in memory only: what is stored or
+shown is the raw text, and `restore` puts it back.
+
+Does not know where a provider looks, nor which key means what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.errors import ConfigError, Fault
+
+_PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+
+
+class Variable(NamedTuple):
+    """One placeholder, taken apart. A placeholder without a path has the empty path."""
+
+    provider: str
+    path: str
+    key: str
+
+    def __str__(self) -> str:
+        path = f"{self.path}:" if self.path else ""
+        return f"${{{self.provider}:{path}{self.key}}}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a provider says about one path: the values it has, and for how long they hold."""
+
+    values: Mapping[str, str] = field(repr=False)
+    ttl_ms: int | None = None
+    lacking: str = "it has no such key"
+    """Why a key that was asked for is not among the values."""
+
+
+class Provider(Protocol):
+    """A place that values can be fetched from.
+
+    `get` raises ConfigError if the place should be readable and is not; a path that it may not
+    read, and a key that is not there, are no errors: the placeholder then stays as it is.
+    """
+
+    def get(self, path: str, keys: frozenset[str]) -> Answer:
+        """Fetch these keys of one path."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """A configuration with its placeholders replaced. Holds secrets: keep it in memory."""
+
+    values: dict[str, str] = field(repr=False)
+    ttls_ms: dict[str, int]
+    """Path to the time after which its values should be fetched again."""
+    unresolved: tuple[Notice, ...]
+
+
+def variables_in(text: str) -> Iterator[Variable]:
+    """Every placeholder of a value, from left to right."""
+    for match in _PLACEHOLDER.finditer(text):
+        yield _variable(match)
+
+
+def is_only_placeholders(text: str) -> bool:
+    """Whether nothing but placeholders stands here: such a text reveals nothing."""
+    return bool(text) and not _PLACEHOLDER.sub("", text).strip()
+
+
+def expand(raw: Mapping[str, str], providers: Mapping[str, Provider]) -> Expansion:
+    """Replace every placeholder that can be answered. ConfigError lists what cannot be read."""
+    users: dict[tuple[str, str], dict[str, list[Variable]]] = {}
+    for key, value in raw.items():
+        for variable in variables_in(value):
+            place = (variable.provider, variable.path)
+            users.setdefault(place, {}).setdefault(key, []).append(variable)
+    answers = _ask(users, providers)
+    return Expansion(
+        values={key: _replace(value, answers) for key, value in raw.items()},
+        ttls_ms={
+            path: answer.ttl_ms
+            for (_, path), answer in answers.items()
+            if answer.ttl_ms is not None and answer.ttl_ms >= 0
+        },
+        unresolved=tuple(_unresolved(users, answers)),
+    )
+
+
+def restore(raw: Mapping[str, str], expanded: Mapping[str, str]) -> dict[str, str]:
+    """Give every key whose raw value holds a placeholder its raw value back."""
+    return {
+        key: raw[key] if key in raw and _PLACEHOLDER.search(raw[key]) else value
+        for key, value in expanded.items()
+    }
+
+
+Users = Mapping[tuple[str, str], Mapping[str, list[Variable]]]
+Answers = Mapping[tuple[str, str], Answer]
+
+
+def _variable(match: re.Match[str]) -> Variable:
+    return Variable(match[1], match[2] or "", match[3])
+
+
+def _ask(users: Users, providers: Mapping[str, Provider]) -> dict[tuple[str, str], Answer]:
+    answers: dict[tuple[str, str], Answer] = {}
+    faults: list[Fault] = []
+    for (name, path), by_key in users.items():
+        if name not in providers:
+            continue
+        wanted = frozenset(variable.key for found in by_key.values() for variable in found)
+        try:
+            answers[name, path] = providers[name].get(path, wanted)
+        except ConfigError as error:
+            faults.extend(
+                Fault(key, f"{key}: {found[0]} cannot be fetched: {error}")
+                for key, found in by_key.items()
+            )
+    if faults:
+        raise ConfigError(faults)
+    return answers
+
+
+def _replace(text: str, answers: Answers) -> str:
+    def value(match: re.Match[str]) -> str:
+        variable = _variable(match)
+        answer = answers.get((variable.provider, variable.path))
+        return match[0] if answer is None else answer.values.get(variable.key, match[0])
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def _unresolved(users: Users, answers: Answers) -> Iterator[Notice]:
+    for place, by_key in users.items():
+        answer = answers.get(place)
+        for key, found in by_key.items():
+            for variable in found:
+                if answer is not None and variable.key in answer.values:
+                    continue
+                reason = (
+                    f"config.providers names no provider {variable.provider!r}"
+                    if answer is None
+                    else answer.lacking
+                )
+                yield Notice(
+                    kind=NoticeKind.UNRESOLVED_VARIABLE,
+                    message=f"{variable} is left as text: {reason}",
+                    key=key,
+                )
