@@ -31,25 +31,37 @@ from sparkmirror.errors import (
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.guard import Guard
 from sparkmirror.lab.ports import HOST, Ports, is_free
-from sparkmirror.lab.spec import ClusterSpec, TopicSpec
+from sparkmirror.lab.spec import ClusterSpec, Listener, TopicSpec
 from sparkmirror.model import TopicPartition
 
 RECORDS = tuple(NewRecord(key=b"k%d" % n, value=b"v%d" % n, partition=n % 2) for n in range(10))
+
+
+# A killed broker may not come back before its session has ended: nine seconds, if nobody says so.
+SHORT_SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
 
 @pytest.fixture(scope="module")
 def solo(start_module_cluster: StartCluster) -> Cluster:
     """One broker that tests may mistreat, but must leave running."""
     begins_with = TopicSpec(name="begins-with", partitions=2, records=RECORDS)
-    return start_module_cluster(ClusterSpec(name="solo", fast_start=True, topics=(begins_with,)))
+    return start_module_cluster(
+        ClusterSpec(name="solo", fast_start=True, properties=SHORT_SESSIONS, topics=(begins_with,))
+    )
 
 
 @pytest.fixture(scope="module")
 def trio(start_module_cluster: StartCluster) -> Cluster:
-    """Three brokers that notice a death sooner than Kafka's nine seconds."""
-    soon = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
+    """Three brokers and a quorum that know each other by login, because one listener has users."""
     return start_module_cluster(
-        ClusterSpec(name="trio", brokers=3, fast_start=True, properties=soon)
+        ClusterSpec(
+            name="trio",
+            brokers=3,
+            fast_start=True,
+            listeners=(Listener.PLAINTEXT, Listener.SASL_SSL),
+            users={"alice": "alice-secret"},
+            properties=SHORT_SESSIONS,
+        )
     )
 
 
@@ -111,10 +123,17 @@ def test_a_paused_broker_does_not_answer_until_it_is_resumed(solo: Cluster) -> N
         assert admin.describe_cluster().cluster_id == solo.cluster_id
 
 
-def test_a_wiped_broker_is_the_same_cluster_without_records(
+def test_a_wiped_broker_is_the_same_cluster_with_users_and_without_topics(
     start_cluster: StartCluster, topic: str
 ) -> None:
-    cluster = start_cluster(ClusterSpec(name="wiped", fast_start=True))
+    cluster = start_cluster(
+        ClusterSpec(
+            name="wiped",
+            fast_start=True,
+            listeners=(Listener.SASL_PLAINTEXT,),
+            users={"alice": "alice-secret"},
+        )
+    )
     create_topic(cluster.access(), topic)
     cluster.wipe_broker(1)
     with Admin(cluster.access()) as admin:
@@ -157,7 +176,8 @@ def test_three_brokers_know_each_other_and_outlive_one(trio: Cluster, topic: str
             lambda: all(len(p.in_sync) == 3 for p in admin.topics([topic])[topic].partitions),
             "broker 2 is back and should catch up",
         )
-    assert read_values(trio.access(), topic) == [b"all three", b"only two"]
+    everywhere = trio.access(Listener.SASL_SSL, "alice")
+    assert read_values(everywhere, topic) == [b"all three", b"only two"]
 
 
 def test_a_wiped_broker_of_three_gets_its_records_back(trio: Cluster, topic: str) -> None:
