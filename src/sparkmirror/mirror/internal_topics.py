@@ -51,7 +51,7 @@ def heartbeats_topic(policy: ReplicationPolicy, flow: SourceAndTarget) -> Intern
 
 
 def connect_topics(flow: SourceAndTarget) -> tuple[InternalTopic, InternalTopic, InternalTopic]:
-    """Find the config, offset and status topics of a dedicated flow, as MirrorMaker 2 sizes them."""
+    """Find the config, offset and status topics of a dedicated flow, sized as in the original."""
 
     def topic(kind: str, partitions: int) -> InternalTopic:
         name = f"mm2-{kind}.{flow.source}.internal"

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from sparkmirror.mirror.selection import Selection
 from sparkmirror.model import TopicPartition
 
-BROKER_DEFAULT = -1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRemoteTopic:
