@@ -1,0 +1,1 @@
+"""One task: lease, fetch, lane, produce, acknowledgement, runs, report; and who may copy what."""

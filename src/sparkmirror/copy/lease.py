@@ -1,0 +1,70 @@
+"""A lease: the right to copy one partition, and everything needed to use it.
+
+The driver grants leases; a task only uses them. A lease says where the copying stands on both sides
+and under which producer identity the next batch must be appended. The sequence number of a batch
+follows from its target offset alone, which turns the target broker into compare-and-append:
+
+    target log     ... | anchor ........ expected | (next batch goes here)
+    sequence             0  1  2  ...     n       n = (expected - anchor) mod 2**31
+
+A batch that was appended before is recognised (or refused) by its sequence, never appended twice.
+Knows no socket and no Spark; travels as JSON over the control channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.sequence import sequence_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """The producer identity of a lease: who appends, counted from where."""
+
+    producer_id: int
+    producer_epoch: int
+    anchor: int
+
+    def sequence(self, target_offset: int) -> int:
+        """Sequence number of the record that will lie at this target offset."""
+        return sequence_at(target_offset, self.anchor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to copy one partition from `position` on, appending at `expected`."""
+
+    source: TopicPartition
+    target: TopicPartition
+    position: int
+    expected: int
+    identity: Identity
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.position >= 0
+        assert self.expected >= self.identity.anchor
+        assert self.source.partition == self.target.partition, "partitions keep their number"
+
+    def moved(self, position: int, expected: int) -> Self:
+        """The same right further on: what the next owner gets after a clean hand-over."""
+        assert position >= self.position
+        assert expected >= self.expected
+        return replace(self, position=position, expected=expected)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self) | {"source": list(self.source), "target": list(self.target)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """Read what `to_json` wrote."""
+        fields = dict(value)
+        fields["source"] = TopicPartition(*fields["source"])
+        fields["target"] = TopicPartition(*fields["target"])
+        fields["identity"] = Identity(**fields["identity"])
+        return cls(**fields)

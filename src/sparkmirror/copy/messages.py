@@ -1,0 +1,202 @@
+"""What a task and the driver say to each other over the control channel.
+
+    task   → driver   Hello  Report  Ended  Done
+    driver → task     Welcome  Grant  Revoke  Beat  Rate  Drain
+
+Every message is a frozen value that travels as one JSON object with its `type`. A task never asks
+for a partition: it is granted leases, reports on them once a second, and gives each one back with
+`Ended`, saying how it ended. Whoever hears nothing for too long acts on its own: a task without a
+`Beat` stops copying, a driver without a `Report` takes the task's partitions away.
+
+Knows no socket; `encode` and `decode` are all the transport needs.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+from sparkmirror.copy.lease import Lease
+from sparkmirror.errors import MirrorError
+
+
+class How(enum.StrEnum):
+    """How a lease ended; the driver decides by it what must happen before the next one."""
+
+    CLOSED = "closed"
+    """Everything fetched is acknowledged. The next owner goes on under the same identity."""
+    AMBIGUOUS = "ambiguous"
+    """Something was sent whose fate is unknown and cannot be found out by sending it again."""
+    FENCED = "fenced"
+    """Somebody else owns the partition now."""
+    OUT_OF_RANGE = "out-of-range"
+    """The source's log does not hold the position: retention, truncation or another topic."""
+    SOURCE_GONE = "source-gone"
+    """The source topic was deleted, or recreated under the same name."""
+    TARGET_GONE = "target-gone"
+    """The remote topic was deleted, or recreated under the same name."""
+    REFUSED = "refused"
+    """Something cannot be copied as it is: too large, damaged, a timestamp out of bounds."""
+    NOT_AUTHORIZED = "not-authorized"
+    """A right is missing on one of the two sides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """A task attempt has begun and asks for nothing but to be told what to do."""
+
+    type: ClassVar[str] = "hello"
+    task: int
+    attempt: int
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where one partition stands: next source and target offset, and the source's end."""
+
+    position: int
+    expected: int
+    end: int
+    newest_ms: int = -1
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What happened since the last report, and where everything stands."""
+
+    type: ClassVar[str] = "report"
+    standings: dict[str, Standing]
+    runs: list[tuple[str, int, int, int]] = field(default_factory=list)
+    lanes: dict[str, dict[str, int]] = field(default_factory=dict)
+    records: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """One lease is given back. The task will not write to that partition again."""
+
+    type: ClassVar[str] = "ended"
+    partition: str
+    how: How
+    why: str
+    position: int
+    expected: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Every lease was given back; the task is about to return."""
+
+    type: ClassVar[str] = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welcome:
+    """How to copy: see `copy.settings`."""
+
+    type: ClassVar[str] = "welcome"
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Leases to use from now on, and the rules of the remote topics they name."""
+
+    type: ClassVar[str] = "grant"
+    leases: list[Lease]
+    targets: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoke:
+    """Give these leases back: drain, then `Ended`."""
+
+    type: ClassVar[str] = "revoke"
+    partitions: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """The driver lives and has heard the last report: every lease goes on."""
+
+    type: ClassVar[str] = "beat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """From now on at most so many bytes a second; 0 means no limit."""
+
+    type: ClassVar[str] = "rate"
+    bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """Give everything back, then `Done`."""
+
+    type: ClassVar[str] = "drain"
+
+
+Message = Hello | Report | Ended | Done | Welcome | Grant | Revoke | Beat | Rate | Drain
+
+_KINDS: dict[str, type[Any]] = {
+    kind.type: kind
+    for kind in (Hello, Report, Ended, Done, Welcome, Grant, Revoke, Beat, Rate, Drain)
+}
+
+
+class MessageError(MirrorError):
+    """Bytes on the control channel that are no message: another program, or another version."""
+
+
+def encode(message: Message) -> bytes:
+    """Write a message as JSON."""
+    value = {name.name: _plain(getattr(message, name.name)) for name in fields(message)}
+    return json.dumps({"type": message.type, **value}, separators=(",", ":")).encode()
+
+
+def decode(data: bytes) -> Message:
+    """Read a message; whatever is not one raises MessageError."""
+    try:
+        value = json.loads(data)
+        kind = _KINDS[value.pop("type")]
+        message: Message = kind(**_rebuilt(kind, value))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MessageError(
+            f"{data[:80]!r} on the control channel is no message of this version ({error});"
+            " run the same version of sparkmirror everywhere"
+        ) from error
+    return message
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Lease):
+        return value.to_json()
+    if isinstance(value, Standing):
+        return [value.position, value.expected, value.end, value.newest_ms, value.held]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _rebuilt(kind: type[Any], value: dict[str, Any]) -> dict[str, Any]:
+    if kind is Grant:
+        value["leases"] = [Lease.from_json(lease) for lease in value["leases"]]
+    elif kind is Ended:
+        value["how"] = How(value["how"])
+    elif kind is Report:
+        value["runs"] = [(str(p), int(s), int(t), int(n)) for p, s, t, n in value["runs"]]
+        value["standings"] = {
+            key: Standing(position=at[0], expected=at[1], end=at[2], newest_ms=at[3], held=at[4])
+            for key, at in value["standings"].items()
+        }
+    return value

@@ -1,0 +1,65 @@
+"""A parcel: one batch on its way, from the fetch that brought it to its acknowledgement.
+
+Knows which source offsets it holds, where on the target it must land, and its bytes. The bytes are
+a view into the frame they were fetched in; whoever makes a parcel holds that frame for it, and
+`release` lets go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparkmirror.mirror.runs import Run
+from sparkmirror.wire.forward import Producer, forward
+from sparkmirror.wire.header import Data, Header
+
+Span = tuple[int, int]
+"""Consecutive source offsets, as (first, length)."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Parcel:
+    """One batch that the target can take, with what it holds of the source."""
+
+    header: Header
+    batch: memoryview
+    spans: tuple[Span, ...]
+    """The source offsets of its records, ascending; the lengths add up to its records."""
+    source_next: int
+    """Where the source goes on after it."""
+    release: Callable[[], None]
+    expected: int = -1
+    """The target offset it was sealed for."""
+    buffers: tuple[Data, ...] = ()
+    was_sent: bool = False
+    """Whether a request ever held it: from then on its fate must be found out."""
+
+    @property
+    def count(self) -> int:
+        """How many records it holds."""
+        return self.header.record_count
+
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+        return self.header.size
+
+    @property
+    def newest_ms(self) -> int:
+        """Largest timestamp in it; what a broker forgets its producer by."""
+        return self.header.max_timestamp
+
+    def seal(self, producer: Producer, sequence: int, expected: int) -> None:
+        """Give it a producer, a sequence and the place where it must land."""
+        self.buffers = forward(self.header, self.batch, producer, sequence)
+        self.expected = expected
+
+    def runs(self) -> list[Run]:
+        """Where each of its records lies, once it is on the target."""
+        runs, target = [], self.expected
+        for first, length in self.spans:
+            runs.append(Run(first, target, length))
+            target += length
+        assert target == self.expected + self.count
+        return runs

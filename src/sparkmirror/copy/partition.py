@@ -1,0 +1,162 @@
+"""One partition on its way: what was fetched, what is in flight, what is on the target.
+
+    source log   | on the target | in flight | ready to send |  not fetched yet
+                 .. position ....  flying ...    ready ....... fetched
+    target log   .. expected ...  + their counts            = next_expected
+
+Invariants, asserted:
+    A  position <= first source offset of flying + ready <= fetched, in source order
+    B  expected + records in flying + records in ready == next_expected
+    C  a parcel is acknowledged only from the head, and only at the offset it was sealed for
+    D  a parcel that was sent is sent again only unchanged, and only when no request holds it
+
+Knows no socket: the loop asks what may be sent and tells what became of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.parcel import Parcel
+from sparkmirror.mirror.runs import Run
+from sparkmirror.wire.forward import Producer
+
+DEDUPLICATED = 5
+"""How many batches per producer and partition a broker recognises when they come again."""
+
+
+@dataclass(slots=True)
+class Partition:
+    """The state of copying one leased partition."""
+
+    lease: Lease
+    position: int = field(init=False)
+    expected: int = field(init=False)
+    fetched: int = field(init=False)
+    next_expected: int = field(init=False)
+    ready: deque[Parcel] = field(init=False, default_factory=deque)
+    flying: deque[Parcel] = field(init=False, default_factory=deque)
+    queued_bytes: int = field(init=False, default=0)
+    """Bytes fetched and not acknowledged."""
+    requests: int = field(init=False, default=0)
+    """How many unanswered requests hold a batch of this partition."""
+    resending: bool = field(init=False, default=False)
+    _producer: Producer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.position = self.fetched = self.lease.position
+        self.expected = self.next_expected = self.lease.expected
+        identity = self.lease.identity
+        self._producer = Producer(producer_id=identity.producer_id, epoch=identity.producer_epoch)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything fetched is on the target."""
+        return not (self.ready or self.flying or self.requests)
+
+    def arrived(self, parcel: Parcel) -> None:
+        """Seal the next parcel of the source for the place where it must land, and queue it."""
+        assert parcel.spans[0][0] >= self.fetched
+        assert parcel.source_next > parcel.spans[-1][0]
+        sequence = self.lease.identity.sequence(self.next_expected)
+        parcel.seal(self._producer, sequence, self.next_expected)
+        self.ready.append(parcel)
+        self.queued_bytes += parcel.size
+        self.next_expected += parcel.count
+        self.fetched = parcel.source_next
+
+    def passed(self, source_next: int) -> None:
+        """Advance over offsets that hold nothing to copy: markers, emptied batches, aborted data."""
+        assert source_next >= self.fetched
+        self.fetched = source_next
+        if not self.flying and not self.ready:
+            self.position = source_next
+
+    def next_to_send(self) -> Parcel | None:
+        """Hand out the next parcel, if one may go now."""
+        if self.resending or not self.ready or len(self.flying) >= DEDUPLICATED:
+            return None
+        parcel = self.ready.popleft()
+        parcel.was_sent = True
+        self.flying.append(parcel)
+        self.requests += 1
+        return parcel
+
+    def acknowledged(self, parcel: Parcel) -> list[Run]:
+        """Settle the oldest parcel in flight: it is on the target where it was meant to be."""
+        assert self.flying[0] is parcel, "acknowledgements come in order"
+        assert parcel.expected == self.expected
+        self.flying.popleft()
+        self.expected += parcel.count
+        self.position = parcel.source_next
+        if not self.flying and not self.ready:
+            self.position = self.fetched
+        self.queued_bytes -= parcel.size
+        parcel.release()
+        return parcel.runs()
+
+    def settle(self, end: int, acknowledged: Callable[[Parcel, list[Run]], None]) -> int:
+        """Acknowledge everything below a target offset that is known to be on the target."""
+        settled = 0
+        while self.flying and self.flying[0].expected + self.flying[0].count <= end:
+            parcel = self.flying[0]
+            acknowledged(parcel, self.acknowledged(parcel))
+            settled += 1
+        return settled
+
+    def is_oldest(self, parcel: Parcel) -> bool:
+        """Whether this parcel is the oldest one not acknowledged."""
+        return bool(self.flying) and self.flying[0] is parcel
+
+    def answered(self) -> None:
+        """Count down: one request that held a batch of this partition is done, well or badly."""
+        assert self.requests > 0
+        self.requests -= 1
+        if self.resending and self.requests == 0:
+            self._line_up_again()
+
+    def send_again(self) -> None:
+        """Send everything in flight once more, in order, when no request holds any of it."""
+        self.resending = True
+        if self.requests == 0:
+            self._line_up_again()
+
+    def _line_up_again(self) -> None:
+        self.ready.extendleft(reversed(self.flying))
+        self.flying.clear()
+        self.resending = False
+        self.check()
+
+    def drop_unsent(self) -> None:
+        """Let go of what no request ever held; the next owner will fetch it again."""
+        while self.ready and not self.ready[-1].was_sent:
+            parcel = self.ready.pop()
+            self.queued_bytes -= parcel.size
+            self.next_expected -= parcel.count
+            parcel.release()
+        newest = (*self.flying, *self.ready)
+        self.fetched = newest[-1].source_next if newest else self.position
+        self.check()
+
+    def abandon(self) -> Lease:
+        """Let go of everything that is not on the target; what remains is where copying stands."""
+        for parcel in (*self.flying, *self.ready):
+            parcel.release()
+        self.flying.clear()
+        self.ready.clear()
+        self.queued_bytes = 0
+        self.fetched, self.next_expected = self.position, self.expected
+        return self.lease.moved(self.position, self.expected)
+
+    def check(self) -> None:
+        """Assert invariants A and B."""
+        queue = (*self.flying, *self.ready)
+        assert self.expected + sum(parcel.count for parcel in queue) == self.next_expected
+        at = self.position
+        for parcel in queue:
+            assert at <= parcel.spans[0][0]
+            at = parcel.source_next
+        assert at <= self.fetched

@@ -1,0 +1,66 @@
+"""How a task copies: what the driver tells it in its welcome.
+
+Plain values that travel as JSON. Client properties have Java's names and may still hold `${...}`:
+they are expanded where they are used, so that a secret is never stored resolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.target import EVERY_CODEC, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a task must know besides its leases."""
+
+    source_alias: str = "source"
+    target_alias: str = "target"
+    source: Mapping[str, str] = field(default_factory=dict, repr=False)
+    target: Mapping[str, str] = field(default_factory=dict, repr=False)
+    client_id: str = "sparkmirror"
+    read_committed: bool = True
+    rack: str = ""
+    in_flight: int = 5
+    """Unanswered produce requests per target broker."""
+    memory_bytes: int = 64 << 20
+    """Fetched and not acknowledged, at the most."""
+    bytes_per_s: int = 0
+    """0 means no limit."""
+    report_every_s: float = 1.0
+    lease_s: float = 15.0
+    """A task that hears nothing of the driver for so long stops copying."""
+    drain_s: float = 5.0
+    """What is not acknowledged so long after a drain began is left for the next owner to find out."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self) | {"source": dict(self.source), "target": dict(self.target)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote."""
+        return cls(**value)
+
+
+def target_to_json(target: Target) -> dict[str, Any]:
+    """The rules of a remote topic, as plain JSON values."""
+    return {
+        "max_message_bytes": target.max_message_bytes,
+        "log_append_time": target.log_append_time,
+        "codecs": sorted(int(codec) for codec in target.codecs),
+    }
+
+
+def target_from_json(value: Mapping[str, Any]) -> Target:
+    """Read what `target_to_json` wrote."""
+    codecs = frozenset(Codec.of(number) for number in value["codecs"]) or EVERY_CODEC
+    return Target(
+        max_message_bytes=value["max_message_bytes"],
+        log_append_time=value["log_append_time"],
+        codecs=codecs,
+    )

@@ -1,0 +1,276 @@
+"""A task: leases in, records copied, reports out, until the driver drains it or is gone.
+
+One thread, one loop. Each turn: serve the sockets, fetch where there is room, send what is ready,
+settle what is doubtful, give back what has ended, report once a second. The driver's word is law:
+without a beat for the length of a lease the task stops by itself and says so, because by then
+somebody else may own its partitions.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from sparkmirror.copy.course import Course
+from sparkmirror.copy.dial import dial
+from sparkmirror.copy.fetching import Fetching
+from sparkmirror.copy.link import Link
+from sparkmirror.copy.loop import Loop
+from sparkmirror.copy.messages import (
+    Beat,
+    Done,
+    Drain,
+    Ended,
+    Grant,
+    How,
+    Message,
+    Rate,
+    Report,
+    Revoke,
+)
+from sparkmirror.copy.parcel import Parcel
+from sparkmirror.copy.partition import Partition
+from sparkmirror.copy.producing import Producing
+from sparkmirror.copy.settings import Settings, target_from_json
+from sparkmirror.copy.settling import settled_end
+from sparkmirror.copy.side import Side
+from sparkmirror.copy.sorting import Sorter
+from sparkmirror.copy.throttle import Throttle
+from sparkmirror.errors import ClusterUnavailable, MirrorError
+from sparkmirror.mirror.runs import Run
+from sparkmirror.wire.buffers import Budget
+from sparkmirror.wire.routing import Router
+
+log = logging.getLogger(__name__)
+
+IDLE_TURN_S = 0.1
+BUSY_TURN_S = 0.01
+
+
+class LeaseLost(ClusterUnavailable):
+    """The driver was not heard for the length of a lease; copying has stopped."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened since the last report."""
+
+    runs: list[tuple[str, int, int, int]] = field(default_factory=list)
+    records: int = 0
+    bytes: int = 0
+
+    def add(self, key: str, runs: list[Run], size: int) -> None:
+        """Count an acknowledged parcel; runs that continue one another are told as one."""
+        for run in runs:
+            last = self.runs[-1] if self.runs else None
+            if last and (last[0], last[1] + last[3], last[2] + last[3]) == (key, *run[:2]):
+                self.runs[-1] = (key, last[1], last[2], last[3] + run.length)
+            else:
+                self.runs.append((key, *run))
+            self.records += run.length
+        self.bytes += size
+
+
+class Task:
+    """Copies what it is granted."""
+
+    def __init__(
+        self, settings: Settings, connect: Callable[[Callable[[Message], None]], Link]
+    ) -> None:
+        self.settings = settings
+        self.loop = Loop()
+        self.courses: dict[str, Course] = {}
+        self.budget = Budget(settings.memory_bytes)
+        source = dial(settings.source_alias, settings.source, settings.client_id)
+        target = dial(settings.target_alias, settings.target, settings.client_id)
+        self.source = Side(self.loop, *source, self.budget)
+        self.target = Side(self.loop, *target, Budget(0))
+        self.throttle = Throttle(settings.bytes_per_s)
+        self.fetching = Fetching(self.source, settings.read_committed, settings.rack, self._arrived)
+        self.producing = Producing(
+            self.target, settings.in_flight, self._acknowledged, lambda: time.time_ns() // 1_000_000
+        )
+        self.link = connect(self._heard)
+        self._tally = Tally()
+        self._heard_at = time.monotonic()
+        self._report_at = 0.0
+        self._drain_by: float | None = None
+        self._router = Router(*target)
+        self._router_busy = False
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Copy until drained. Raises LeaseLost or LinkLost when the driver is gone."""
+        self.loop.watch(self.link, self._driver_gone)
+        try:
+            while not self._is_done():
+                self.turn()
+            self._report(time.monotonic())
+            self.link.send(Done())
+            while self.link.wants_write:
+                self.loop.turn(IDLE_TURN_S)
+        finally:
+            self.close()
+
+    def turn(self) -> None:
+        """Do everything that can be done now, then wait a moment for more."""
+        now = time.monotonic()
+        if now - self._heard_at > self.settings.lease_s:
+            raise LeaseLost(
+                "driver",
+                f"not heard for {self.settings.lease_s:.0f} s; copying stops until it is back",
+            )
+        self.source.pump(now)
+        self.target.pump(now)
+        self.fetching.pump(self.courses.values(), now, may_fetch=self.throttle.allows(now))
+        self.producing.pump(now)
+        self._settle_doubts()
+        self._give_back(now)
+        if now >= self._report_at:
+            self._report(now)
+        self.loop.turn(self._patience_s(now))
+
+    def close(self) -> None:
+        """Let go of everything, without a word."""
+        self.source.close()
+        self.target.close()
+        self.loop.forget(self.link)
+        self.link.close()
+        self.loop.close()
+
+    def _is_done(self) -> bool:
+        return self._drain_by is not None and not self.courses
+
+    def _patience_s(self, now: float) -> float:
+        """How long nothing but an event can change anything."""
+        wait = min(IDLE_TURN_S, max(self._report_at - now, 0.0))
+        if any(course.held or course.settling for course in self.courses.values()):
+            wait = min(wait, BUSY_TURN_S)
+        throttled_s = self.throttle.wait_s(now)
+        return min(wait, throttled_s) if throttled_s else wait
+
+    # -- the driver's word ---------------------------------------------------------------------
+
+    def _heard(self, message: Message) -> None:
+        self._heard_at = time.monotonic()
+        match message:
+            case Grant():
+                self._grant(message)
+            case Revoke():
+                for key in message.partitions:
+                    if key in self.courses:
+                        self.courses[key].close()
+            case Rate():
+                self.throttle.bytes_per_s = message.bytes_per_s
+            case Drain():
+                self._drain_by = self._heard_at + self.settings.drain_s
+                for course in self.courses.values():
+                    course.close()
+            case Beat():
+                pass
+            case _:
+                log.warning("A driver does not say %s", type(message).__name__)
+
+    def _grant(self, grant: Grant) -> None:
+        for lease in grant.leases:
+            rules = target_from_json(grant.targets[lease.target.topic])
+            sorter = Sorter(rules, self.settings.read_committed)
+            course = Course(Partition(lease), sorter)
+            assert course.key not in self.courses, "a lease is granted once"
+            self.courses[course.key] = course
+            self.source.follow(lease.source.topic)
+            self.target.follow(lease.target.topic)
+            if self._drain_by is not None:
+                course.close()
+
+    def _driver_gone(self, error: MirrorError) -> None:
+        raise error
+
+    # -- copying -------------------------------------------------------------------------------
+
+    def _arrived(self, course: Course, size: int) -> None:
+        self.throttle.spend(size, time.monotonic())
+        self.producing.has_news(course)
+
+    def _acknowledged(self, course: Course, parcel: Parcel, runs: list[Run]) -> None:
+        self._tally.add(course.key, runs, parcel.size)
+
+    def _settle_doubts(self) -> None:
+        """Find out, one partition at a time, what the target already holds."""
+        if self._router_busy:
+            return
+        for course in self.courses.values():
+            if course.settling and not course.partition.requests and course.how is None:
+                self._router_busy = True
+                partition = course.partition
+                self.loop.in_background(
+                    partial(settled_end, self._router, partition.lease, partition.expected),
+                    partial(self._settled, course),
+                    partial(self._unsettled, course),
+                )
+                return
+
+    def _settled(self, course: Course, end: int | None) -> None:
+        self._router_busy = course.settling = False
+        moved = 0 if end is None else course.partition.settle(end, self._tally_settled(course))
+        if not moved:
+            course.end_with(
+                How.AMBIGUOUS, "the target refuses a sequence and does not hold the batch"
+            )
+        course.partition.send_again()
+        self.producing.has_news(course)
+
+    def _tally_settled(self, course: Course) -> Callable[[Parcel, list[Run]], None]:
+        return lambda parcel, runs: self._acknowledged(course, parcel, runs)
+
+    def _unsettled(self, course: Course, error: MirrorError) -> None:
+        self._router_busy = course.settling = False
+        course.end_with(How.AMBIGUOUS, str(error))
+
+    # -- giving back and reporting ---------------------------------------------------------------
+
+    def _give_back(self, now: float) -> None:
+        if self._drain_by is not None and now > self._drain_by:
+            for course in self.courses.values():
+                course.end_with(How.AMBIGUOUS, "not acknowledged in time while draining")
+        for key in [key for key, course in self.courses.items() if course.is_out]:
+            course = self.courses.pop(key)
+            self.producing.forget(course)
+            lease = course.partition.abandon()
+            assert course.how is not None
+            self._send_report()
+            self.link.send(
+                Ended(
+                    partition=key,
+                    how=course.how,
+                    why=course.why,
+                    position=lease.position,
+                    expected=lease.expected,
+                )
+            )
+
+    def _report(self, now: float) -> None:
+        self._report_at = now + self.settings.report_every_s
+        self._send_report()
+
+    def _send_report(self) -> None:
+        tally, self._tally = self._tally, Tally()
+        lanes: dict[str, Counter[str]] = defaultdict(Counter)
+        for course in self.courses.values():
+            counted = course.sorter.take_lanes()
+            topic = course.partition.lease.source.topic
+            lanes[topic].update({reason.value: count for reason, count in counted.items()})
+        self.link.send(
+            Report(
+                standings={key: course.standing() for key, course in self.courses.items()},
+                runs=tally.runs,
+                lanes={topic: dict(counts) for topic, counts in lanes.items() if counts},
+                records=tally.records,
+                bytes=tally.bytes,
+            )
+        )
