@@ -1,0 +1,194 @@
+"""`sparkmirror lab` as people use it: a lab that lives on, looked at and poked by name."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.commandline import Answer, CommandLine
+from tests.support.waiting import wait_until
+
+from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.process import Identity
+from sparkmirror.lab.state import LabRecord, LabStore
+
+
+@pytest.fixture(scope="module")
+def labs(lab_directory: Path) -> Path:
+    return lab_directory / "labs"
+
+
+@pytest.fixture(scope="module")
+def sparkmirror(labs: Path) -> CommandLine:
+    return CommandLine({"SPARKMIRROR_LABS": str(labs), "COLUMNS": "200"})
+
+
+def _brokers(sparkmirror: CommandLine) -> dict[str, dict[str, Any]]:
+    """Return the status of every broker, by the name of its cluster."""
+    said = json.loads(sparkmirror.run("lab", "status", "--format", "json").out)
+    return {cluster["name"]: cluster["brokers"][0] for cluster in said["clusters"]}
+
+
+@pytest.fixture(scope="module")
+def started(sparkmirror: CommandLine, guard: Guard, labs: Path) -> Iterator[Answer]:
+    """Bring a secured lab up for all tests here; afterwards, take it down and find it gone."""
+    options = ("--listener", "SASL_SSL", "--authorizer", "--topic", "orders:2", "--user", "bob:pw")
+    answer = sparkmirror.run("lab", "up", "--clusters", "west,east", *options)
+    brokers = _brokers(sparkmirror)
+    for broker in brokers.values():
+        guard.adopt(broker["pid"])
+    yield answer
+    last = {broker["pid"] for broker in _brokers(sparkmirror).values()}
+    assert sparkmirror.run("lab", "down").out == "Lab 'default' is down: west, east.\n"
+    assert not [pid for pid in last if pid and Identity.of(pid)]
+    assert not (labs / "default").exists()
+
+
+def test_up_shows_where_everything_is_and_what_to_try(started: Answer) -> None:
+    assert started.code == 0, started.err
+    assert "east: SASL_SSL at 127.0.0.1:" in started.out
+    assert "west: client settings in " in started.out
+    assert "sparkmirror lab exec kafka-console-producer --topic orders\n" in started.out
+    assert "west: waiting for west/1 on SASL_SSL" in started.err
+
+
+def test_status_names_processes_ports_and_directories(
+    started: Answer, sparkmirror: CommandLine
+) -> None:
+    brokers = _brokers(sparkmirror)
+    assert list(brokers) == ["west", "east"]
+    for broker in brokers.values():
+        assert broker["state"] == "running"
+        assert Identity.of(broker["pid"]) is not None
+        assert Path(broker["data"]).is_dir()
+    table = sparkmirror.run("lab", "status").out
+    assert str(brokers["east"]["ports"]["SASL_SSL"]) in table
+
+
+def test_up_twice_says_so_and_shows_the_same(started: Answer, sparkmirror: CommandLine) -> None:
+    before = _brokers(sparkmirror)
+    again = sparkmirror.run("lab", "up")
+    assert again.code == 0
+    assert again.out.startswith("Lab 'default' is up already;")
+    assert _brokers(sparkmirror) == before
+
+
+def test_tools_are_told_servers_and_credentials(started: Answer, sparkmirror: CommandLine) -> None:
+    assert "orders\n" in sparkmirror.run("lab", "exec", "kafka-topics", "--list").out
+    there = sparkmirror.run("lab", "exec", "--cluster=east", "kafka-topics.sh", "--list")
+    assert (there.code, "orders" in there.out) == (0, False)
+
+
+def test_tools_read_our_input_and_write_our_output(
+    started: Answer, sparkmirror: CommandLine
+) -> None:
+    producer = ("lab", "exec", "kafka-console-producer", "--topic", "orders")
+    assert sparkmirror.run(*producer, text="one\n").code == 0
+    read = ("kafka-console-consumer", "--topic", "orders", "--from-beginning", "--max-messages=1")
+    assert sparkmirror.run("lab", "exec", *read).out == "one\n"
+
+
+def test_exit_code_of_a_tool_is_ours(started: Answer, sparkmirror: CommandLine) -> None:
+    answer = sparkmirror.run("lab", "exec", "kafka-topics", "--describe", "--topic", "none")
+    assert answer.code == 1
+    assert "Topic 'none' does not exist as expected" in answer.out + answer.err
+
+
+def test_paused_broker_is_shown_as_paused_until_resumed(
+    started: Answer, sparkmirror: CommandLine
+) -> None:
+    assert sparkmirror.run("lab", "pause", "east").out == "east is paused.\n"
+    assert _brokers(sparkmirror)["east"]["state"] == "paused"
+    assert sparkmirror.run("lab", "resume", "east", "--broker", "1").out == "east/1 runs.\n"
+    assert _brokers(sparkmirror)["east"]["state"] == "running"
+
+
+def test_killed_broker_is_down_until_started_again(
+    started: Answer, sparkmirror: CommandLine, guard: Guard
+) -> None:
+    before = _brokers(sparkmirror)["east"]["pid"]
+    assert sparkmirror.run("lab", "kill", "east", "--broker", "1").out == "east/1 is down.\n"
+    assert _brokers(sparkmirror)["east"]["state"] == "down"
+    assert sparkmirror.run("lab", "start", "east").out == "east runs.\n"
+    after = _brokers(sparkmirror)["east"]["pid"]
+    guard.adopt(after)
+    assert after != before
+
+
+def test_logs_show_the_last_lines_and_follow(started: Answer, sparkmirror: CommandLine) -> None:
+    shown = sparkmirror.run("lab", "logs", "west", "--lines", "3").out
+    assert len(shown.splitlines()) == 3
+    log = Path(_brokers(sparkmirror)["west"]["log"])
+    with sparkmirror.start("lab", "logs", "west", "--lines", "1", "--follow") as following:
+        assert following.stdout is not None
+        following.stdout.readline()
+        with log.open("a", encoding="utf-8") as file:
+            file.write("a line of ours\n")
+        wait_until(lambda: "ours" in str(following.stdout and following.stdout.readline()), "ours")
+        following.send_signal(signal.SIGINT)
+        assert following.wait(10) == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("logs", "north"), "There is no cluster 'north' in this lab: it has west, east."),
+        (("stop", "west", "--broker", "2"), "west has no broker 2: it has 1."),
+        (("exec", "kafka-topic"), "Did you mean kafka-topics?"),
+        (("up", "--topic", "a:b"), "'a:b' is not of the form [cluster/]topic[:partitions]."),
+        (("up", "--brokers", "0"), "0 brokers: choose 1 to 9"),
+        (("up", "--lab", "../x"), "'../x' is no name for a lab"),
+        (("status", "--lab", ""), "'' is no name for a lab"),
+    ],
+    ids=["cluster", "broker", "tool", "topic", "brokers", "lab", "empty"],
+)
+def test_wrong_words_are_answered_with_one_sentence(
+    started: Answer, sparkmirror: CommandLine, arguments: tuple[str, ...], sentence: str
+) -> None:
+    answer = sparkmirror.run("lab", *arguments)
+    assert answer.code == 1
+    assert sentence in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_where_nothing_is_up_every_command_says_how_to_start(sparkmirror: CommandLine) -> None:
+    elsewhere = ("--lab", "none")
+    status = sparkmirror.run("lab", "status", *elsewhere)
+    assert (status.code, "start one with: sparkmirror lab up" in status.out) == (0, True)
+    assert sparkmirror.run("lab", "down", *elsewhere).out == "No lab 'none' is up.\n"
+    stop = sparkmirror.run("lab", "stop", "primary", *elsewhere)
+    assert (stop.code, "start one with: sparkmirror lab up." in stop.err) == (1, True)
+
+
+def test_lab_of_before_a_restart_of_the_computer_is_cleared_away(
+    sparkmirror: CommandLine, labs: Path
+) -> None:
+    LabStore(labs).write(LabRecord(name="old", clusters=(), boot="long ago"))
+    answer = sparkmirror.run("lab", "status", "--lab", "old")
+    assert "Lab 'old' ended when the computer was restarted: cleared away." in answer.err
+    assert not (labs / "old").exists()
+
+
+def test_interrupted_up_leaves_nothing(sparkmirror: CommandLine, labs: Path) -> None:
+    with sparkmirror.start("lab", "up", "--lab", "half") as starting:
+        record = labs / "half" / "primary" / "broker-1" / "process.json"
+        wait_until(record.exists, "the first broker has a process")
+        process = json.loads(record.read_text(encoding="utf-8"))
+        broker = Identity(process["pid"], process["began"])
+        assert broker.runs()
+        starting.send_signal(signal.SIGINT)
+        said, _ = starting.communicate(timeout=30)
+    assert (starting.returncode, said.splitlines()[-1]) == (130, "Interrupted.")
+    assert not broker.runs()
+    assert not (labs / "half").exists()
+
+
+def test_jars_are_checked_and_counted(sparkmirror: CommandLine) -> None:
+    answer = sparkmirror.run("lab", "jars")
+    assert answer.code == 0
+    assert answer.out.startswith("Kafka 4.3.1: ")
+    assert "complete in" in answer.out

@@ -1,0 +1,59 @@
+"""Kafka's own tools, out of the cached jars, against a real cluster."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from tests.support.clusters import Reachable, create_topic, write_values
+
+from sparkmirror.errors import LabError
+from sparkmirror.lab.toolbox import Connection, fill_connection, find_tool
+from sparkmirror.lab.tools import Tools
+
+
+@pytest.fixture(scope="module")
+def tools() -> Tools:
+    return Tools()
+
+
+def _ask(tools: Tools, cluster: Reachable, name: str, *arguments: str, text: str = "") -> str:
+    to = Connection(bootstrap=cluster.bootstrap)
+    filled = fill_connection(find_tool(name), arguments, to, tools.version)
+    return tools.check(name, filled, text)
+
+
+def test_console_tools_print_records_and_nothing_else(
+    tools: Tools, primary: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic)
+    _ask(tools, primary, "kafka-console-producer", "--topic", topic, text="one\ntwo\n")
+    options = ("--topic", topic, "--from-beginning", "--max-messages", "2")
+    assert _ask(tools, primary, "kafka-console-consumer.sh", *options) == "one\ntwo\n"
+
+
+def test_admin_tools_answer_on_a_clean_standard_output(
+    tools: Tools, primary: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic, partitions=2)
+    write_values(primary.access, topic, b"one", b"two")
+    answer = _ask(tools, primary, "kafka-get-offsets", "--topic", topic)
+    assert sorted(answer.splitlines()) == [f"{topic}:0:2", f"{topic}:1:0"]
+
+
+def test_tool_with_a_subcommand_finds_its_connection(tools: Tools, primary: Reachable) -> None:
+    assert _ask(tools, primary, "kafka-cluster", "cluster-id").startswith("Cluster ID: ")
+
+
+def test_failing_tool_is_quoted(tools: Tools) -> None:
+    with pytest.raises(LabError, match="(?s)kafka-topics --bogus ended with exit code 1: .*bogus"):
+        tools.check("kafka-topics", ["--bogus"])
+
+
+def test_tool_that_does_not_end_is_ended(tools: Tools, primary: Reachable, topic: str) -> None:
+    create_topic(primary.access, topic)
+    began = time.monotonic()
+    with pytest.raises(LabError, match="did not end within 1 s"):
+        arguments = ["--bootstrap-server", primary.bootstrap, "--topic", topic]
+        tools.check("kafka-console-consumer", arguments, timeout_s=1)
+    assert time.monotonic() - began < 10
