@@ -6,7 +6,6 @@ no status code: an error here is an exception, which the REST room turns into on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from sparkmirror.config.classes import known_class
@@ -19,7 +18,7 @@ from sparkmirror.config.validation import (
     WorkerTerms,
     validate_connector,
 )
-from sparkmirror.config.value import ClassResolver, render
+from sparkmirror.config.value import ClassResolver, Props, render
 from sparkmirror.config.versions import meets, not_found
 from sparkmirror.errors import BadRequest, NotFound
 
@@ -43,7 +42,7 @@ def plugin_config(name: str, version: str | None = None) -> list[dict[str, Any]]
 
 def validate_answer(
     name: str,
-    props: Mapping[str, str | None],
+    props: Props,
     worker: WorkerTerms,
     classes: ClassResolver = known_class,
 ) -> dict[str, Any]:

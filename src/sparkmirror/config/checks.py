@@ -18,11 +18,9 @@ from sparkmirror.config.classes import (
     SOURCE_CONNECTOR,
 )
 from sparkmirror.config.definition import ConfigValue
-from sparkmirror.config.value import Value, invalid, split, trim
+from sparkmirror.config.value import Props, Value, invalid, split, trim
 from sparkmirror.errors import Fault, JavaRegexError
 from sparkmirror.javaregex import compile_list
-
-Props = Mapping[str, str | None]
 
 _ENABLED: Final = "enabled"
 _EXACTLY_ONCE: Final = "exactly.once.support"
@@ -44,7 +42,7 @@ def with_faults(
 
 
 def worker_faults(
-    class_name: str, props: Props, values: Mapping[str, ConfigValue], *, exactly_once: bool
+    class_name: str, values: Mapping[str, ConfigValue], *, exactly_once: bool
 ) -> Iterator[Fault]:
     """Find what the worker cannot grant this connector."""
     if _says(values, _EXACTLY_ONCE, "required"):
@@ -60,12 +58,6 @@ def worker_faults(
                 "to determine whether it supports exactly-once semantics, and then consider "
                 'reconfiguring the connector to use the value "requested" for this property '
                 "(which will disable this preflight check and allow the connector to be created).",
-            )
-        elif not _reads_committed(props):
-            yield Fault(
-                _EXACTLY_ONCE,
-                "The connector does not support exactly-once semantics with the provided "
-                "configuration.",
             )
     if _says(values, _BOUNDARY, "connector"):
         yield Fault(
@@ -90,7 +82,8 @@ def connector_faults(
 
 
 def _source_faults(props: Props) -> Iterator[Fault]:
-    if (props.get(_EXACTLY_ONCE) or "").lower() == "required" and not _reads_committed(props):
+    required = trim(props.get(_EXACTLY_ONCE) or "").lower() == "required"
+    if required and not _reads_committed(props):
         yield Fault(
             _EXACTLY_ONCE,
             "MirrorSourceConnector can only provide exactly-once guarantees when its source "

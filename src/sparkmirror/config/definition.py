@@ -22,7 +22,16 @@ from typing import Final
 from sparkmirror.config.classes import known_class
 from sparkmirror.config.recommenders import Recommender
 from sparkmirror.config.validators import ListOf, Validator
-from sparkmirror.config.value import ClassResolver, Type, Value, parse_type, render, shown
+from sparkmirror.config.value import (
+    ClassResolver,
+    Props,
+    Type,
+    Value,
+    parse_type,
+    render,
+    shown,
+    split,
+)
 from sparkmirror.errors import ConfigError, Fault
 
 log = logging.getLogger(__name__)
@@ -151,9 +160,7 @@ class ConfigDef:
         """Lay another table over this one: its rows win, new ones come last."""
         return ConfigDef(*(self._by_name | other._by_name).values())
 
-    def parse(
-        self, props: Mapping[str, str | None], classes: ClassResolver = known_class
-    ) -> dict[str, Value]:
+    def parse(self, props: Props, classes: ClassResolver = known_class) -> dict[str, Value]:
         """Read all keys, or raise ConfigError with the fault of every key that has one.
 
         What the table does not know is left alone: unknown keys are for somebody else.
@@ -167,24 +174,14 @@ class ConfigDef:
             faults += [Fault(key.name, error) for error in errors[:1]]
         if faults:
             raise ConfigError(faults)
-        self._mention_duplicates(props, values)
+        _mention_duplicates(props, values)
         return values
 
-    def validate(
-        self, props: Mapping[str, str | None], classes: ClassResolver = known_class
-    ) -> list[ConfigValue]:
+    def validate(self, props: Props, classes: ClassResolver = known_class) -> list[ConfigValue]:
         """Judge all keys, in the order of declaration. Never raises."""
         judged = {key.name: _evaluate(key, props, classes) for key in self}
         parsed = {name: value for name, (value, _) in judged.items()}
         return [_config_value(self[name], errors, parsed) for name, (_, errors) in judged.items()]
-
-    def _mention_duplicates(
-        self, props: Mapping[str, str | None], values: Mapping[str, Value]
-    ) -> None:
-        for name, value in values.items():
-            said = props.get(name)
-            if isinstance(value, tuple) and said and said.count(",") >= len(value):
-                log.warning("%s=%s says something twice; read as %s", name, said, shown(value))
 
 
 def _config_value(key: Key, errors: Iterable[str], parsed: Mapping[str, Value]) -> ConfigValue:
@@ -198,9 +195,14 @@ def _config_value(key: Key, errors: Iterable[str], parsed: Mapping[str, Value]) 
     )
 
 
-def _evaluate(
-    key: Key, props: Mapping[str, str | None], classes: ClassResolver
-) -> tuple[Value, list[str]]:
+def _mention_duplicates(props: Props, values: Mapping[str, Value]) -> None:
+    for name, value in values.items():
+        said = props.get(name)
+        if isinstance(value, tuple) and said and len(split(said)) > len(value):
+            log.warning("%s=%s says something twice; read as %s", name, said, shown(value))
+
+
+def _evaluate(key: Key, props: Props, classes: ClassResolver) -> tuple[Value, list[str]]:
     """Read and judge one key. The validator also judges the void that an unread value leaves."""
     value: Value = None
     errors = []

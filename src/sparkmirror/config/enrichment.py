@@ -24,7 +24,7 @@ from sparkmirror.config.tables.framework import PREDICATES_GROUP, TRANSFORMS_GRO
 from sparkmirror.config.tables.source_framework import SOURCE_CONNECTOR_FRAMEWORK
 from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 from sparkmirror.config.validators import ClassOf, Validator
-from sparkmirror.config.value import ClassResolver, Type, Value, split, trim
+from sparkmirror.config.value import ClassResolver, Props, Type, Value, split, trim
 from sparkmirror.config.versions import PLUGIN_VERSION, ExistingVersion
 from sparkmirror.errors import Fault
 
@@ -93,7 +93,7 @@ class Unprefixed:
         return self.inner.fault(name.removeprefix(self.prefix), value)
 
 
-def enriched(props: Mapping[str, str | None], classes: ClassResolver) -> ConfigDef:
+def enriched(props: Props, classes: ClassResolver) -> ConfigDef:
     """Build the framework's table for this config: with the keys of its chains at the end."""
     keys = [
         key
@@ -101,13 +101,11 @@ def enriched(props: Mapping[str, str | None], classes: ClassResolver) -> ConfigD
         for alias in _aliases(props, chain.key)
         for key in _keys(chain, alias, props, classes)
     ]
-    fixed = SOURCE_CONNECTOR_FRAMEWORK
-    return fixed + ConfigDef(*(key for key in keys if key.name not in fixed))
+    # Two aliases can bring the same key: t a TimestampConverter's target.type, t.target its type.
+    return SOURCE_CONNECTOR_FRAMEWORK + ConfigDef(*{key.name: key for key in keys}.values())
 
 
-def condition_faults(
-    props: Mapping[str, str | None], values: Mapping[str, ConfigValue]
-) -> Iterator[Fault]:
+def condition_faults(props: Props, values: Mapping[str, ConfigValue]) -> Iterator[Fault]:
     """Find conditions that hang in the air."""
     known = _aliases(props, "predicates")
     for alias in _aliases(props, "transforms"):
@@ -125,13 +123,11 @@ def condition_faults(
             )
 
 
-def _aliases(props: Mapping[str, str | None], key: str) -> list[str]:
+def _aliases(props: Props, key: str) -> list[str]:
     return [alias for alias in dict.fromkeys(split(props.get(key) or "")) if alias]
 
 
-def _keys(
-    chain: _Chain, alias: str, props: Mapping[str, str | None], classes: ClassResolver
-) -> Iterator[Key]:
+def _keys(chain: _Chain, alias: str, props: Props, classes: ClassResolver) -> Iterator[Key]:
     prefix = f"{chain.key}.{alias}."
     group = f"{chain.group}: {alias}"
     said = props.get(f"{prefix}type")

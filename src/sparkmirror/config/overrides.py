@@ -6,10 +6,11 @@ source has no other client that the worker would make for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from sparkmirror.config.definition import ConfigValue
+from sparkmirror.config.value import Props
 
 PRODUCER_OVERRIDES: Final = "producer.override."
 
@@ -24,7 +25,7 @@ def policy_name(policy: str) -> str:
 
 
 def refused_overrides(
-    props: Mapping[str, str | None], policy: str, allowlist: Collection[str]
+    props: Props, policy: str, allowlist: Collection[str]
 ) -> Iterator[ConfigValue]:
     """List the overrides that the policy forbids, each with its error."""
     name = policy_name(policy)

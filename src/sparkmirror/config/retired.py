@@ -23,7 +23,7 @@ RENAMED: Final = {
     "groups.blacklist": "groups.exclude",
     "config.properties.blacklist": "config.properties.exclude",
 }
-"""Removed in Kafka 4.0, with what they are called since 2.7."""
+"""Removed in Kafka 4.0, with their successors."""
 
 DROPPED: Final = {
     "internal.key.converter": "since Kafka 3.0 internal topics always hold plain JSON",

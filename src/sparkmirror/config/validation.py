@@ -6,7 +6,8 @@
                                               then converters, then forbidden overrides
 
 The connector declares the general keys once more, so its findings replace the framework's: that
-is why a fault in `tasks.max` is told once and not twice. Variables (`${...}`) are resolved before.
+is why a fault in `tasks.max` is told once and not twice. Whoever calls has resolved variables
+(`${...}`) and read retired keys as they were meant (`retired`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,9 @@ from sparkmirror.config.recommenders import Offer
 from sparkmirror.config.redaction import shown
 from sparkmirror.config.tables.converters import CONVERTER_TABLES, CONVERTER_TYPE
 from sparkmirror.config.tables.framework import CONNECTOR
-from sparkmirror.config.value import ClassResolver, trim
+from sparkmirror.config.value import ClassResolver, Props, trim
 from sparkmirror.config.versions import PLUGIN_VERSION, meets, not_found
 from sparkmirror.errors import BadRequest, Fault
-
-Props = Mapping[str, str | None]
 
 CONNECTOR_CLASS: Final = "connector.class"
 CONNECTOR_VERSION: Final = "connector.plugin.version"
@@ -118,7 +117,7 @@ def _framework_values(
     values = {value.name: value for value in table.validate(props, classes)}
     faults = [
         *condition_faults(props, values),
-        *worker_faults(plugin.class_name, props, values, exactly_once=worker.exactly_once),
+        *worker_faults(plugin.class_name, values, exactly_once=worker.exactly_once),
         *(Fault(name, _NULL) for name, said in props.items() if said is None),
     ]
     return with_faults(values, faults)

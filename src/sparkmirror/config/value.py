@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
@@ -21,6 +21,9 @@ from sparkmirror.errors import ConfigError
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | Password | None
 """A CLASS is held as its full name, a LIST as a tuple, an absent value as None."""
+
+Props: TypeAlias = Mapping[str, str | None]
+"""What was said: text by key. None where JSON said null."""
 
 ClassResolver: TypeAlias = Callable[[str], str | None]
 """Full name of the class that a text names, or None if there is no such class."""

@@ -147,6 +147,16 @@ def test_a_condition_that_hangs_in_the_air_is_a_fault() -> None:
     }
 
 
+def test_aliases_that_bring_the_same_key_do_no_harm() -> None:
+    props = config(
+        SOURCE_CONNECTOR,
+        transforms="t,t.target",
+        transforms_t_type="TimestampConverter$Key",
+        transforms_t_target_type="Filter",
+    )
+    assert errors(props) == {}
+
+
 def test_a_version_of_a_transformation_must_exist() -> None:
     props = config(
         SOURCE_CONNECTOR,

@@ -135,7 +135,7 @@ _RUNNING: Final = ConfigDef(
     ),
 )
 
-_TRACKING: Final = ConfigDef(
+WORKER_TRACKING: Final = ConfigDef(
     Key(
         "topic.tracking.enable",
         Type.BOOLEAN,
@@ -154,4 +154,3 @@ _TRACKING: Final = ConfigDef(
 )
 
 WORKER: Final = _CONVERTERS + _RUNNING
-WORKER_TRACKING: Final = _TRACKING
