@@ -1,0 +1,109 @@
+"""The fake broker itself: heard by a client of another make, it behaves as one."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataResponse
+from tests.support.fake_broker import (
+    FakeBroker,
+    Reply,
+    answering,
+    greeting,
+    hang_up,
+    saying,
+    saying_half,
+    silence,
+)
+
+
+def decode(kind: Any, body: bytes, version: int) -> Any:
+    return kind.decode(body, version=version)
+
+
+def ask(sock: socket.socket, api_key: int, version: int, correlation_id: int) -> None:
+    head = struct.pack(">hhih", api_key, version, correlation_id, 2) + b"me"
+    sock.sendall(struct.pack(">i", len(head) + 3) + head + b"abc")
+
+
+def test_a_request_is_heard_whole_and_answered_in_its_version() -> None:
+    metadata = MetadataResponse(brokers=[], topics=[], cluster_id="c", controller_id=4)
+    with (
+        FakeBroker([answering(metadata)]) as broker,
+        socket.create_connection(broker.address) as sock,
+    ):
+        ask(sock, 18, 0, 7)
+        size, correlation_id = struct.unpack(">ii", sock.recv(8, socket.MSG_WAITALL))
+        answer = decode(ApiVersionsResponse, sock.recv(size - 4, socket.MSG_WAITALL), version=0)
+        assert correlation_id == 7
+        assert {key.api_key for key in answer.api_keys} >= {0, 1, 3, 18}
+        ask(sock, 3, 9, 8)
+        size, correlation_id, tags = struct.unpack(">iib", sock.recv(9, socket.MSG_WAITALL))
+        body = sock.recv(size - 5, socket.MSG_WAITALL)
+        assert (correlation_id, tags) == (8, 0)
+        assert decode(MetadataResponse, body, version=9).controller_id == 4
+    assert [(h.api_key, h.version, h.client_id, h.body) for h in broker.heard] == [
+        (18, 0, "me", b"abc"),
+        (3, 9, "me", b"abc"),
+    ]
+
+
+def test_nonsense_is_said_as_it_is() -> None:
+    with (
+        FakeBroker([saying(b"\x00nonsense")], greets=False) as broker,
+        socket.create_connection(broker.address) as sock,
+    ):
+        ask(sock, 18, 0, 1)
+        assert sock.recv(100) == b"\x00nonsense"
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [(saying_half(saying(b"12345678")), b"1234"), (hang_up, b"")],
+    ids=["half", "nothing"],
+)
+def test_it_can_hang_up_in_the_middle_of_an_answer(reply: Reply, said: bytes) -> None:
+    with (
+        FakeBroker([reply], greets=False) as broker,
+        socket.create_connection(broker.address) as sock,
+    ):
+        ask(sock, 18, 0, 1)
+        assert sock.recv(8, socket.MSG_WAITALL) == said
+        assert sock.recv(1) == b""
+
+
+def test_without_replies_left_it_is_silent() -> None:
+    with (
+        FakeBroker([silence], greets=False) as broker,
+        socket.create_connection(broker.address) as sock,
+    ):
+        ask(sock, 18, 0, 1)
+        ask(sock, 18, 0, 2)
+        sock.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            sock.recv(1)
+    assert broker.api_keys() == [18, 18]
+
+
+def test_a_wrong_correlation_id_can_be_had() -> None:
+    reply = answering(ApiVersionsResponse(error_code=0, api_keys=[]), correlation_off_by=5)
+    with (
+        FakeBroker([reply], greets=False) as broker,
+        socket.create_connection(broker.address) as sock,
+    ):
+        ask(sock, 18, 0, 1)
+        assert struct.unpack(">ii", sock.recv(8, socket.MSG_WAITALL))[1] == 6
+
+
+def test_it_says_which_versions_it_takes() -> None:
+    with (
+        FakeBroker([greeting({3: (7, 9)})], greets=False) as broker,
+        socket.create_connection(broker.address) as sock,
+    ):
+        ask(sock, ApiVersionsRequest.API_KEY, 0, 1)
+        body = sock.recv(1000)[8:]
+        (key,) = decode(ApiVersionsResponse, body, version=0).api_keys
+        assert (key.api_key, key.min_version, key.max_version) == (3, 7, 9)
