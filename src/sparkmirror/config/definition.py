@@ -203,12 +203,16 @@ def _mention_duplicates(props: Props, values: Mapping[str, Value]) -> None:
 
 
 def _evaluate(key: Key, props: Props, classes: ClassResolver) -> tuple[Value, list[str]]:
-    """Read and judge one key. The validator also judges the void that an unread value leaves."""
+    """Read and judge one key. The validator also judges the void that an unread value leaves.
+
+    Null (from JSON) is a value like any other, but to a key that is required it says nothing.
+    """
     value: Value = None
     errors = []
-    if key.name in props:
+    said = props.get(key.name)
+    if said is not None or (key.name in props and not key.required):
         try:
-            value = parse_type(key.name, props[key.name], key.type, classes)
+            value = parse_type(key.name, said, key.type, classes)
         except ConfigError as error:
             errors.append(str(error))
     elif isinstance(key.default, Required):

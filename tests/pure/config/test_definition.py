@@ -23,6 +23,7 @@ NAME = Key("name", Type.STRING, REQUIRED, HIGH, "A name.")
 SIZE = Key("size", Type.INT, 3, LOW, "A size.", validator=Range(1))
 KIND = Key("kind", Type.STRING, "a", LOW, "A kind.", validator=OneOf(("a", "b")), group="G")
 TAGS = Key("tags", Type.LIST, (), LOW, "Tags.", validator=ListOf())
+KEY_WITH_DEFAULT = Key("k", Type.STRING, "d", LOW, "A text.")
 SECRET = Key("secret", Type.PASSWORD, None, LOW, "A secret.")
 TABLE = ConfigDef(NAME, SIZE, KIND, TAGS, SECRET)
 
@@ -67,6 +68,12 @@ def test_validating_judges_the_void_an_unread_value_leaves_as_kafka_does() -> No
         "Invalid value x for configuration size: Not a number of type INT",
         "Invalid value null for configuration size: Value must be non-null",
     )
+
+
+def test_null_is_a_value_but_not_for_a_key_that_is_required() -> None:
+    assert ConfigDef(KEY_WITH_DEFAULT).parse({"k": None}) == {"k": None}
+    with pytest.raises(ConfigError, match='Missing required configuration "name"'):
+        ConfigDef(NAME).parse({"name": None})
 
 
 def test_an_item_said_twice_is_read_once_and_mentioned(caplog: pytest.LogCaptureFixture) -> None:
