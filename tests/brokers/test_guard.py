@@ -107,7 +107,11 @@ def doomed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Program]:
     program.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+    ids=["kill", "interrupt", "terminate", "hang-up"],
+)
 def test_nothing_is_left_whatever_signal_ends_the_parent(
     sleeper: Program, number: signal.Signals
 ) -> None:

@@ -73,11 +73,13 @@ def _remove(directory: Path) -> bool:
     return True
 
 
-def orders(pipe: int, parent: int) -> Iterator[dict[str, str]]:
+def orders(
+    pipe: int, parent: int, look_around_s: float = _LOOK_AROUND_S
+) -> Iterator[dict[str, str]]:
     """Yield the parent's orders until it is gone. An order cut off in the middle is dropped."""
     rest = b""
     while True:
-        readable, _, _ = select.select([pipe], [], [], _LOOK_AROUND_S)
+        readable, _, _ = select.select([pipe], [], [], look_around_s)
         if not readable:
             # A forked copy of the parent may hold the pipe open after the parent has died.
             if os.getppid() != parent:

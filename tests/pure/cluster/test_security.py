@@ -1,0 +1,154 @@
+"""Java's client properties as our clients understand them."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.cluster import tls
+from sparkmirror.cluster.access import Access, Address
+from sparkmirror.cluster.security import Security
+from sparkmirror.errors import ConfigError
+from sparkmirror.lab.certificates import Authority
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def sasl(mechanism: str, line: str, protocol: str = "SASL_PLAINTEXT") -> dict[str, str]:
+    return {
+        "security.protocol": protocol,
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": line,
+    }
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    made = Authority.create(tmp_path_factory.mktemp("lab") / "tls")
+    made.issue("alice")
+    return made
+
+
+def test_nothing_said_means_plaintext() -> None:
+    assert Security.from_properties({}).keywords() == {"security_protocol": "PLAINTEXT"}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "module"),
+    [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("SCRAM-SHA-512", SCRAM)],
+)
+def test_a_login_is_read_from_the_jaas_line(mechanism: str, module: str) -> None:
+    line = f'{module} required username="alice" password="s3cret";'
+    security = Security.from_properties(sasl(mechanism, line))
+    assert security.keywords() == {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": "s3cret",
+    }
+    assert "s3cret" not in repr(security)
+
+
+@pytest.mark.parametrize(
+    ("properties", "fault"),
+    [
+        ({"security.protocol": "TLS"}, "security.protocol TLS is unknown"),
+        (sasl("GSSAPI", "x required;"), "sasl.mechanism GSSAPI is not supported"),
+        ({"security.protocol": "SASL_SSL"}, "sasl.mechanism GSSAPI is not supported"),
+        (sasl("PLAIN", f"{SCRAM} required;"), "names another login module"),
+        (sasl("PLAIN", f"{PLAIN} required username=a;"), "lacks password"),
+        (sasl("PLAIN", f"{PLAIN} required;"), "lacks username and password"),
+        (sasl("PLAIN", ""), "JAAS"),
+    ],
+    ids=["protocol", "mechanism", "default", "module", "password", "both", "empty"],
+)
+def test_what_will_not_do_is_named(properties: dict[str, str], fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        Security.from_properties(properties)
+
+
+def test_trust_may_be_a_file_or_inline_in_one_line(authority: Authority) -> None:
+    pem = authority.trust.read_text()
+    inline = pem.replace("\n", " ")
+    for said in (
+        {"ssl.truststore.location": str(authority.trust)},
+        {"ssl.truststore.certificates": pem},
+        {"ssl.truststore.certificates": inline},
+    ):
+        (trusted,) = tls.context(said).get_ca_certs()
+        assert trusted["subject"] == ((("commonName", "sparkmirror lab"),),)
+
+
+def test_an_inline_key_leaves_no_file_and_no_descriptor(authority: Authority) -> None:
+    pem = authority.identity("alice").read_text()
+    key, _, chain = pem.partition("-----BEGIN CERTIFICATE-----")
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - counts descriptors
+    made = tls.context(
+        {
+            "ssl.truststore.location": str(authority.trust),
+            "ssl.keystore.key": key,
+            "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE-----{chain}",
+        }
+    )
+    assert made.verify_mode == ssl.CERT_REQUIRED
+    assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208
+
+
+def test_an_empty_identification_algorithm_stops_only_the_name_check(authority: Authority) -> None:
+    location = {"ssl.truststore.location": str(authority.trust)}
+    assert tls.context(location).check_hostname
+    without = tls.context({**location, "ssl.endpoint.identification.algorithm": ""})
+    assert not without.check_hostname
+    assert without.verify_mode == ssl.CERT_REQUIRED
+
+
+def test_enabled_protocols_are_a_range(authority: Authority) -> None:
+    location = {"ssl.truststore.location": str(authority.trust)}
+    both = tls.context(location)
+    only = tls.context({**location, "ssl.enabled.protocols": "TLSv1.3, TLSv1.1"})
+    assert both.minimum_version == ssl.TLSVersion.TLSv1_2
+    assert both.maximum_version == ssl.TLSVersion.TLSv1_3
+    assert only.minimum_version == only.maximum_version == ssl.TLSVersion.TLSv1_3
+
+
+def test_bad_material_is_named_by_its_property(authority: Authority, tmp_path: Path) -> None:
+    store = tmp_path / "store.jks"
+    store.write_bytes(b"\xfe\xed\xfe\xed")
+    trust = {"ssl.truststore.location": str(authority.trust)}
+    for said, fault in (
+        ({"ssl.truststore.location": str(store)}, "ssl.truststore.location: .* is not PEM"),
+        ({"ssl.truststore.location": "/nowhere/ca.pem"}, "cannot be read: No such file"),
+        ({"ssl.truststore.certificates": "no pem"}, "holds no certificate"),
+        ({**trust, "ssl.keystore.location": str(authority.trust)}, "holds no key"),
+        ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols must hold"),
+    ):
+        with pytest.raises(ConfigError, match=fault):
+            tls.context(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("localhost:9092", Address("localhost", 9092)),
+        (" kafka-1.example.com:1 ", Address("kafka-1.example.com", 1)),
+        ("[::1]:9092", Address("::1", 9092)),
+    ],
+    ids=["name", "blanks", "ipv6"],
+)
+def test_addresses_are_host_and_port(text: str, address: Address) -> None:
+    assert Address.parse(text) == address
+
+
+@pytest.mark.parametrize("servers", ["", "localhost", "localhost:", ":9092", "a:b"])
+def test_bootstrap_servers_must_name_a_port(servers: str) -> None:
+    with pytest.raises(ConfigError):
+        Access.from_properties("west", {"bootstrap.servers": servers})
+
+
+def test_several_servers_are_separated_by_commas() -> None:
+    access = Access.from_properties("west", {"bootstrap.servers": "a:1,b:2"})
+    assert access.bootstrap == (Address("a", 1), Address("b", 2))

@@ -1,0 +1,86 @@
+"""One broker's files and command, without starting it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.lab.broker import Broker, java_command
+from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.lab.storage import new_id
+
+
+def make_data(data: Path) -> None:
+    data.mkdir()
+    (data / "meta.properties").touch()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Broker:
+    return Broker("west/1", tmp_path / "broker-1", ["false"], Guard.detached(), make_data)
+
+
+def test_a_broker_that_never_started_does_not_run(broker: Broker) -> None:
+    assert broker.pid is None
+    broker.kill()
+    broker.pause()
+
+
+def test_preparing_formats_once(broker: Broker) -> None:
+    broker.prepare({"node.id": "1"})
+    (broker.data / "record").touch()
+    broker.prepare({"node.id": "1", "x": "y"})
+    assert (broker.data / "record").exists()
+    assert (broker.data.parent / "server.properties").read_text() == "node.id=1\nx=y\n"
+
+
+def test_wiping_leaves_an_empty_formatted_directory(broker: Broker) -> None:
+    broker.prepare({})
+    (broker.data / "record").touch()
+    broker.wipe()
+    assert [file.name for file in broker.data.iterdir()] == ["meta.properties"]
+
+
+def test_a_failure_quotes_the_complaints_and_not_the_noise(broker: Broker) -> None:
+    broker.prepare({})
+    broker.log.write_text(
+        "[2026-01-01] INFO starting (a.B)\n"
+        "[2026-01-01] ERROR it is all over (a.B)\n"
+        "java.lang.IllegalStateException: no disk\n"
+        "\tat a.B.method(B.java:1) SomeException\n"
+        "[2026-01-01] INFO stopped (a.B)\n"
+    )
+    said = str(broker.failure("ended"))
+    assert said.startswith("west/1 ended. From ")
+    assert said.endswith("ERROR it is all over (a.B)\njava.lang.IllegalStateException: no disk")
+
+
+def test_only_the_present_life_counts(broker: Broker) -> None:
+    broker.prepare({})
+    broker.log.write_text("[2026-01-01] ERROR Address already in use, in an earlier life\n")
+    assert broker.lost_its_port()
+    broker.launch()
+    broker.kill()
+    assert not broker.lost_its_port()
+
+
+def test_a_quick_start_is_not_what_a_benchmark_wants() -> None:
+    def words(fast_start: bool) -> str:
+        spec = ClusterSpec(name="west", heap="1g", fast_start=fast_start)
+        return " ".join(java_command(Path("java"), "jars/*", spec, Path("/labs/west/broker-1")))
+
+    assert "-XX:TieredStopAtLevel=1" in words(True)
+    assert "-XX:TieredStopAtLevel" not in words(False)
+    assert "-XX:+UseG1GC" in words(False)
+    for command in (words(True), words(False)):
+        assert "-Xmx1g" in command
+        assert "-Djava.io.tmpdir=/labs/west/broker-1/tmp" in command
+        assert command.endswith("kafka.Kafka /labs/west/broker-1/server.properties")
+
+
+def test_ids_are_in_kafkas_notation() -> None:
+    ids = {new_id() for _ in range(200)}
+    assert len(ids) == 200
+    assert all(len(text) == 22 and not text.startswith("-") for text in ids)
