@@ -1,0 +1,58 @@
+"""Where a consumer of the source goes on in the target: by run map if there is one, else by syncs.
+
+The run map is exact but only knows what this mirror copied itself since it began to keep one. The
+offset syncs reach further back and include those that Java MirrorMaker 2 wrote, but are sparse.
+Neither is ever ahead of the truth, so it does no harm when they take turns; that a consumer does
+not go back when the coarser one follows the finer is seen to where checkpoints are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from sparkmirror.mirror.offset_sync_store import TOO_OLD, OffsetSyncStore
+from sparkmirror.mirror.runs import RunMap
+from sparkmirror.model import TopicPartition
+
+
+class Found(Enum):
+    """How a translation was found, or why there is none."""
+
+    RUN_MAP = "exactly, from the map of copied runs"
+    OFFSET_SYNC = "from the nearest offset sync before it"
+    TOO_OLD = "the offset is older than the earliest usable offset sync"
+    NO_SYNC = "there is no offset sync for the partition yet"
+    NOT_READY = "the offset syncs have not been read to their end yet"
+
+
+class Translation(NamedTuple):
+    """A downstream position, and how it was found; None if it could not be."""
+
+    downstream: int | None
+    found: Found
+
+
+class Translator:
+    """Translates positions in the partitions of one source cluster."""
+
+    def __init__(self, syncs: OffsetSyncStore, runs: Mapping[TopicPartition, RunMap]) -> None:
+        """Look at both as they are at each call; whoever owns them goes on filling them."""
+        self._syncs = syncs
+        self._runs = runs
+
+    def translate(self, partition: TopicPartition, upstream: int) -> Translation:
+        """Translate the position `upstream` of a source partition."""
+        run_map = self._runs.get(partition)
+        exact = None if run_map is None else run_map.downstream(upstream)
+        if exact is not None:
+            return Translation(exact, Found.RUN_MAP)
+        if not self._syncs.is_ready:
+            return Translation(None, Found.NOT_READY)
+        by_sync = self._syncs.translate(partition, upstream)
+        if by_sync is None:
+            return Translation(None, Found.NO_SYNC)
+        if by_sync == TOO_OLD:
+            return Translation(None, Found.TOO_OLD)
+        return Translation(by_sync, Found.OFFSET_SYNC)
