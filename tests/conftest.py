@@ -8,9 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 TESTS = Path(__file__).parent
 TIERS = ("pure", "brokers", "spark")
+
+# A slow machine is no reason to fail: each test has a time limit of its own.
+settings.register_profile("sparkmirror", deadline=None)
+settings.load_profile("sparkmirror")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

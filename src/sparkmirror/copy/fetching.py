@@ -1,4 +1,4 @@
-"""The source side of a task: one fetch at a time on each source broker, as much as there is room for.
+"""The source side of a task: one fetch at a time on each source broker, while there is room.
 
 A partition is asked for unless it waits, leaves, or has enough queued already; all partitions
 together stay within the memory budget. A fetch waits at the broker for news only if every partition

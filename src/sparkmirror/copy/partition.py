@@ -69,7 +69,7 @@ class Partition:
         self.fetched = parcel.source_next
 
     def passed(self, source_next: int) -> None:
-        """Advance over offsets that hold nothing to copy: markers, emptied batches, aborted data."""
+        """Advance over offsets that hold nothing to copy: markers, aborted or emptied batches."""
         assert source_next >= self.fetched
         self.fetched = source_next
         if not self.flying and not self.ready:

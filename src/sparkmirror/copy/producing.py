@@ -23,7 +23,6 @@ from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.runs import Run
 from sparkmirror.wire.codes import Action, Code
 from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.topickey import TopicKey
 from sparkmirror.wire.produce import (
     Acknowledgement,
     OutgoingBatch,
@@ -32,6 +31,7 @@ from sparkmirror.wire.produce import (
     produce_version,
     takes_ids,
 )
+from sparkmirror.wire.topickey import TopicKey
 
 REQUEST_BYTES = 4 << 20
 PRODUCE_TIMEOUT_MS = 10_000

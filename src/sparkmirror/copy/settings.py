@@ -35,7 +35,7 @@ class Settings:
     lease_s: float = 15.0
     """A task that hears nothing of the driver for so long stops copying."""
     drain_s: float = 5.0
-    """What is not acknowledged so long after a drain began is left for the next owner to find out."""
+    """What is not acknowledged so long after a drain began is left for the next owner."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""

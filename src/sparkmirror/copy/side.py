@@ -20,10 +20,10 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.backoff import Backoff
 from sparkmirror.wire.buffers import Budget, Pool
 from sparkmirror.wire.connection import Client, Connection
-from sparkmirror.wire.topickey import TopicKey
 from sparkmirror.wire.metadata import Metadata
 from sparkmirror.wire.place import Address
 from sparkmirror.wire.routing import Router
+from sparkmirror.wire.topickey import TopicKey
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,112 @@
+"""The ledger: where each partition stands, remembered in Connect's own offsets topic on the target.
+
+    key    ["<connector>",{"cluster":"A","partition":0,"topic":"t"}]        as Connect writes it
+    value  {"offset":N,"target":T,"pid":P,"epoch":E,"anchor":A,"open":true,...}
+
+`offset` is what Java MirrorMaker 2 reads and writes: the last source offset copied. The other
+members are ours; Java ignores them and drops them when it writes, and so their absence tells that
+somebody else wrote last.
+
+Invariant: every pair (offset, target) ever written is true: what must be copied up to `offset` is
+exactly what lies below `target`, our fences apart. An old pair stays true, so a late write by a
+stale driver does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sparkmirror.copy.lease import Identity, Lease
+from sparkmirror.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the ledger says of one source partition. `ours` is None if somebody else wrote last."""
+
+    position: int
+    """The next source offset to copy."""
+    ours: Ours | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ours:
+    """The members of an entry that only we write."""
+
+    expected: int
+    identity: Identity
+    is_open: bool
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+
+
+class Ledger(Protocol):
+    """Where entries are kept."""
+
+    def load(self) -> dict[TopicPartition, Entry]:
+        """Everything remembered for this connector, as of now."""
+        ...
+
+    def save(self, entries: Mapping[TopicPartition, Entry]) -> None:
+        """Remember these; returns when they are safe."""
+        ...
+
+
+def entry_of(lease: Lease, *, is_open: bool) -> Entry:
+    """What to remember of a lease."""
+    return Entry(
+        position=lease.position,
+        ours=Ours(
+            expected=lease.expected,
+            identity=lease.identity,
+            is_open=is_open,
+            source_topic_id=lease.source_topic_id,
+            target_topic_id=lease.target_topic_id,
+        ),
+    )
+
+
+def to_offset(entry: Entry) -> dict[str, Any]:
+    """The value for the offsets topic."""
+    value: dict[str, Any] = {"offset": entry.position - 1}
+    if entry.ours:
+        value |= {
+            "target": entry.ours.expected,
+            "pid": entry.ours.identity.producer_id,
+            "epoch": entry.ours.identity.producer_epoch,
+            "anchor": entry.ours.identity.anchor,
+            "open": entry.ours.is_open,
+            "source_id": entry.ours.source_topic_id,
+            "target_id": entry.ours.target_topic_id,
+        }
+    return value
+
+
+def from_offset(value: Mapping[str, Any]) -> Entry | None:
+    """Read a value of the offsets topic; None if it names no offset."""
+    last = value.get("offset")
+    if not isinstance(last, int) or last < -1:
+        return None
+    try:
+        identity = Identity(
+            producer_id=int(value["pid"]),
+            producer_epoch=int(value["epoch"]),
+            anchor=int(value["anchor"]),
+        )
+        ours = Ours(
+            expected=int(value["target"]),
+            identity=identity,
+            is_open=bool(value["open"]),
+            source_topic_id=str(value.get("source_id", "")),
+            target_topic_id=str(value.get("target_id", "")),
+        )
+    except (KeyError, TypeError, ValueError):
+        return Entry(position=last + 1)
+    return Entry(position=last + 1, ours=ours)
+
+
+def closed(leases: Iterable[Lease]) -> dict[TopicPartition, Entry]:
+    """What to remember of leases that were given back cleanly."""
+    return {lease.source: entry_of(lease, is_open=False) for lease in leases}
