@@ -18,6 +18,7 @@ Pure state: sending, and saying when a send ended, is the caller's.
 from __future__ import annotations
 
 from sparkmirror.mirror.records import OffsetSync
+from sparkmirror.mirror.runs import Run
 from sparkmirror.model import TopicPartition
 
 MAX_IN_FLIGHT = 10
@@ -65,6 +66,21 @@ class PartitionState:
         """The due sync was queued."""
         self._sync_due = False
 
+    def advance(self, records: int) -> int | None:
+        """Take in so many further records, both offsets in step, as `update` and `reset` would.
+
+        Return how many records before the last of them the last due sync lies; None if none is.
+        """
+        every = self._offset_lag_max + 1
+        next_due = self._last_sync_downstream + every
+        self._previous_upstream += records
+        self._previous_downstream += records
+        if next_due > self._previous_downstream:
+            return None
+        behind = (self._previous_downstream - next_due) % every
+        self._last_sync_downstream = self._previous_downstream - behind
+        return behind
+
 
 class OffsetSyncQueue:
     """The syncs of one task: which are due, which wait for a commit, which may be sent now."""
@@ -100,6 +116,22 @@ class OffsetSyncQueue:
         else:
             self._delayed[partition] = sync
 
+    def queue_run(self, partition: TopicPartition, run: Run) -> None:
+        """Take in a whole run of copied records at once, as if each had been queued.
+
+        If several syncs fall due inside it, only the last is sent: a partition has one place.
+        """
+        self.queue(partition, run.source_first, run.target_first)
+        if run.length == 1:
+            return
+        last = run.length - 1
+        behind = self._states[partition].advance(last)
+        if behind is not None:
+            self._delayed.pop(partition, None)
+            self._pending[partition] = _record_of(run, last - behind, partition)
+        if behind != 0:
+            self._delayed[partition] = _record_of(run, last, partition)
+
     def promote(self) -> None:
         """At a commit: what was delayed is due now, and replaces older pending syncs."""
         self._pending.update(self._delayed)
@@ -119,3 +151,11 @@ class OffsetSyncQueue:
         if self._in_flight == 0:
             raise ValueError("No offset sync is in flight")
         self._in_flight -= 1
+
+
+def _record_of(run: Run, index: int, partition: TopicPartition) -> OffsetSync:
+    return OffsetSync(
+        partition=partition,
+        upstream=run.source_first + index,
+        downstream=run.target_first + index,
+    )

@@ -171,7 +171,7 @@ def test_writing_after_each_look_leaves_the_groups_where_the_original_left_them(
 
 
 def test_the_run_map_of_the_recorded_records_agrees_with_the_syncs_and_is_finer() -> None:
-    """Aborted source transactions and markers on both sides: the pairs are known from the values."""
+    """Aborted source transactions, markers on both sides: the pairs are known from the values."""
     source, remote = TopicPartition("eos-t", 0), TopicPartition("source.eos-t", 0)
     read = [
         item

@@ -11,6 +11,7 @@ from tests.support.golden import golden_json
 
 from sparkmirror.mirror.offset_syncs import OffsetSyncQueue, PartitionState
 from sparkmirror.mirror.records import OffsetSync
+from sparkmirror.mirror.runs import Run
 from sparkmirror.model import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -188,3 +189,28 @@ def test_what_leaves_is_true_and_the_last_record_leaves_with_the_commit(
     assert set(sent) <= set(copied)
     assert sent[0] == copied[0]
     assert sent == sorted(sent, key=lambda s: s.upstream)
+
+
+runs = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 30), st.booleans()),
+    min_size=1,
+    max_size=15,
+)
+
+
+@settings(max_examples=60)
+@given(runs, st.integers(0, 12))
+def test_a_run_is_queued_as_its_records_one_by_one(
+    script: list[tuple[int, int, int, bool]], lag_max: int
+) -> None:
+    whole, single = OffsetSyncQueue(lag_max), OffsetSyncQueue(lag_max)
+    upstream = downstream = 0
+    for up, down, length, fires in script:
+        upstream, downstream = upstream + up, downstream + down
+        whole.queue_run(T0, Run(upstream, downstream, length))
+        for _ in range(length):
+            single.queue(T0, upstream, downstream)
+            upstream, downstream = upstream + 1, downstream + 1
+        assert (whole.pending, whole.delayed) == (single.pending, single.delayed)
+        if fires:
+            assert whole.fire() == single.fire()
