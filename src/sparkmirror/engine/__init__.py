@@ -1,0 +1,1 @@
+"""Spark: data source, query, driver process, control channel; the only importer of pyspark."""

@@ -1,0 +1,1 @@
+"""Connect's internal topics, byte-compatible."""
