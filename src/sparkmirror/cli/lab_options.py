@@ -32,6 +32,7 @@ class Said(TypedDict):
     topics: tuple[tuple[str, TopicSpec], ...]
     properties: tuple[tuple[str, str], ...]
     users: tuple[tuple[str, str], ...]
+    full_speed: bool
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -102,6 +103,7 @@ def specifications(said: Said) -> list[ClusterSpec]:
             super_users=(ADMIN,) if said["authorizer"] else (),
             properties=dict(said["properties"]),
             topics=_topics_of(name, said),
+            fast_start=not said["full_speed"],
         )
         for name in said["clusters"]
     ]

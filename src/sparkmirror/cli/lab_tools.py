@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from sparkmirror.cli.lab_opening import lab_option, must_open_lab, open_lab
 from sparkmirror.cli.progress import ticking
 from sparkmirror.lab.detached import connection
 from sparkmirror.lab.jars import DEFAULT_VERSION, Jars
+from sparkmirror.lab.jvm import Jvm
 from sparkmirror.lab.state import LabStore
 from sparkmirror.lab.toolbox import fill_connection, find_tool
 from sparkmirror.lab.tools import Tools
@@ -28,12 +31,13 @@ def exec_(cluster: str | None, lab_name: str, tool: str, arguments: tuple[str, .
     For example: sparkmirror lab exec kafka-topics --list
     """
     known = find_tool(tool)
+    jvm = Jvm.from_environment(os.environ)
     if not known.server_flag:
-        Tools(_version(lab_name, cluster)).become(known.name, arguments)
+        Tools(_version(lab_name, cluster), jvm=jvm).become(known.name, arguments)
     chosen = must_open_lab(LabStore(), lab_name).cluster(cluster)
     version = chosen.spec.version
     filled = fill_connection(known, arguments, connection(chosen), version)
-    Tools(version).become(known.name, filled)
+    Tools(version, jvm=jvm).become(known.name, filled)
 
 
 @click.command()

@@ -79,6 +79,7 @@ from sparkmirror.lab.state import LabStore
     metavar="NAME:PASSWORD",
     help="A user besides admin; repeatable.",
 )
+@click.option("--full-speed", is_flag=True, help="Brokers for benchmarks; they start more slowly.")
 @lab_option
 def up(lab_name: str, **said: Unpack[Said]) -> None:
     """Start clusters that live on until `lab down`."""

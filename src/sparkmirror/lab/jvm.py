@@ -7,8 +7,11 @@ goes. Knows nothing about which program it is.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from sparkmirror.lab.jars import is_before_4
 
@@ -20,11 +23,19 @@ class Jvm:
     """One way to start Java.
 
     `quick` compiles lightly: right for a program that lives for seconds, wrong for a benchmark.
+    `extra` are words for Java itself; they come last and win.
     """
 
     heap_mb: int = 256
     log_level: str = "WARN"
     quick: bool = True
+    extra: tuple[str, ...] = ()
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Heed the variables that people set for Kafka's own scripts."""
+        said = (environ.get("KAFKA_HEAP_OPTS", ""), environ.get("KAFKA_OPTS", ""))
+        return cls(extra=tuple(word for words in said for word in shlex.split(words)))
 
     def command(self, java: Path, jars: Path, version: str, main: str) -> list[str]:
         """Return the command that runs a main class; the program's arguments come after it."""
@@ -34,6 +45,7 @@ class Jvm:
             "-Xshare:auto",
             *(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if self.quick else []),
             *log_options(version, self.log_level),
+            *self.extra,
             *("-cp", str(jars / "*"), main),
         ]
 

@@ -175,7 +175,8 @@ def fill_connection(
     if not server_flag or _names_servers(arguments):
         return list(arguments)
     filled = [server_flag, _server_value(server_flag, connection.bootstrap)]
-    if connection.config_file and config_flag and not _says(arguments, {config_flag, _CONFIG}):
+    own_config = _says(arguments, {_CONFIG, tool.config_flag, tool.config_flag_before_4_2})
+    if connection.config_file and config_flag and not own_config:
         filled += [config_flag, connection.config_file]
     return [*arguments, *filled] if tool.connection_last else [*filled, *arguments]
 

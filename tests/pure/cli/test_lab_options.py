@@ -25,6 +25,7 @@ _PLAIN: Said = {
     "topics": (),
     "properties": (),
     "users": (),
+    "full_speed": False,
 }
 
 
@@ -72,6 +73,7 @@ def test_plain_clusters_know_no_users() -> None:
     primary, backup = specifications(_PLAIN)
     assert (primary.name, backup.name) == ("primary", "backup")
     assert primary.users == {}
+    assert primary.fast_start
     assert not primary.mutual_tls
 
 

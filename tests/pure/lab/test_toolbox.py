@@ -93,9 +93,10 @@ def test_arguments_that_name_servers_are_left_alone(arguments: tuple[str, ...]) 
     assert _fill("kafka-topics", *arguments, to=SECURED) == " ".join(arguments)
 
 
-def test_own_client_config_is_kept() -> None:
-    filled = _fill("kafka-topics", "--list", "--command-config=mine", to=SECURED)
-    assert filled == "--bootstrap-server h:1,h:2 --list --command-config=mine"
+@pytest.mark.parametrize("own", ["--command-config=mine", "--consumer.config mine"])
+def test_own_client_config_is_kept(own: str) -> None:
+    filled = _fill("kafka-console-consumer", "--topic", "t", *own.split(), to=SECURED)
+    assert filled == f"--bootstrap-server h:1,h:2 --topic t {own}"
 
 
 @pytest.mark.parametrize("name", ["kafka-storage", "kafka-dump-log", "connect-mirror-maker"])

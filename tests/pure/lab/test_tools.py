@@ -56,3 +56,10 @@ def test_logging_is_configured_by_a_file_that_exists(version: str, key: str) -> 
     assert chosen.startswith(key)
     assert Path(chosen.removeprefix(key)).is_file()
     assert level == "-Dlab.log.level=INFO"
+
+
+def test_words_for_kafkas_scripts_are_heeded_and_win() -> None:
+    environ = {"KAFKA_HEAP_OPTS": "-Xmx1g -Xms1g", "KAFKA_OPTS": "-Dname='a b'"}
+    command = Jvm.from_environment(environ).command(Path("java"), Path("/j"), "4.3.1", "Main")
+    assert command[-6:-3] == ["-Xmx1g", "-Xms1g", "-Dname=a b"]
+    assert Jvm.from_environment({}) == Jvm()
