@@ -101,11 +101,7 @@ def _parse_bytes(view: memoryview, at: int) -> tuple[bytes | None, int]:
 
 
 def _unwrapped(outer: _Message, limit: int) -> Iterator[_Message]:
-    codec = Codec.of(outer.attributes & CODEC_BITS)
-    value = outer.value or b""
-    row = memoryview(
-        decompress(codec, lz4frame.mended(value) if codec == Codec.LZ4 else value, limit)
-    )
+    row = memoryview(_inflated(outer, limit))
     end = 0
     for span in batches(row):
         inner = _parse(row[span.start : span.end])
@@ -115,6 +111,15 @@ def _unwrapped(outer: _Message, limit: int) -> Iterator[_Message]:
         yield inner
     if end != len(row):
         raise _damaged(outer.offset, "wraps a message that is cut off")
+
+
+def _inflated(outer: _Message, limit: int) -> bytes:
+    value = outer.value or b""
+    try:
+        codec = Codec.of(outer.attributes & CODEC_BITS)
+        return decompress(codec, lz4frame.mended(value) if codec == Codec.LZ4 else value, limit)
+    except BatchError as error:
+        raise BatchError(f"the message at offset {outer.offset}: {error}") from error
 
 
 def _damaged(offset: int, what: str) -> BatchError:

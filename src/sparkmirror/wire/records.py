@@ -38,6 +38,7 @@ fields, number, rest, offset delta, timestamp delta, end. A plain tuple: there a
     start    fields                         number         rest                  end
     | length | attributes | timestamp delta | offset delta | key, value, headers |
 """
+START, OFFSET_DELTA, TIMESTAMP_DELTA, END = 0, 4, 5, 6
 
 
 class Record(NamedTuple):
@@ -60,7 +61,10 @@ def damaged(header: Header, what: str) -> BatchError:
 
 def inflate(header: Header, batch: Data, limit: int = INFLATED_LIMIT) -> bytes:
     """Decompress the records of a batch."""
-    return decompress(Codec.of(header.codec_id), memoryview(batch)[HEADER_BYTES:], limit)
+    try:
+        return decompress(Codec.of(header.codec_id), memoryview(batch)[HEADER_BYTES:], limit)
+    except BatchError as error:
+        raise BatchError(f"the batch at offset {header.base_offset}: {error}") from error
 
 
 def scan(header: Header, body: bytes) -> list[Slot]:
@@ -73,9 +77,11 @@ def scan(header: Header, body: bytes) -> list[Slot]:
         slots, end = _scan(body, header.record_count)
     except IndexError:
         raise damaged(header, "ends in the middle of a record") from None
+    except ValueError as error:
+        raise damaged(header, f"holds {error}") from error
     if len(slots) != header.record_count or end != len(body):
         raise damaged(header, f"does not hold the {header.record_count} records it claims")
-    if slots and slots[-1][4] > header.last_offset_delta:
+    if slots and slots[-1][OFFSET_DELTA] > header.last_offset_delta:
         raise damaged(header, "holds an offset beyond its own end")
     return slots
 
@@ -121,8 +127,10 @@ def _raw(body: bytes, at: int) -> tuple[int, int]:
 def read(header: Header, batch: Data, limit: int = INFLATED_LIMIT) -> list[Record]:
     """Read every record of a batch whole."""
     body = inflate(header, batch, limit)
-    slots = scan(header, body)
-    return [_read_record(header, body, slot) for slot in slots]
+    try:
+        return [_read_record(header, body, slot) for slot in scan(header, body)]
+    except ValueError as error:
+        raise damaged(header, f"holds {error}") from error
 
 
 def _read_record(header: Header, body: bytes, slot: Slot) -> Record:

@@ -33,16 +33,24 @@ from sparkmirror.wire.header import (
     Data,
     Header,
 )
-from sparkmirror.wire.records import Slot, inflate, scan
+from sparkmirror.wire.records import (
+    END,
+    OFFSET_DELTA,
+    START,
+    TIMESTAMP_DELTA,
+    Slot,
+    inflate,
+    scan,
+)
 from sparkmirror.wire.target import Target
 
 _TABLE = len(varint.COUNTING)
-_START = itemgetter(0)
-_OFFSET_DELTA = itemgetter(4)
-_TIMESTAMP_DELTA = itemgetter(5)
+_start = itemgetter(START)
+_offset_delta = itemgetter(OFFSET_DELTA)
+_timestamp_delta = itemgetter(TIMESTAMP_DELTA)
 
 
-class Run(NamedTuple):
+class SourceRun(NamedTuple):
     """Consecutive source offsets that lie side by side in a piece."""
 
     source_first: int
@@ -57,7 +65,7 @@ class Piece:
     """
 
     batch: bytes
-    runs: tuple[Run, ...]
+    runs: tuple[SourceRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +100,7 @@ class _Opened:
         self._header = header
         self._body = memoryview(body)
         self._slots = scan(header, body)
-        self._first = bisect_left(self._slots, position - header.base_offset, key=_OFFSET_DELTA)
+        self._first = bisect_left(self._slots, position - header.base_offset, key=_offset_delta)
         self._bake = header.is_log_append_time and not target.log_append_time
         self._codec = target.codec_for(header.codec_id)
         self._limit = target.max_message_bytes
@@ -106,8 +114,10 @@ class _Opened:
             if high <= self._first:
                 continue
             batch = self._sealed(low, high)
+            if low < self._first and len(batch) <= self._limit:
+                low, batch = self._first, self._sealed(self._first, high)
             if len(batch) <= self._limit:
-                yield self._piece(batch, low, high)
+                yield Piece(batch=batch, runs=tuple(self._runs(low, high)))
             elif high - low > 1:
                 ahead += self._halves(low, high)
             else:
@@ -123,36 +133,29 @@ class _Opened:
 
     def _halves(self, low: int, high: int) -> list[tuple[int, int]]:
         """Cut a range at the middle of its bytes; the left half comes last, to be popped first."""
-        half = (self._slots[low][0] + self._slots[high - 1][6]) // 2
-        middle = bisect_left(self._slots, half, low + 1, high - 1, key=_START)
+        half = (self._slots[low][START] + self._slots[high - 1][END]) // 2
+        middle = bisect_left(self._slots, half, low + 1, high - 1, key=_start)
         return [(middle, high), (low, middle)]
-
-    def _piece(self, batch: bytes, low: int, high: int) -> Piece:
-        """Make a piece of a batch that fits, without what lies below the position."""
-        if low < self._first:
-            low = self._first
-            batch = self._sealed(low, high)
-        return Piece(batch=batch, runs=tuple(self._runs(low, high)))
 
     def _oversized(self, at: int, size: int) -> Oversized:
         return Oversized(
-            source_offset=self._header.base_offset + self._slots[at][4],
+            source_offset=self._header.base_offset + self._slots[at][OFFSET_DELTA],
             size=size,
             limit=self._limit,
         )
 
-    def _runs(self, low: int, high: int) -> Iterator[Run]:
+    def _runs(self, low: int, high: int) -> Iterator[SourceRun]:
         base = self._header.base_offset
-        deltas = list(map(_OFFSET_DELTA, self._slots[low:high]))
+        deltas = list(map(_offset_delta, self._slots[low:high]))
         begin = deltas[0]
         if deltas[-1] - begin == len(deltas) - 1:
-            yield Run(base + begin, len(deltas))
+            yield SourceRun(base + begin, len(deltas))
             return
         for before, delta in pairwise(deltas):
             if delta != before + 1:
-                yield Run(base + begin, before + 1 - begin)
+                yield SourceRun(base + begin, before + 1 - begin)
                 begin = delta
-        yield Run(base + begin, deltas[-1] + 1 - begin)
+        yield SourceRun(base + begin, deltas[-1] + 1 - begin)
 
     def _sealed(self, low: int, high: int) -> bytes:
         """Seal the records of a range as a batch of their own."""
@@ -160,7 +163,7 @@ class _Opened:
         body = _renumbered(self._body, slots, self._bake)
         old = self._header
         base_timestamp = old.max_timestamp if self._bake else old.base_timestamp
-        latest_delta = 0 if self._bake else max(map(_TIMESTAMP_DELTA, slots))
+        latest_delta = 0 if self._bake else max(map(_timestamp_delta, slots))
         header = old._replace(
             base_offset=0,
             leader_epoch=NO_EPOCH,
@@ -183,7 +186,7 @@ def _renumbered(body: memoryview, slots: Sequence[Slot], bake: bool) -> Data:
     A record's length is written anew only where the number takes more or fewer bytes than before.
     """
     same = 0 if bake else _already_numbered(slots)
-    mark, end = slots[0][0], slots[-1][6]
+    mark, end = slots[0][START], slots[-1][END]
     if same == len(slots):
         return body[mark:end]
     parts: list[Data] = []
@@ -209,7 +212,7 @@ def _already_numbered(slots: Sequence[Slot]) -> int:
 
     Deltas rise, so `delta - place` never falls: once it is not 0, it stays so.
     """
-    return bisect_right(range(len(slots)), 0, key=lambda place: slots[place][4] - place)
+    return bisect_right(range(len(slots)), 0, key=lambda place: slots[place][OFFSET_DELTA] - place)
 
 
 def _numbers(begin: int, end: int, bake: bool) -> Iterable[bytes]:

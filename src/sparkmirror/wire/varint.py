@@ -6,7 +6,6 @@ the byte, low bits first, the high bit saying that more follow.
 
 from __future__ import annotations
 
-from sparkmirror.errors import BatchError
 from sparkmirror.wire.header import Data
 
 LONGEST = 10
@@ -25,7 +24,7 @@ def encode(number: int) -> bytes:
 
 
 def decode(data: Data, at: int) -> tuple[int, int]:
-    """Read the number at a place; return it and the place after it."""
+    """Read the number at a place; return it and the place after it, or raise ValueError."""
     raw = shift = 0
     for place in range(at, min(at + LONGEST, len(data))):
         byte = data[place]
@@ -35,10 +34,7 @@ def decode(data: Data, at: int) -> tuple[int, int]:
                 break
             return (raw >> 1) ^ -(raw & 1), place + 1
         shift += 7
-    raise BatchError(
-        f"a number {at} bytes into the records of a batch does not end or is too large: the records"
-        " are damaged; stop copying the partition and check it at the source"
-    )
+    raise ValueError(f"a number that does not end or is too large, {at} bytes into its records")
 
 
 COUNTING: tuple[bytes, ...] = (

@@ -160,9 +160,11 @@ def scanned(body: bytes, count: int = 1, last: int = 0) -> Header:
         (b"\x0c\0\0\1\1\1\0", 1, "does not hold"),
         (b"\x0d\0\0\0\1\1\0", 1, "does not hold"),
         (b"\x02\0\0\0\1\1\0", 1, "does not hold"),
+        (b"\x02\0\x0c\0\0\2\1\1\0", 2, "does not hold"),
         (b"\x0c\0\0\0\1\1\0" * 2, 2, "does not hold"),
         (b"\xff\xff\xff\xff\x0f\0\0\0\1\1\0", 1, "does not hold"),
         (b"\x0e\0\0\0\1\1\0", 1, "does not hold"),
+        (b"\xff" * 12, 1, "does not end"),
         (b"", -1, "does not hold the -1 records"),
     ],
     ids=[
@@ -173,9 +175,11 @@ def scanned(body: bytes, count: int = 1, last: int = 0) -> Header:
         "negative-offset",
         "negative-length",
         "too-small",
+        "overlapping",
         "same-offset",
         "huge-length",
         "past-the-end",
+        "endless-length",
         "negative-count",
     ],
 )
@@ -199,7 +203,7 @@ def test_records_that_contradict_their_batch_are_refused(
 )
 def test_a_record_whose_parts_do_not_add_up_is_refused(body: bytes, message: str) -> None:
     header = scanned(body)
-    with pytest.raises(BatchError, match=message):
+    with pytest.raises(BatchError, match=f"offset 77 .*{message}"):
         read(header, bytes(61) + body)
 
 

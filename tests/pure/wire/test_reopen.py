@@ -28,7 +28,7 @@ from sparkmirror.wire.codecs import Codec
 from sparkmirror.wire.forward import Producer, forward
 from sparkmirror.wire.header import read_header
 from sparkmirror.wire.records import Record, build
-from sparkmirror.wire.reopen import Oversized, Piece, Run, reopen
+from sparkmirror.wire.reopen import Oversized, Piece, SourceRun, reopen
 from sparkmirror.wire.sequence import next_sequence
 from sparkmirror.wire.target import WITHOUT_ZSTD, Target
 
@@ -111,7 +111,12 @@ def test_gaps_are_closed_and_written_down_as_runs() -> None:
     batch = build([Record(offset, NOW, b"k", b"v") for offset in (170, 172, 173, 176, 179)])
     (piece,) = reopened(batch)
     assert [one.offset for one in accepted(piece.batch)] == [0, 1, 2, 3, 4]
-    assert piece.runs == (Run(170, 1), Run(172, 2), Run(176, 1), Run(179, 1))
+    assert piece.runs == (
+        SourceRun(170, 1),
+        SourceRun(172, 2),
+        SourceRun(176, 1),
+        SourceRun(179, 1),
+    )
 
 
 def test_a_head_below_the_position_is_dropped_and_the_rest_renumbered() -> None:
@@ -120,7 +125,7 @@ def test_a_head_below_the_position_is_dropped_and_the_rest_renumbered() -> None:
     (piece,) = reopened(batch, position=130)
     records = accepted(piece.batch)
     assert [one.value for one in records] == [b"%d" % offset for offset in range(130, 500)]
-    assert piece.runs == (Run(130, 370),)
+    assert piece.runs == (SourceRun(130, 370),)
 
 
 def test_a_batch_whose_records_all_lie_below_the_position_is_nothing() -> None:
@@ -256,7 +261,7 @@ def test_damaged_data_is_never_sealed_again() -> None:
 
 def test_a_batch_that_inflates_beyond_the_bound_is_refused() -> None:
     batch = build([Record(0, NOW, None, bytes(100_000))], Codec.ZSTD)
-    with pytest.raises(BatchError, match="at most 50000 bytes"):
+    with pytest.raises(BatchError, match="offset 0: .*at most 50000 bytes"):
         reopen(read_header(batch), batch, 0, ROOMY, inflated_limit=50_000)
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record import util
 
-from sparkmirror.errors import BatchError
 from sparkmirror.wire.varint import COUNTING, count, decode, encode
 
 _encode = cast("Callable[[int, Any], int]", util.encode_varint)
@@ -49,5 +48,5 @@ def test_a_padded_number_is_still_read() -> None:
     "data", [b"", b"\x80", b"\xff" * 10 + b"\x01", b"\xff" * 9 + b"\x02"], ids=len
 )
 def test_a_number_that_does_not_end_is_refused(data: bytes) -> None:
-    with pytest.raises(BatchError, match="does not end or is too large"):
+    with pytest.raises(ValueError, match="does not end or is too large"):
         decode(data, 0)

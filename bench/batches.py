@@ -1,0 +1,134 @@
+"""What a record batch costs in each lane, next to reading its records with kafka-python.
+
+Ratios are of the same process and the same minute, so they mean something on any machine; the
+absolute figures are those of the machine at hand.
+
+    python bench/batches.py
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+from sparkmirror.wire.checksum import seal, verify
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.forward import Producer, forward
+from sparkmirror.wire.header import HEADER_BYTES, LOG_APPEND_TIME, Data, read_header
+from sparkmirror.wire.lane import choose
+from sparkmirror.wire.records import Record, build
+from sparkmirror.wire.reopen import reopen
+from sparkmirror.wire.target import Target
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.record.default_records import DefaultRecordBatch
+
+_kafka_python = cast("Callable[[Data], Any]", DefaultRecordBatch)
+TARGET = Target(max_message_bytes=1 << 30)
+PRODUCER = Producer(producer_id=1, epoch=0)
+RECORDS = 1000
+VALUE_BYTES = (100, 1000)
+CODECS = (Codec.NONE, Codec.LZ4, Codec.ZSTD)
+
+
+def seconds(work: Callable[[], object], calls: int) -> float:
+    """CPU seconds per call, the best of seven rounds: a busy machine changes little."""
+    best = float("inf")
+    for _ in range(7):
+        begun = time.thread_time()
+        for _ in range(calls):
+            work()
+        best = min(best, time.thread_time() - begun)
+    return best / calls
+
+
+def batch_of(value_bytes: int, codec: Codec = Codec.NONE, step: int = 1) -> bytes:
+    """Build a batch of plausible records; with a step, one that compaction has thinned out."""
+    rng = random.Random(value_bytes)
+    words = [b"%d" % rng.randrange(10**9) for _ in range(500)]
+    records = [
+        Record(
+            offset=number * step,
+            timestamp=1_700_000_000_000 + number * 3,
+            key=b"key-%08d" % number,
+            value=b" ".join(rng.choices(words, k=value_bytes // 9))[:value_bytes],
+        )
+        for number in range(RECORDS)
+    ]
+    return build(records, codec)
+
+
+def with_log_append_time(batch: bytes) -> bytes:
+    """The same batch from a topic that stamps what it stores."""
+    header = read_header(batch)
+    return seal(
+        header._replace(attributes=header.attributes | LOG_APPEND_TIME), batch[HEADER_BYTES:]
+    )
+
+
+def iterate(batch: Data) -> None:
+    """Read every record as kafka-python's consumer does."""
+    for _ in _kafka_python(batch):
+        pass
+
+
+def patch(batch: memoryview) -> None:
+    """All that the forward lane does with a batch, but for its checksum and the sockets."""
+    header = read_header(batch)
+    choose(header, 0, False, TARGET)
+    forward(header, batch, PRODUCER, 0)
+
+
+def open_again(batch: Data, position: int = 0) -> None:
+    """Run a batch through the reopen lane."""
+    for _ in reopen(read_header(batch), batch, position, TARGET):
+        pass
+
+
+def show_forward(value_bytes: int) -> None:
+    """Print the cost of forwarding a batch, and of verifying it."""
+    batch = memoryview(batch_of(value_bytes))
+    patching = seconds(partial(patch, batch), 2000)
+    checking = seconds(partial(verify, read_header(batch), batch), 100)
+    reading = seconds(partial(iterate, batch), 1)
+    print(
+        f"forward  {RECORDS} x {value_bytes:>4} B, {len(batch) / 1e6:.2f} MB:"
+        f" {patching * 1e9:5.0f} ns per batch, verify {len(batch) / checking / 1e9:4.1f} GB/s;"
+        f" both together {reading / (patching + checking):4.0f} times faster than kafka-python"
+        f" iterates ({reading / RECORDS * 1e6:.2f} us per record)"
+    )
+
+
+def show_reopen(value_bytes: int) -> None:
+    """Print the cost of reopening per record, by codec, and how much faster it is than reading."""
+    reading = seconds(partial(iterate, batch_of(value_bytes)), 1)
+    for codec in CODECS:
+        whole = batch_of(value_bytes, codec)
+        work = {
+            "compacted": partial(open_again, batch_of(value_bytes, codec, step=3)),
+            "head cut": partial(open_again, whole, RECORDS // 10),
+            "retimed": partial(open_again, with_log_append_time(whole)),
+        }
+        costs = {name: seconds(task, 3) for name, task in work.items()}
+        shown = ", ".join(
+            f"{name} {cost / RECORDS * 1e6:5.2f} us ({reading / cost:4.1f} x)"
+            for name, cost in costs.items()
+        )
+        print(f"reopen   {value_bytes:>4} B {codec.label:<4} per record: {shown}")
+
+
+def main() -> None:
+    """Print the table."""
+    for value_bytes in VALUE_BYTES:
+        show_forward(value_bytes)
+    for value_bytes in VALUE_BYTES:
+        show_reopen(value_bytes)
+
+
+if __name__ == "__main__":
+    main()
