@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -110,27 +111,39 @@ class Admin:
             for topic in (Topic.from_words(words) for words in found if not words["error_code"])
         }
 
+    def topic(self, name: str) -> Topic:
+        """Describe one topic, or raise why that cannot be: it is missing, or not for our eyes."""
+        (words,) = self._call(f"describe {name}", lambda client: client.describe_topics([name]))
+        if words["error_code"]:
+            raise faults.of_code(words["error_code"], name, self._access.cluster)
+        return Topic.from_words(words)
+
     def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, ClusterError]:
         """Create topics and wait until they can be used; return what went wrong, by topic."""
         failed: dict[str, ClusterError] = {}
-        open_topics = {topic.name: topic.words() for topic in topics}
-        tried: set[str] = set()
+        undecided = {topic.name: topic.words() for topic in topics}
+        sends: Counter[str] = Counter()
         deadline = time.monotonic() + self._timeout_s
-        while open_topics:
-            answer = self._call(
-                f"create {_listed(open_topics)}",
-                lambda client: client.create_topics(open_topics, raise_errors=False),
-            )
-            for name, code, message in _results(answer):
-                if code == _ALREADY_EXISTS and name in tried:
-                    del open_topics[name]  # by the try before, whose answer was lost
-                elif code and faults.code_passes(code) and time.monotonic() < deadline:
-                    tried.add(name)
-                else:
-                    del open_topics[name]
-                    if code:
-                        failed[name] = self._rejection(name, code, message)
-        self._wait_for_leaders({topic.name for topic in topics} - failed.keys(), deadline)
+
+        def send(client: Any) -> Mapping[str, Any]:
+            sends.update(undecided.keys())
+            answer: Mapping[str, Any] = client.create_topics(undecided, raise_errors=False)
+            return answer
+
+        while undecided:
+            for name, code, message in _results(self._call(f"create {_listed(undecided)}", send)):
+                if faults.code_passes(code) and time.monotonic() < deadline:
+                    continue
+                del undecided[name]
+                # Sent twice, it may exist because of the first time, whose answer was lost.
+                if code and not (code == _ALREADY_EXISTS and sends[name] > 1):
+                    failed[name] = self._rejection(name, code, message)
+            if undecided:
+                time.sleep(_FIRST_PAUSE_S)
+        made = {topic.name for topic in topics} - failed.keys()
+        self._wait_while(
+            lambda: self._without_leaders(made), "was created and has no leader", deadline
+        )
         return failed
 
     def create_topic(self, topic: NewTopic) -> None:
@@ -139,18 +152,24 @@ class Admin:
             raise error
 
     def delete_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
-        """Delete topics; return what went wrong, by topic."""
+        """Delete topics and wait until they are gone; return what went wrong, by topic."""
         if not names:
             return {}
+        deadline = time.monotonic() + self._timeout_s
         answer = self._call(
             f"delete {_listed(names)}",
             lambda client: client.delete_topics(sorted(names), raise_errors=False),
         )
-        return {
+        failed = {
             name: self._rejection(name, code, message)
             for name, code, message in _results(answer)
             if code
         }
+        going = set(names) - failed.keys()
+        self._wait_while(
+            lambda: set(self.topics(going)), "was deleted and is still there", deadline
+        )
+        return failed
 
     def offsets(
         self, partitions: Iterable[TopicPartition], position: Position
@@ -228,20 +247,19 @@ class Admin:
                 self._client = None
         threading.Thread(target=client.close, daemon=True).start()
 
-    def _wait_for_leaders(self, names: Collection[str], deadline: float) -> None:
-        """Wait until freshly made topics are known everywhere a client may ask."""
-        while missing := {
-            name
-            for name in names
-            if name not in (found := self.topics(names)) or not found[name].has_leaders
-        }:
+    def _wait_while(self, found: Callable[[], set[str]], what: str, deadline: float) -> None:
+        """Wait until no topic is found any more; brokers learn of changes a moment later."""
+        while left := found():
             if time.monotonic() > deadline:
                 raise ClusterTimeout(
                     self._access.cluster,
-                    f"{_listed(missing)} was created and still has no leader:"
-                    " look whether the brokers are well",
+                    f"{_listed(left)} {what}: look whether the brokers are well",
                 )
             time.sleep(_FIRST_PAUSE_S)
+
+    def _without_leaders(self, names: Collection[str]) -> set[str]:
+        found = self.topics(names)
+        return {name for name in names if name not in found or not found[name].has_leaders}
 
     def _rejection(self, name: str, code: int, message: str | None) -> ClusterError:
         cluster = self._access.cluster

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka.errors import KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 
 from sparkmirror.cluster.access import Access, Address
@@ -23,6 +22,8 @@ from sparkmirror.cluster.faults import translated
 from sparkmirror.cluster.probe import probe
 from sparkmirror.cluster.sockets import PROXY_URL
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
+
+log = logging.getLogger(__name__)
 
 _ATTEMPT_S = 5.0
 _PAUSE_S = 0.1
@@ -40,30 +41,47 @@ SETTINGS = {
 
 def connect(make: Callable[..., Any], access: Access, timeout_s: float, **settings: Any) -> Any:
     """Make one of the library's clients, bootstrapped, or raise one of our errors."""
-    for name in _CHATTERBOXES:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    _hush()
     deadline = time.monotonic() + timeout_s
     while True:
         door = find_open_door(access, deadline)
-        opened: list[Any] = []
-
-        def network(opened: list[Any] = opened, **words: Any) -> Any:
-            opened.append(_NetClient(**words))
-            return opened[-1]
-
         try:
-            with translated(access.cluster):
-                return make(
-                    bootstrap_servers=[str(door)],
-                    bootstrap_timeout_ms=int(_ATTEMPT_S * 1000),
-                    kafka_client=network,
-                    **{**SETTINGS, **access.security.keywords(), **settings},
-                )
-        except ClusterError as error:
-            for client in opened:
-                _close_quietly(client)
-            if not isinstance(error.__cause__, KafkaTimeoutError) or time.monotonic() > deadline:
+            return _bootstrap(make, access, door, settings)
+        except ClusterTimeout:
+            if time.monotonic() > deadline:
                 raise
+
+
+def _hush() -> None:
+    """Silence the library, unless somebody has said how loud it should be."""
+    for name in _CHATTERBOXES:
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.CRITICAL)
+
+
+def _bootstrap(
+    make: Callable[..., Any], access: Access, door: Address, settings: Mapping[str, Any]
+) -> Any:
+    """Make a client that learns of the cluster from one broker."""
+    opened: list[Any] = []
+
+    def network(**words: Any) -> Any:
+        opened.append(_NetClient(**words))
+        return opened[-1]
+
+    try:
+        with translated(access.cluster):
+            return make(
+                bootstrap_servers=[str(door)],
+                bootstrap_timeout_ms=int(_ATTEMPT_S * 1000),
+                kafka_client=network,
+                **{**SETTINGS, **access.security.keywords(), **settings},
+            )
+    except ClusterError:
+        for client in opened:
+            _close_quietly(client)
+        raise
 
 
 def find_open_door(access: Access, deadline: float) -> Address:
@@ -97,4 +115,4 @@ def _close_quietly(client: Any) -> None:
         client.close()
         client._net.stop()
     except (AttributeError, OSError, RuntimeError) as error:
-        logging.getLogger(__name__).debug("While closing a failed client: %s", error)
+        log.debug("While closing a failed client: %s", error)

@@ -15,10 +15,11 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as LibraryPartition
 
 from sparkmirror.cluster.access import Access
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.client import connect
 from sparkmirror.cluster.faults import translated
 from sparkmirror.cluster.record import NewRecord, StoredRecord
-from sparkmirror.errors import ClusterTimeout, TopicMissing
+from sparkmirror.errors import ClusterTimeout
 
 _POLL_MS = 200
 _Producer: Any = KafkaProducer
@@ -31,6 +32,8 @@ def produce(
 ) -> list[tuple[int, int]]:
     """Write records and wait for the brokers; return each one's partition and offset."""
     deadline = time.monotonic() + timeout_s
+    with Admin(access, timeout_s) as admin:
+        admin.topic(topic)  # the library would wait for a topic that is not there
     producer = connect(
         _Producer,
         access,
@@ -65,16 +68,14 @@ def read_topic(
     access: Access, topic: str, timeout_s: float = 30.0, *, committed_only: bool = False
 ) -> list[StoredRecord]:
     """Read a topic from its beginning to where it ends now, by partition and offset."""
+    deadline = time.monotonic() + timeout_s
+    with Admin(access, timeout_s) as admin:
+        found = admin.topic(topic)
+    partitions = [_Partition(topic, partition.index) for partition in found.partitions]
     with _consumer(access, timeout_s, committed_only) as consumer, translated(access.cluster):
-        numbers = consumer.partitions_for_topic(topic)
-        if not numbers:
-            raise TopicMissing(
-                access.cluster, f"{topic} is not to be seen: create it, or allow this user to"
-            )
-        partitions = [_Partition(topic, number) for number in sorted(numbers)]
         consumer.assign(partitions)
         consumer.seek_to_beginning(*partitions)
-        records = _read_to_end(consumer, partitions, access, time.monotonic() + timeout_s)
+        records = _read_to_end(consumer, partitions, access, deadline)
     return sorted(records, key=lambda record: (record.partition, record.offset))
 
 

@@ -67,9 +67,10 @@ class Broker:
         self,
         name: str,
         directory: Path,
-        command: list[str],
-        guard: Guard,
+        *,
+        command: Callable[[], list[str]],
         format_data: Callable[[Path], None],
+        guard: Guard,
     ) -> None:
         self.name = name
         self._directory = directory
@@ -110,7 +111,7 @@ class Broker:
         if self.runs():
             return
         log_from = self.log.stat().st_size if self.log.exists() else 0
-        self._process = self._guard.launch(self._command, log=self.log, cwd=self._directory)
+        self._process = self._guard.launch(self._command(), log=self.log, cwd=self._directory)
         identity = self._process.identity
         record = {"pid": identity.pid, "began": identity.began, "log_from": log_from}
         fresh = self._process_file.with_suffix(".new")

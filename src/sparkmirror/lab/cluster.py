@@ -22,22 +22,19 @@ from typing import Any, Self
 
 from sparkmirror.cluster.access import Access
 from sparkmirror.errors import NotFound
-from sparkmirror.lab.broker import Broker, java_command
+from sparkmirror.lab.broker import Broker
 from sparkmirror.lab.certificates import Authority
 from sparkmirror.lab.clients import Clients
 from sparkmirror.lab.creation import describe_new, make_directory, with_other_ports
 from sparkmirror.lab.credentials import DEFAULT_MECHANISM
 from sparkmirror.lab.description import Description
 from sparkmirror.lab.guard import Guard
-from sparkmirror.lab.jars import Jars, cache_directory
-from sparkmirror.lab.java import find_java
-from sparkmirror.lab.layout import Node
+from sparkmirror.lab.installation import Installation
 from sparkmirror.lab.ports import Ports
 from sparkmirror.lab.provision import make_topics, make_users
 from sparkmirror.lab.readiness import PortLost, doors, wait_for, wait_for_login
 from sparkmirror.lab.server import server_properties
 from sparkmirror.lab.spec import ClusterSpec, Listener
-from sparkmirror.lab.storage import Formatter
 
 log = logging.getLogger(__name__)
 
@@ -308,21 +305,18 @@ def _remove(directory: Path, ports: Ports) -> None:
 
 
 def _brokers(described: Description, guard: Guard) -> dict[int, Broker]:
-    spec = described.spec
-    java = find_java().path
-    classpath = Jars().classpath(spec.version)
-    formatter = Formatter(
-        version=spec.version, java=java, classpath=classpath, cache=cache_directory()
-    )
+    installation = Installation(described.spec)
 
-    def make(node: Node) -> Broker:
-        directory = described.directory / f"broker-{node.node_id}"
+    def make(node_id: int) -> Broker:
+        directory = described.directory / f"broker-{node_id}"
         return Broker(
-            f"{spec.name}/{node.node_id}",
+            f"{described.spec.name}/{node_id}",
             directory,
-            java_command(java, classpath, spec, directory),
-            guard,
-            partial(formatter.format, cluster_id=described.cluster_id, node_id=node.node_id),
+            command=partial(installation.command, directory),
+            format_data=partial(
+                installation.format, cluster_id=described.cluster_id, node_id=node_id
+            ),
+            guard=guard,
         )
 
-    return {node.node_id: make(node) for node in described.nodes}
+    return {node.node_id: make(node.node_id) for node in described.nodes}

@@ -15,6 +15,7 @@ Knows processes and directories, nothing about Kafka.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -125,7 +126,8 @@ class Guard:
     def forget(self, process: Process) -> None:
         """Drop a process that has ended."""
         self._launched = [other for other in self._launched if other is not process]
-        self._order({"forget": str(process.pid)})
+        with contextlib.suppress(LabError):  # a dead guard has nothing to forget
+            self._order({"forget": str(process.pid)})
 
     def remove_at_end(self, directory: Path) -> None:
         """Have a directory removed when we are gone."""

@@ -56,11 +56,12 @@ class Ports:
         # Any starting point will do; a random one makes it rare to meet a stranger's port.
         start = random.SystemRandom().randrange(len(self._numbers))
         with locked(self._registry / "lock", _wait_quietly):
+            self._drop_lapsed()
             for step in range(len(self._numbers)):
                 if len(claimed) == count:
                     return claimed
                 port = self._numbers[(start + step) % len(self._numbers)]
-                if not self._is_claimed(port) and self._free(port):
+                if not self._file(port).exists() and self._free(port):
                     self._file(port).write_text(str(owner), encoding="utf-8")
                     claimed.append(port)
         if len(claimed) == count:
@@ -77,12 +78,11 @@ class Ports:
                 if file.read_text(encoding="utf-8") == str(owner):
                     file.unlink()
 
-    def _is_claimed(self, port: int) -> bool:
-        try:
-            owner = self._file(port).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return False
-        return bool(owner) and Path(owner).is_dir()
+    def _drop_lapsed(self) -> None:
+        for file in self._registry.glob("[0-9]*"):
+            owner = file.read_text(encoding="utf-8")
+            if not owner or not Path(owner).is_dir():
+                file.unlink()
 
     def _file(self, port: int) -> Path:
         return self._registry / str(port)

@@ -43,7 +43,7 @@ class Listener(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSpec:
-    """A topic a cluster begins with. -1 leaves the number to the brokers' defaults."""
+    """A topic a cluster begins with. -1 leaves the replicas to the brokers' default."""
 
     name: str
     partitions: int = 1
@@ -152,6 +152,8 @@ def _topic_faults(spec: ClusterSpec) -> Iterator[Fault]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield Fault("topics", f"topic {name} is given twice")
     for topic in spec.topics:
+        if topic.partitions < 1:
+            yield Fault("topics", f"topic {topic.name} needs at least one partition")
         if topic.replication_factor > spec.brokers:
             yield Fault(
                 "topics",

@@ -19,7 +19,13 @@ def make_data(data: Path) -> None:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Broker:
-    return Broker("west/1", tmp_path / "broker-1", ["false"], Guard.detached(), make_data)
+    return Broker(
+        "west/1",
+        tmp_path / "broker-1",
+        command=lambda: ["false"],
+        format_data=make_data,
+        guard=Guard.detached(),
+    )
 
 
 def test_a_broker_that_never_started_does_not_run(broker: Broker) -> None:

@@ -44,7 +44,8 @@ def test_a_claim_lapses_with_the_clusters_directory(ports: Ports, tmp_path: Path
     gone = owner(tmp_path, "a")
     ports.claim(4, gone)
     gone.rmdir()
-    assert len(ports.claim(4, owner(tmp_path, "b"))) == 4
+    assert len(ports.claim(1, owner(tmp_path, "b"))) == 1
+    assert len(list((tmp_path / "registry").glob("[0-9]*"))) == 1
 
 
 def test_ports_given_back_are_free_for_others_only_then(ports: Ports, tmp_path: Path) -> None:

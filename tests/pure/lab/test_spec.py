@@ -37,9 +37,10 @@ def test_a_name_is_enough() -> None:
         ({"users": {CONTROL_USER: "x"}}, "is the lab's own user"),
         ({"super_users": ("zoe",)}, "'zoe' is not among the users"),
         ({"topics": (TopicSpec(name="t"), TopicSpec(name="t"))}, "topic t is given twice"),
+        ({"topics": (TopicSpec(name="t", partitions=0),)}, "t needs at least one partition"),
         ({"topics": (TopicSpec(name="t", replication_factor=2),)}, "the cluster has 1 brokers"),
         (
-            {"topics": (TopicSpec(name="t", records=(NewRecord(partition=1),)),)},
+            {"topics": (TopicSpec(name="t", records=(NewRecord(value=b"", partition=1),)),)},
             "topic t has no partition 1",
         ),
     ],
@@ -84,7 +85,7 @@ def test_a_control_listener_is_there_when_not_everybody_may_do_everything(
 
 
 def test_a_spec_survives_a_file_but_for_its_records() -> None:
-    topic = TopicSpec(name="t", partitions=3, configs={"a": "b"}, records=(NewRecord(),))
+    topic = TopicSpec(name="t", partitions=3, configs={"a": "b"}, records=(NewRecord(value=b""),))
     spec = ClusterSpec(
         name="west",
         listeners=(Listener.PLAINTEXT, Listener.SASL_SSL),

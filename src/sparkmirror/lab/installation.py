@@ -1,0 +1,44 @@
+"""Kafka as it is installed here: the Java and the jars of one version.
+
+Found when first needed and not before, so that looking at a cluster, or ending it, works without.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from sparkmirror.lab.broker import java_command
+from sparkmirror.lab.jars import Jars, cache_directory
+from sparkmirror.lab.java import find_java
+from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.lab.storage import Formatter
+
+
+class Installation:
+    """What it takes to run brokers of one cluster."""
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self._spec = spec
+
+    def command(self, directory: Path) -> list[str]:
+        """Return the command that runs a broker in its directory."""
+        return java_command(self._java, self._classpath, self._spec, directory)
+
+    def format(self, data: Path, *, cluster_id: str, node_id: int) -> None:
+        """Make the empty data directory of one node."""
+        formatter = Formatter(
+            version=self._spec.version,
+            java=self._java,
+            classpath=self._classpath,
+            cache=cache_directory(),
+        )
+        formatter.format(data, cluster_id=cluster_id, node_id=node_id)
+
+    @cached_property
+    def _java(self) -> Path:
+        return find_java().path
+
+    @cached_property
+    def _classpath(self) -> str:
+        return Jars().classpath(self._spec.version)

@@ -1,0 +1,150 @@
+"""Talking to a cluster: what the control plane asks, and whole topics in and out."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.support.clusters import Reachable, UniqueName, create_topic
+
+from sparkmirror.cluster.access import Access, Address
+from sparkmirror.cluster.admin import Admin, Position
+from sparkmirror.cluster.record import NewRecord
+from sparkmirror.cluster.records import produce, read_topic
+from sparkmirror.cluster.security import Security
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing, TopicRejected
+from sparkmirror.model import TopicPartition
+
+
+@pytest.fixture
+def admin(primary: Reachable) -> Iterator[Admin]:
+    with Admin(primary.access) as made:
+        yield made
+
+
+@pytest.fixture
+def mute() -> Iterator[Address]:
+    """A host that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield Address(*server.getsockname())
+
+
+def test_topics_fail_one_by_one(admin: Admin, unique_name: UniqueName) -> None:
+    good, twice = unique_name("good"), unique_name("twice")
+    admin.create_topic(NewTopic(name=twice, partitions=1))
+    failed = admin.create_topics(
+        [
+            NewTopic(name=good, partitions=2, configs={"retention.ms": "1000"}),
+            NewTopic(name=twice),
+            NewTopic(name="no blanks please"),
+            NewTopic(name=unique_name("many"), replication_factor=9),
+            NewTopic(name=unique_name("odd"), configs={"retention.ms": "soon"}),
+        ]
+    )
+    assert {type(error) for error in failed.values()} == {TopicRejected}
+    assert len(failed) == 4
+    assert "TOPIC_ALREADY_EXISTS" in str(failed[twice])
+    assert "INVALID_TOPIC" in str(failed["no blanks please"])
+    assert len(admin.topics([good])[good].partitions) == 2
+
+
+def test_a_created_topic_can_be_used_at_once_and_a_deleted_one_is_gone(
+    admin: Admin, topic: str
+) -> None:
+    admin.create_topic(NewTopic(name=topic, partitions=3))
+    found = admin.topics([topic])[topic]
+    assert [partition.index for partition in found.partitions] == [0, 1, 2]
+    assert found.has_leaders
+    assert not found.internal
+    assert admin.delete_topics([topic]) == {}
+    assert admin.topics([topic]) == {}
+
+
+def test_what_does_not_exist_is_missing(admin: Admin, primary: Reachable, topic: str) -> None:
+    assert admin.topics([topic]) == {}
+    assert topic not in admin.topics()
+    assert isinstance(admin.delete_topics([topic])[topic], TopicMissing)
+    with pytest.raises(TopicMissing):
+        admin.offsets([TopicPartition(topic, 0)], Position.LATEST)
+    with pytest.raises(TopicMissing):
+        read_topic(primary.access, topic)
+    with pytest.raises(TopicMissing):
+        produce(primary.access, topic, [NewRecord(value=b"x")])
+
+
+def test_records_come_back_as_they_were_written(primary: Reachable, topic: str) -> None:
+    create_topic(primary.access, topic, partitions=2)
+    written = [
+        NewRecord(partition=1, key=b"k", value=b"v", headers=(("h", b"1"), ("h", b""))),
+        NewRecord(partition=0, key=None, value=b"", timestamp_ms=1_600_000_000_000),
+        NewRecord(partition=1, key=b"", value=None, timestamp_ms=0),
+    ]
+    assert produce(primary.access, topic, written) == [(1, 0), (0, 0), (1, 1)]
+    read = read_topic(primary.access, topic)
+    assert [(one.partition, one.offset) for one in read] == [(0, 0), (1, 0), (1, 1)]
+    assert [(one.key, one.value, one.headers) for one in read] == [
+        (None, b"", ()),
+        (b"k", b"v", (("h", b"1"), ("h", b""))),
+        (b"", None, ()),
+    ]
+    assert [one.timestamp_ms for one in read][::2] == [1_600_000_000_000, 0]
+
+
+def test_offsets_are_where_a_partition_begins_and_ends(
+    admin: Admin, primary: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic, partitions=2)
+    produce(primary.access, topic, [NewRecord(value=b"x", partition=0)] * 7)
+    both = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+    assert admin.offsets(both, Position.EARLIEST) == dict.fromkeys(both, 0)
+    assert admin.offsets(both, Position.LATEST) == {both[0]: 7, both[1]: 0}
+
+
+def test_an_empty_topic_is_read_at_once(primary: Reachable, topic: str) -> None:
+    create_topic(primary.access, topic)
+    assert read_topic(primary.access, topic) == []
+
+
+def test_a_mute_host_does_not_keep_us_from_a_good_one(primary: Reachable, mute: Address) -> None:
+    access = Access(
+        cluster="primary",
+        bootstrap=(mute, *primary.access.bootstrap),
+        security=primary.access.security,
+    )
+    with Admin(access, timeout_s=20) as admin:
+        assert admin.describe_cluster().brokers
+
+
+def test_mute_hosts_alone_end_in_time(mute: Address) -> None:
+    access = Access(cluster="nowhere", bootstrap=(mute,), security=Security())
+    began = time.monotonic()
+    with pytest.raises(ClusterTimeout, match="did not answer"):
+        Admin(access, timeout_s=0.5).topics()
+    assert time.monotonic() - began < 5
+
+
+def test_nobody_there_is_told_with_the_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        gone = Address(*server.getsockname())
+    access = Access(cluster="nowhere", bootstrap=(gone,), security=Security())
+    with pytest.raises(ClusterUnavailable, match=f"nowhere: {gone} .*Connection refused"):
+        Admin(access, timeout_s=0.2).topics()
+
+
+def test_many_threads_share_one_admin(admin: Admin, topic: str) -> None:
+    admin.create_topic(NewTopic(name=topic, partitions=1))
+    answers: list[bool] = []
+
+    def ask() -> None:
+        answers.extend(topic in admin.topics() for _ in range(5))
+
+    threads = [threading.Thread(target=ask) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert answers == [True] * 60
