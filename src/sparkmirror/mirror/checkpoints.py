@@ -80,9 +80,9 @@ class CheckpointMemory:
             level = logging.WARNING if isinstance(error, NotAuthorized) else logging.INFO
             log.log(level, "Earlier checkpoints could not be read and are not used: %s", error)
             self._by_group.clear()
-            return False
-        finally:
             self._is_loaded = True
+            return False
+        self._is_loaded = True
         return True
 
     def _load_one(self, groups: Collection[str], record: RecordBytes) -> None:

@@ -19,7 +19,6 @@ from sparkmirror.mirror.java_maps import double_text
 JsonValue: TypeAlias = (
     "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
 )
-JsonScalar: TypeAlias = "None | bool | int | float | str"
 
 LARGEST_INTEGER = 2**63 - 1
 SMALLEST_INTEGER = -(2**63)

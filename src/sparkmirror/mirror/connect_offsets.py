@@ -96,7 +96,7 @@ class OffsetsState:
     """What the offsets topic says: the latest record of each key wins, a tombstone removes."""
 
     def __init__(self) -> None:
-        self._stored: dict[bytes, StoredOffset] = {}
+        self._stored: dict[bytes | None, StoredOffset] = {}
 
     def apply(self, record: RecordBytes) -> StoredOffset | None:
         """Take in one record. What cannot be decoded is logged and ignored."""
@@ -105,11 +105,10 @@ class OffsetsState:
         except RecordError as error:
             log.warning("Ignored a record of the offsets topic: %s", error)
             return None
-        key = record.key or b""
         if stored.offset is None:
-            self._stored.pop(key, None)
+            self._stored.pop(record.key, None)
         else:
-            self._stored[key] = stored
+            self._stored[record.key] = stored
         return stored
 
     def offset(self, connector: str, partition: SourcePartition) -> SourceOffset | None:

@@ -44,7 +44,7 @@ from sparkmirror.errors import RunConflict
 
 LARGEST_OFFSET = 2**63 - 1
 FEWEST_RUNS = 2
-NEARBY_RUNS = 64
+NEARBY_RUNS = 64  # how far ahead the next of many sorted positions is looked for first
 
 
 class Run(NamedTuple):
@@ -185,7 +185,7 @@ class RunMap:
             if source_hole < 0 or target_hole < 0:
                 raise RunConflict(
                     f"{Run(source_first, target_first, length)} does not follow {self._last()}: "
-                    "copied again, truncated or recreated must be said"
+                    "append it again, or truncate or reset the map first"
                 )
             if source_hole == 0 and target_hole == 0:
                 self._lengths[-1] += length

@@ -160,6 +160,12 @@ def test_a_commit_without_all_its_tasks_makes_the_connector_inconsistent() -> No
     assert state.tasks("c") == ({"task": "0"}, {"task": "1"})
 
 
+def test_the_right_number_of_tasks_is_not_enough() -> None:
+    state = fold(connector(), task(1), task(2), commit(2))
+    assert state.is_inconsistent("c")
+    assert state.tasks("c") == ()
+
+
 def test_task_configs_of_a_deleted_connector_are_ignored() -> None:
     state = fold(task(0), commit(1))
     assert state.tasks("c") == ()

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkmirror.errors import RecordError
@@ -39,6 +39,7 @@ def test_written_form(value: JsonValue, text: str) -> None:
     assert encode(value) == text.encode()
 
 
+@settings(max_examples=40)
 @given(values)
 def test_what_is_written_reads_back(value: JsonValue) -> None:
     assert decode(encode(value)) == value

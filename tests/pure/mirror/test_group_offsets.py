@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.golden import golden_json
 
@@ -109,6 +109,7 @@ def test_a_group_that_does_not_exist_gets_everything() -> None:
     assert written(plan_write(checkpoints((P0, 5), (P1, 0)), ABSENT, safely=True)) == {P0: 5, P1: 0}
 
 
+@settings(max_examples=40)
 @given(
     st.dictionaries(st.integers(0, 3), st.integers(0, 9)),
     st.dictionaries(st.integers(0, 3), st.none() | st.integers(0, 9)),

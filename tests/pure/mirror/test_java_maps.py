@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.golden import golden_json, golden_lines
 
@@ -62,6 +62,7 @@ def test_recorded_task_configs_stand_in_hash_order(file: str) -> None:
         assert list(in_hash_order(config)) == list(config)
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(max_size=8), st.integers(), max_size=60))
 def test_ordering_twice_changes_nothing(members: dict[str, int]) -> None:
     once = in_hash_order(members)

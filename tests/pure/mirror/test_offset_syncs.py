@@ -198,7 +198,7 @@ runs = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(runs, st.integers(0, 12))
 def test_a_run_is_queued_as_its_records_one_by_one(
     script: list[tuple[int, int, int, bool]], lag_max: int

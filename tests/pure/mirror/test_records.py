@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.golden import from_base64, golden_json, golden_records
 
@@ -127,11 +127,13 @@ def test_every_recorded_record_reads_and_writes_back(kind: str, file: str) -> No
 class TestSerde:
     """Upstream's OffsetSyncTest, CheckpointTest and HeartbeatTest."""
 
+    @settings(max_examples=30)
     @given(partitions, int64s, int64s)
     def test_serde_of_offset_sync(self, partition: TopicPartition, up: int, down: int) -> None:
         value = OffsetSync(partition=partition, upstream=up, downstream=down)
         assert OffsetSync.decode(value.encode()) == value
 
+    @settings(max_examples=30)
     @given(texts, partitions, int64s, int64s, texts)
     def test_serde_of_checkpoint(
         self, group: str, partition: TopicPartition, up: int, down: int, metadata: str
@@ -141,6 +143,7 @@ class TestSerde:
         )
         assert Checkpoint.decode(value.encode()) == value
 
+    @settings(max_examples=30)
     @given(texts, texts, int64s)
     def test_serde_of_heartbeat(self, source: str, target: str, timestamp_ms: int) -> None:
         value = Heartbeat(source=source, target=target, timestamp_ms=timestamp_ms)

@@ -52,9 +52,9 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(steps, st.integers(0, 8), st.integers(0, 19), st.integers(2, 6))
-def test_never_ahead_of_the_truth_and_never_behind_the_syncs(
+def test_never_ahead_of_the_truth_and_exact_where_mapped(
     runs: list[tuple[int, int, int]], lag_max: int, mapped_from: int, max_runs: int
 ) -> None:
     """Records are copied; syncs are taken as due; the map is begun some way in, and bounded."""
