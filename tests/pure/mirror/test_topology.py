@@ -52,6 +52,12 @@ def test_count_hops_for_topic() -> None:
         assert count_hops(DefaultPolicy(), topic, alias) == hops, topic
 
 
+def test_counting_hops_ends_where_a_name_leads_to_itself() -> None:
+    identity = IdentityPolicy(source_alias="source1")
+    assert count_hops(identity, "topic", "source1") == 1
+    assert count_hops(identity, "topic", "source2") == -1
+
+
 def test_heartbeat_topics() -> None:
     topics = ["topic1", "topic2", "heartbeats", "source1.heartbeats", "source2.source1.heartbeats"]
     assert heartbeat_topics(DefaultPolicy(), topics) == set(topics[2:])

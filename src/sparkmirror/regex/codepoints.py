@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,10 @@ class CodePoints:
     def __post_init__(self) -> None:
         pairs = zip(self.ranges, self.ranges[1:], strict=False)
         assert all(high + 1 < low for (_, high), (low, _) in pairs)
+
+    def __contains__(self, code: int) -> bool:
+        at = bisect_right(self.ranges, (code, LAST)) - 1
+        return at >= 0 and code <= self.ranges[at][1]
 
     def __or__(self, other: CodePoints) -> CodePoints:
         return of_ranges([*self.ranges, *other.ranges])

@@ -1,7 +1,7 @@
 """Reading a Java pattern character by character: quotes, escapes and character classes.
 
 Knows what stands for one character or one set of characters, inside `[...]` and outside, and which
-flags hold at the moment. Knows nothing of groups, anchors and repetition: that is `javaregex`.
+flags hold at the moment. Knows nothing of groups, anchors and repetition: that is `parser`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from sparkmirror import codepoints
-from sparkmirror.codepoints import CodePoints
 from sparkmirror.errors import JavaRegexError
+from sparkmirror.regex import codepoints
+from sparkmirror.regex.codepoints import CodePoints
 
 DEEPEST = 100
 """How deep groups and classes may nest: far beyond use, far below Python's recursion limit."""
