@@ -24,11 +24,10 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkmirror.copy.peek import batch_at
-from sparkmirror.copy.settling import high_watermark
 from sparkmirror.errors import ClusterError, ClusterTimeout, RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Action, Code
+from sparkmirror.wire.peek import batch_at, high_watermark
 from sparkmirror.wire.producers import ProducerIdentity, init_producer_id
 from sparkmirror.wire.routing import Router
 from sparkmirror.wire.transactions import (
@@ -50,9 +49,12 @@ class Overtaken(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """A partition that only the new identity can append to, and where its log ends."""
+    """A partition that only the new identity can append to, and where its log ends.
 
-    identity: ProducerIdentity
+    Without an identity there is no fence: the old identity goes on.
+    """
+
+    identity: ProducerIdentity | None
     end: int
 
 

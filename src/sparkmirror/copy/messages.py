@@ -88,6 +88,8 @@ class Ended:
     why: str
     position: int
     expected: int
+    is_clean: bool
+    """Whether the fate of everything that was ever sent is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,13 +137,13 @@ class Partition:
             self.queued_bytes -= parcel.size
             self.next_expected -= parcel.count
             parcel.release()
-        newest = (*self.flying, *self.ready)
+        newest = self.queue()
         self.fetched = newest[-1].source_next if newest else self.position
         self.check()
 
     def abandon(self) -> Lease:
         """Let go of everything that is not on the target; what remains is where copying stands."""
-        for parcel in (*self.flying, *self.ready):
+        for parcel in self.queue():
             parcel.release()
         self.flying.clear()
         self.ready.clear()
@@ -151,9 +151,13 @@ class Partition:
         self.fetched, self.next_expected = self.position, self.expected
         return self.lease.moved(self.position, self.expected)
 
+    def queue(self) -> tuple[Parcel, ...]:
+        """Everything that is not on the target yet, in order."""
+        return (*self.flying, *self.ready)
+
     def check(self) -> None:
         """Assert invariants A and B."""
-        queue = (*self.flying, *self.ready)
+        queue = self.queue()
         assert self.expected + sum(parcel.count for parcel in queue) == self.next_expected
         at = self.position
         for parcel in queue:

@@ -25,12 +25,12 @@ from dataclasses import dataclass, replace
 
 from sparkmirror.copy.lease import Identity, Lease
 from sparkmirror.copy.partition import Partition
-from sparkmirror.copy.peek import OutOfRange, batch_at, look, whole_batches
 from sparkmirror.copy.sorting import Sorter
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire import records
 from sparkmirror.wire.buffers import Pool
 from sparkmirror.wire.header import Header
+from sparkmirror.wire.peek import OutOfRange, batch_at, look, whole_batches
 from sparkmirror.wire.records import Record
 from sparkmirror.wire.routing import Router
 from sparkmirror.wire.target import Target

@@ -14,10 +14,8 @@ from __future__ import annotations
 import time
 
 from sparkmirror.copy.lease import Lease
-from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, NotAuthorized
-from sparkmirror.model import TopicPartition
-from sparkmirror.wire.codes import Action, Code
-from sparkmirror.wire.offsets import LATEST, list_offsets
+from sparkmirror.errors import ClusterTimeout, ClusterUnavailable
+from sparkmirror.wire.peek import demand, high_watermark
 from sparkmirror.wire.producers import describe_producers
 from sparkmirror.wire.routing import Router
 from sparkmirror.wire.sequence import target_offset_of
@@ -39,8 +37,8 @@ def settled_end(router: Router, lease: Lease, expected: int) -> int | None:
     """
     identity, partition = lease.identity, lease.target
     outcome = describe_producers(router, [partition])[partition]
+    demand(router, partition, outcome.code)
     known = (outcome.value or {}).get(identity.producer_id)
-    _demand(router, partition, outcome.code)
     if known is None:
         return None
     if known.epoch > identity.producer_epoch:
@@ -56,20 +54,3 @@ def settled_end(router: Router, lease: Lease, expected: int) -> int | None:
             )
         time.sleep(LOOK_EVERY_S)
     return end
-
-
-def high_watermark(router: Router, partition: TopicPartition) -> int:
-    """The end of what consumers of a partition see."""
-    outcome = list_offsets(router, {partition: LATEST})[partition]
-    _demand(router, partition, outcome.code)
-    assert outcome.value is not None
-    return outcome.value.offset
-
-
-def _demand(router: Router, partition: TopicPartition, code: Code) -> None:
-    if code is Code.NONE:
-        return
-    cluster = router.client.cluster
-    if code.action is Action.NOT_AUTHORIZED:
-        raise NotAuthorized(cluster, f"{partition}: {code}; grant Read on the topic")
-    raise ClusterUnavailable(cluster, f"{partition}: {code}")

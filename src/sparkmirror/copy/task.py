@@ -241,6 +241,7 @@ class Task:
         for key in [key for key, course in self.courses.items() if course.is_out]:
             course = self.courses.pop(key)
             self.producing.forget(course)
+            is_clean = not any(parcel.was_sent for parcel in course.partition.queue())
             lease = course.partition.abandon()
             assert course.how is not None
             self._send_report()
@@ -251,6 +252,7 @@ class Task:
                     why=course.why,
                     position=lease.position,
                     expected=lease.expected,
+                    is_clean=is_clean and course.how is not How.FENCED,
                 )
             )
 

@@ -1,6 +1,6 @@
 """Looking into a log without a loop: one fetch, and what it brought as bytes of its own.
 
-For whoever hands out leases: to see what lies at the end of the target's log, and to walk over a
+For whoever has no loop: to read a small topic, to see what lies at the end of the target's log, and to walk over a
 stretch of either log. Blocks; belongs to the thread of its router.
 """
 
@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparkmirror.errors import ClusterError, ClusterUnavailable
+from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.aborted import AbortedTransaction
 from sparkmirror.wire.backoff import Backoff
-from sparkmirror.wire.codes import Code
+from sparkmirror.wire.codes import Action, Code
 from sparkmirror.wire.fetch import (
     FetchAnswer,
     FetchLimits,
@@ -23,6 +23,7 @@ from sparkmirror.wire.fetch import (
     fetch_version,
 )
 from sparkmirror.wire.header import Header, batches, read_header
+from sparkmirror.wire.offsets import LATEST, list_offsets
 from sparkmirror.wire.routing import LeaderOf, Router
 
 GLANCE_BYTES = 1
@@ -119,3 +120,21 @@ def _look_once(
     while not seen:
         connection.wait()
     return seen[0]
+
+
+def high_watermark(router: Router, partition: TopicPartition) -> int:
+    """The end of what consumers of a partition see."""
+    outcome = list_offsets(router, {partition: LATEST})[partition]
+    demand(router, partition, outcome.code)
+    assert outcome.value is not None
+    return outcome.value.offset
+
+
+def demand(router: Router, partition: TopicPartition, code: Code) -> None:
+    """Raise unless a partition was answered for."""
+    if code is Code.NONE:
+        return
+    cluster = router.client.cluster
+    if code.action is Action.NOT_AUTHORIZED:
+        raise NotAuthorized(cluster, f"{partition}: {code}; grant Read on the topic")
+    raise ClusterUnavailable(cluster, f"{partition}: {code}")

@@ -1,0 +1,103 @@
+"""Losses: the source no longer holds what was to be copied next, or is another topic by now.
+
+    retention    the log begins after the position: what lies between is gone truncated    the log
+    ends before the position: what was copied beyond is not at the source any more recreated    same
+    name, another topic: nothing of the old one is left remote       the remote topic was recreated:
+    what was copied to the old one is gone
+
+Pure: finds out which it is and where each policy goes on. Java MirrorMaker 2 passes over all four
+in silence.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from sparkmirror.copy.clusters import Reach
+from sparkmirror.copy.job import OnLoss
+from sparkmirror.copy.ledger import Entry
+
+
+class Kind(enum.StrEnum):
+    """What was lost."""
+
+    RETENTION = "retention"
+    TRUNCATED = "truncated"
+    RECREATED = "recreated"
+    REMOTE_RECREATED = "remote-recreated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """Source offsets from `lost_from` up to, not including, `lost_to` are not there any more."""
+
+    kind: Kind
+    lost_from: int
+    lost_to: int
+    text: str
+    start: int
+    position: int
+
+    def goes_on_at(self, policy: OnLoss) -> int | None:
+        """The source position under a policy; None means nowhere until somebody decides."""
+        if policy is OnLoss.HALT:
+            return None
+        if policy is OnLoss.RESTART or self.kind is Kind.RECREATED:
+            return self.start
+        return self.position if self.kind is Kind.REMOTE_RECREATED else self.lost_to
+
+
+def find_loss(entry: Entry, there: Reach, ids: tuple[str, str]) -> Loss | None:
+    """Compare what the ledger remembers with the logs. `ids` are the source's and the remote's."""
+    position, ours = entry.position, entry.ours
+    if ours and ours.source_topic_id and ids[0] and ours.source_topic_id != ids[0]:
+        return _loss(
+            Kind.RECREATED,
+            there,
+            position,
+            (there.start, there.start),
+            "the source topic was deleted and created again; nothing of the old one is left",
+        )
+    if ours and ours.target_topic_id and ids[1] and ours.target_topic_id != ids[1]:
+        return _loss(
+            Kind.REMOTE_RECREATED,
+            there,
+            position,
+            (there.start, position),
+            "the remote topic was deleted and created again; what was copied before is gone",
+        )
+    return range_loss(position, there)
+
+
+def range_loss(position: int, there: Reach) -> Loss | None:
+    """Whether a position lies outside the log."""
+    if position < there.start:
+        return _loss(
+            Kind.RETENTION,
+            there,
+            position,
+            (position, there.start),
+            f"the source deleted offsets {position} to {there.start - 1} before they were copied",
+        )
+    if position > there.end:
+        return _loss(
+            Kind.TRUNCATED,
+            there,
+            position,
+            (there.end, there.end),
+            f"the source ends at offset {there.end}, before the position {position}: it was"
+            " truncated or recreated",
+        )
+    return None
+
+
+def _loss(kind: Kind, there: Reach, position: int, lost: tuple[int, int], text: str) -> Loss:
+    return Loss(
+        kind=kind,
+        lost_from=lost[0],
+        lost_to=lost[1],
+        text=text,
+        start=there.start,
+        position=position,
+    )

@@ -1,0 +1,138 @@
+"""Openings: the first lease of each partition, from what the ledger and both logs say.
+
+    ledger            target log                   what happens nothing           any
+    begin where the job says; append at the target's end offset only       any
+    somebody else wrote it (Java, an operator): take it at its word ours, closed      ends where we
+    left it        go on under the same identity, no fence ours, otherwise   more, less, or still
+    open    doubtful: fence and reconcile first
+
+Before any of that: does the source still hold what comes next? If the topic was recreated or its
+log begins after the position, that is a loss, and the job's policy decides. Nothing is passed over
+in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparkmirror.copy.clusters import Clusters, Reach
+from sparkmirror.copy.fence import Fences
+from sparkmirror.copy.job import Job, StartAt
+from sparkmirror.copy.lease import Identity, Lease
+from sparkmirror.copy.ledger import Entry, Ours
+from sparkmirror.copy.losses import Kind, Loss, find_loss
+from sparkmirror.copy.place import Place
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.codes import Code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How one place opens: with a lease, that may be doubtful, or with a loss, or not now."""
+
+    lease: Lease | None = None
+    is_doubtful: bool = False
+    loss: Loss | None = None
+    trouble: str = ""
+    end: int = -1
+
+
+@dataclass(slots=True)
+class Openings:
+    """Makes first leases."""
+
+    job: Job
+    clusters: Clusters
+    fences: Fences
+
+    def open(
+        self, places: list[Place], entries: Mapping[TopicPartition, Entry]
+    ) -> dict[Place, Opening]:
+        """Look at both logs, in a few requests for all places together."""
+        reach = self.clusters.source_reach([place.source for place in places])
+        ends = self.clusters.target_ends([place.target for place in places])
+        source_ids = self.clusters.topic_ids(
+            self.clusters.source, {place.source.topic for place in places}
+        )
+        target_ids = self.clusters.topic_ids(
+            self.clusters.target, {place.target.topic for place in places}
+        )
+        starts = self._starts([p for p in places if p.source not in entries], reach)
+        opened: dict[Place, Opening] = {}
+        for place in places:
+            there, end = reach[place.source], ends[place.target]
+            if isinstance(there, Code):
+                opened[place] = Opening(trouble=f"source: {place.source}: {there}")
+            elif isinstance(end, Code):
+                opened[place] = Opening(trouble=f"target: {place.target}: {end}")
+            else:
+                ids = source_ids[place.source.topic], target_ids[place.target.topic]
+                entry = entries.get(place.source)
+                opened[place] = self._open(place, entry, starts.get(place.source), there, end, ids)
+        return opened
+
+    def _open(
+        self,
+        place: Place,
+        entry: Entry | None,
+        start: int | None,
+        there: Reach,
+        end: int,
+        ids: tuple[str, str],
+    ) -> Opening:
+        if entry is None:
+            assert start is not None
+            return Opening(lease=self._fresh(place, start, end, ids), end=there.end)
+        loss = find_loss(entry, there, ids)
+        if entry.ours is None or (loss and loss.kind is Kind.REMOTE_RECREATED):
+            lease = self._fresh(place, entry.position, end, ids)
+            return Opening(lease=lease, loss=loss, end=there.end)
+        lease = _continued(place, entry.position, entry.ours, ids)
+        doubtful = entry.ours.is_open or end != entry.ours.expected
+        return Opening(lease=lease, is_doubtful=doubtful, loss=loss, end=there.end)
+
+    def _fresh(self, place: Place, position: int, end: int, ids: tuple[str, str]) -> Lease:
+        """Append at the end of the target, under the identity of the partition's fence."""
+        identity = self.fences.identity_for(place.target)
+        return Lease(
+            source=place.source,
+            target=place.target,
+            position=position,
+            expected=end,
+            identity=Identity(
+                producer_id=identity.producer_id, producer_epoch=identity.epoch, anchor=end
+            ),
+            source_topic_id=ids[0],
+            target_topic_id=ids[1],
+        )
+
+    def _starts(
+        self, places: list[Place], reach: Mapping[TopicPartition, Reach | Code]
+    ) -> dict[TopicPartition, int]:
+        """Where to begin with partitions that the ledger does not know."""
+        start = self.job.start
+        begin = {p.source: r for p in places if isinstance(r := reach[p.source], Reach)}
+        if start.at is StartAt.LATEST:
+            return {p: r.end for p, r in begin.items()}
+        if start.at is StartAt.TIMESTAMP and begin:
+            found = self.clusters.offsets_at(begin, start.timestamp_ms)
+            return {
+                p: r.end if isinstance(at := found[p], Code) or at < 0 else at
+                for p, r in begin.items()
+            }
+        if start.at is StartAt.OFFSETS:
+            return {p: start.offsets.get(str(p), r.start) for p, r in begin.items()}
+        return {p: r.start for p, r in begin.items()}
+
+
+def _continued(place: Place, position: int, ours: Ours, ids: tuple[str, str]) -> Lease:
+    return Lease(
+        source=place.source,
+        target=place.target,
+        position=position,
+        expected=ours.expected,
+        identity=ours.identity,
+        source_topic_id=ids[0],
+        target_topic_id=ids[1],
+    )
