@@ -65,8 +65,8 @@ class Codec(enum.IntEnum):
             return cls(number)
         except ValueError:
             raise BatchError(
-                f"a batch is compressed with codec {number}, which this program does not know;"
-                " it cannot be opened: upgrade, or copy the topic without changing its batches"
+                f"a batch is compressed with codec {number}, which this program does not know and"
+                " so cannot open; upgrade it before copying the partition further"
             ) from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from sparkmirror.errors import BatchError
@@ -112,6 +114,11 @@ def test_each_reason_names_its_lane() -> None:
         "emptied-by-compaction": Lane.SKIP,
         "aborted-transaction": Lane.SKIP,
     }
+
+
+def test_a_reason_crosses_process_borders() -> None:
+    assert [pickle.loads(pickle.dumps(reason)) for reason in Reason] == list(Reason)
+    assert Reason("compacted").lane is Lane.REOPEN
 
 
 @pytest.mark.parametrize("count", [0, 9, 11, -1])
