@@ -116,6 +116,9 @@ def test_huge_repetitions_are_accepted_as_far_as_java_does() -> None:
     assert compile_java("a{0,2147483647}").fullmatch("aaa")
     with pytest.raises(JavaRegexError, match="impossible repetition"):
         compile_java("a{0,2147483648}")
+    with pytest.raises(JavaRegexError, match="repetition"):
+        compile_java(f"a{{{'9' * 5000}}}")
+    assert compile_java(f"a{{{'0' * 5000}2,003}}").fullmatch("aaa")
 
 
 def test_the_error_survives_pickling() -> None:

@@ -27,7 +27,7 @@ _MOST_REPEATS = 2**31 - 1
 
 _GROUP_NAME = re.compile("([a-zA-Z][a-zA-Z0-9]*)>")
 _FLAG_GROUP = re.compile("([idmsuxUc]*)(-[idmsuxUc]*)?([:)])")
-_COUNTS = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+_COUNTS = re.compile(r"\{0*([0-9]{1,12})(?:(,)(?:0*([0-9]{1,12}))?)?\}")
 _FOREIGN_FLAGS = {
     "x": "write the pattern without white space and comments",
     "u": "list both cases of the letters you mean, as in [Éé]",
