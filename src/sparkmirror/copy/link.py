@@ -33,7 +33,8 @@ class Link:
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = sock
-        self._heard = heard
+        self.heard = heard
+        """Told every message; may be replaced by whoever takes the link over."""
         self._out: deque[memoryview] = deque()
         self._in = bytearray()
         self.is_closed = False
@@ -97,7 +98,7 @@ class Link:
             self._lose("closed by the other end")
         self._in += chunk
         for payload in self.frames():
-            self._heard(decode(payload))
+            self.heard(decode(payload))
 
     def frames(self) -> list[bytes]:
         """Take every complete frame out of what was received."""

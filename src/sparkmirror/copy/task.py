@@ -9,11 +9,13 @@ somebody else may own its partitions.
 from __future__ import annotations
 
 import logging
+import select
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 
 from sparkmirror.copy.course import Course
 from sparkmirror.copy.dial import dial
@@ -26,11 +28,13 @@ from sparkmirror.copy.messages import (
     Drain,
     Ended,
     Grant,
+    Hello,
     How,
     Message,
     Rate,
     Report,
     Revoke,
+    Welcome,
 )
 from sparkmirror.copy.parcel import Parcel
 from sparkmirror.copy.partition import Partition
@@ -49,6 +53,7 @@ log = logging.getLogger(__name__)
 
 IDLE_TURN_S = 0.1
 BUSY_TURN_S = 0.01
+WELCOME_WITHIN_S = 30.0
 
 
 class LeaseLost(ClusterUnavailable):
@@ -78,9 +83,8 @@ class Tally:
 class Task:
     """Copies what it is granted."""
 
-    def __init__(
-        self, settings: Settings, connect: Callable[[Callable[[Message], None]], Link]
-    ) -> None:
+    def __init__(self, settings: Settings, link: Link, early: Iterable[Message] = ()) -> None:
+        """Take over a link on which the welcome was heard; `early` came right behind it."""
         self.settings = settings
         self.loop = Loop()
         self.courses: dict[str, Course] = {}
@@ -94,13 +98,32 @@ class Task:
         self.producing = Producing(
             self.target, settings.in_flight, self._acknowledged, lambda: time.time_ns() // 1_000_000
         )
-        self.link = connect(self._heard)
+        self.link = link
         self._tally = Tally()
         self._heard_at = time.monotonic()
         self._report_at = 0.0
         self._drain_by: float | None = None
         self._router = Router(*target)
         self._router_busy = False
+        link.heard = self._heard
+        for message in early:
+            self._heard(message)
+
+    @classmethod
+    def at(cls, address: tuple[str, int], secret: bytes, hello: Hello) -> Self:
+        """Report for duty at a driver and wait to be welcomed."""
+        heard: list[Message] = []
+        link = Link.connect(address, secret, heard.append)
+        link.send(hello)
+        deadline = time.monotonic() + WELCOME_WITHIN_S
+        while not heard:
+            if not select.select([link], [], [], max(deadline - time.monotonic(), 0))[0]:
+                raise LeaseLost("driver", f"no welcome within {WELCOME_WITHIN_S:.0f} s")
+            link.on_readable()
+        welcome = heard.pop(0)
+        if not isinstance(welcome, Welcome):
+            raise LeaseLost("driver", f"said {type(welcome).__name__} instead of a welcome")
+        return cls(Settings.from_json(welcome.settings), link, heard)
 
     # -- life ----------------------------------------------------------------------------------
 

@@ -1,0 +1,56 @@
+"""The ledger of one source connector, kept in Connect's offsets topic on the target."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Self
+
+from sparkmirror.copy.dial import dial
+from sparkmirror.copy.job import Job
+from sparkmirror.copy.ledger import Entry, from_offset, to_offset
+from sparkmirror.mirror.connect_offsets import StoredOffset, source_partition
+from sparkmirror.model import TopicPartition
+from sparkmirror.store.offsets import OffsetsTopic
+from sparkmirror.wire.routing import Router
+
+
+class OffsetsTopicLedger:
+    """Entries as Connect's offsets: Java MirrorMaker 2 reads them and goes on, and so do we."""
+
+    def __init__(self, topic: OffsetsTopic, connector: str, cluster: str) -> None:
+        self._topic = topic
+        self._connector = connector
+        self._cluster = cluster
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """The ledger that a job names, with a connection of its own."""
+        settings = job.settings
+        router = Router(*dial(settings.target_alias, settings.target, settings.client_id))
+        return cls(OffsetsTopic(router, job.offsets_topic), job.connector, settings.source_alias)
+
+    def load(self) -> dict[TopicPartition, Entry]:
+        """Everything remembered for this connector, as of now."""
+        entries: dict[TopicPartition, Entry] = {}
+        for stored in self._topic.load().of_connector(self._connector):
+            match dict(stored.partition or {}):
+                case {"cluster": cluster, "topic": str(topic), "partition": int(number)}:
+                    entry = from_offset(stored.offset or {})
+                    if entry and cluster == self._cluster:
+                        entries[TopicPartition(topic, number)] = entry
+        return entries
+
+    def save(self, entries: Mapping[TopicPartition, Entry]) -> None:
+        """Remember these; returns when the target has them."""
+        self._topic.save(
+            (
+                StoredOffset(
+                    connector=self._connector,
+                    partition=source_partition(self._cluster, partition),
+                    offset=to_offset(entry),
+                )
+                for partition, entry in entries.items()
+            ),
+            now_ms=time.time_ns() // 1_000_000,
+        )

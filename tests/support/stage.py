@@ -1,0 +1,162 @@
+"""A stage: a conductor and its tasks as processes, without Spark, for tests that kill things."""
+
+from __future__ import annotations
+
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.waiting import wait_until
+
+from sparkmirror.copy.conductor import Conductor
+from sparkmirror.copy.job import Job
+from sparkmirror.copy.ledger import Ledger
+from sparkmirror.copy.link import Link, LinkLost, admit
+from sparkmirror.copy.messages import Beat, Hello, Message, Report
+from sparkmirror.copy.snapshot import Snapshot
+
+ROOT = Path(__file__).parents[2]
+SECRET = "a secret for the stage"
+
+
+class _Guest:
+    """One task connection, as the server sees it."""
+
+    def __init__(self, sock: socket.socket, conductor: Conductor) -> None:
+        self.hello: Hello | None = None
+        self._conductor = conductor
+        self._lock = threading.Lock()
+        self.link = Link(sock, self._heard)
+
+    def send(self, message: Message) -> None:
+        with self._lock:
+            if not self.link.is_closed:
+                try:
+                    self.link.send(message)
+                except LinkLost:
+                    return
+
+    def _heard(self, message: Message) -> None:
+        if isinstance(message, Hello):
+            self.hello = message
+            self._conductor.joined(message, self.send)
+        elif self.hello:
+            if isinstance(message, Report):
+                self.send(Beat())
+            self._conductor.said(self.hello, message)
+
+
+class Stage:
+    """Runs one job: `with Stage(job, ledger) as stage:`; tasks are started again when they die."""
+
+    def __init__(self, job: Job, ledger: Ledger) -> None:
+        self.job = job
+        self.conductor = Conductor(job, ledger)
+        self.tasks: dict[int, subprocess.Popen[bytes]] = {}
+        self.restarts = True
+        self._attempts: dict[int, int] = {}
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._closing = False
+        self._threads = [
+            threading.Thread(target=self._serve, daemon=True),
+            threading.Thread(target=self._look_after, daemon=True),
+        ]
+
+    def __enter__(self) -> Stage:
+        self.conductor.start()
+        for task in range(len(self.job.tasks)):
+            self._start(task)
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing = True
+        for process in self.tasks.values():
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+        for thread in self._threads:
+            thread.join(timeout=10)
+        self.conductor.stop()
+        self._server.close()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        failure = self.conductor.failure()
+        if failure:
+            raise failure
+        return self.conductor.snapshot()
+
+    def wait(
+        self, reason: str, condition: Callable[[Snapshot], bool], timeout_s: float = 60
+    ) -> None:
+        """Wait until the snapshot says so."""
+        wait_until(lambda: condition(self.snapshot), reason, timeout_s)
+
+    def wait_until_caught_up(self, ends: dict[str, int], timeout_s: float = 60) -> None:
+        """Wait until every partition has passed its end."""
+
+        def passed(snapshot: Snapshot) -> bool:
+            return all(snapshot.partitions[key].position >= end for key, end in ends.items())
+
+        self.wait("everything to be copied", passed, timeout_s)
+
+    def drain(self, timeout_s: float = 30) -> None:
+        """Have everything given back."""
+        self.restarts = False
+        self.conductor.drain()
+        wait_until(self.conductor.is_drained, "the tasks to drain", timeout_s)
+
+    def kill(self, task: int) -> None:
+        """Kill a task without a word."""
+        self.tasks[task].kill()
+
+    def _start(self, task: int) -> None:
+        attempt = self._attempts[task] = self._attempts.get(task, -1) + 1
+        port = self._server.getsockname()[1]
+        self.tasks[task] = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.support.copy_task"),
+                *("127.0.0.1", str(port), SECRET, str(task), str(attempt)),
+            ],
+            cwd=ROOT,
+        )
+
+    def _look_after(self) -> None:
+        while not self._closing:
+            for task, process in list(self.tasks.items()):
+                if process.poll() is not None and self.restarts and not self._closing:
+                    self._start(task)
+            threading.Event().wait(0.1)
+
+    def _serve(self) -> None:
+        self._server.setblocking(False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._server, selectors.EVENT_READ, None)
+            while not self._closing:
+                for key, _ in selector.select(0.1):
+                    if key.data is None:
+                        self._welcome(selector)
+                    else:
+                        self._read(selector, key.data)
+
+    def _welcome(self, selector: selectors.BaseSelector) -> None:
+        sock, _ = self._server.accept()
+        sock.settimeout(5)
+        admit(sock, SECRET.encode())
+        guest = _Guest(sock, self.conductor)
+        selector.register(guest.link, selectors.EVENT_READ, guest)
+
+    def _read(self, selector: selectors.BaseSelector, guest: _Guest) -> None:
+        try:
+            guest.link.on_readable()
+        except LinkLost:
+            selector.unregister(guest.link)
+            if guest.hello:
+                self.conductor.left(guest.hello)
