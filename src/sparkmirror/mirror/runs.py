@@ -119,40 +119,41 @@ class RunMap:
         if index < 0:
             return self._targets[0]
         into = upstream - self._sources[index]
-        length = self._lengths[index]
-        if into < length:
+        if into < self._lengths[index]:
             return self._targets[index] + into
-        if self._answers_end_after(index):
-            return self._targets[index] + length
-        return self._targets[index + 1]
+        return self._behind(index)
 
     def downstream_many(self, upstreams: Iterable[int]) -> list[int | None]:
         """Translate many positions at once; quickest if they are sorted, or lie close together."""
         sources, targets, lengths = self._sources, self._targets, self._lengths
         last = len(sources) - 1
-        known_from = self._known_from
-        if known_from is None or last < 0:
+        if self._known_from is None or last < 0:
             return [None for _ in upstreams]
+        first = max(self._known_from, sources[0])
         answers: list[int | None] = []
         index, low, high = 0, 0, -1  # the run found last begins at low, the next one at high
         for upstream in upstreams:
-            if upstream < known_from or upstream < sources[0]:
+            if upstream < first:
                 answers.append(self.downstream(upstream))
                 continue
             if not low <= upstream < high:
-                near = min(index + NEARBY_RUNS, last)
-                if low <= upstream < sources[near]:
+                near = index + NEARBY_RUNS
+                if low <= upstream and near < last and upstream < sources[near]:
                     index = bisect_right(sources, upstream, index, near) - 1
                 else:
                     index = bisect_right(sources, upstream) - 1
                 low = sources[index]
                 high = sources[index + 1] if index < last else LARGEST_OFFSET
             into = upstream - low
-            if into < lengths[index]:
-                answers.append(targets[index] + into)
-            else:
-                answers.append(self.downstream(upstream))
+            found = targets[index] + into if into < lengths[index] else self._behind(index)
+            answers.append(found)
         return answers
+
+    def _behind(self, index: int) -> int:
+        """Where a position behind run `index`, but before the next, leads."""
+        if self._answers_end_after(index):
+            return self._targets[index] + self._lengths[index]
+        return self._targets[index + 1]
 
     def upstream(self, downstream: int) -> int | None:
         """Translate a position in the target partition back; None if it is too old."""

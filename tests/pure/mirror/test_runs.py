@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 
 import pytest
@@ -66,6 +67,14 @@ def test_a_topic_without_holes_is_one_run_for_life() -> None:
         run_map.append(first, first, 10)
     assert list(run_map) == [Run(0, 0, 100_000)]
     assert run_map.downstream(54_321) == 54_321
+
+
+def test_many_at_once_are_answered_like_one_by_one() -> None:
+    """In order, in steps beyond and within what is looked for nearby, backwards, and at random."""
+    run_map = mapped([Run(n * 10, n * 9, 9) for n in range(1000)])
+    shuffled = random.Random(1).sample(range(10_000), 500)
+    for positions in (range(0, 10_050, 7), range(0, 10_050, 650), range(10_050, 0, -3), shuffled):
+        assert run_map.downstream_many(positions) == [run_map.downstream(p) for p in positions]
 
 
 def test_an_empty_map_answers_nothing() -> None:
