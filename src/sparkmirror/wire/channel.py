@@ -153,7 +153,12 @@ class Channel:
         answers: list[T] = []
         self.send(request, then=answers.append, deadline=time.monotonic() + timeout_s)
         while not answers:
-            self.wait()
+            try:
+                self.wait()
+            except ClusterError:
+                # A broker that refuses a login says so and hangs up: what it said counts.
+                if not answers:
+                    raise
         return answers[0]
 
     def wait(self) -> None:

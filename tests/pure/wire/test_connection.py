@@ -13,6 +13,7 @@ from kafka.protocol.metadata import ApiVersionsResponse, MetadataRequest, Metada
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from tests.support.fake_broker import (
     FakeBroker,
+    HangUp,
     Heard,
     Reply,
     answering,
@@ -176,10 +177,14 @@ def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
 
     with FakeBroker([twice]) as broker:
         connection = Connection.open(CLIENT, broker.address)
+        answers: list[object] = []
+        deadline = time.monotonic() + 5
+        connection.send(question(connection), then=answers.append, deadline=deadline)
         with pytest.raises(ClusterUnavailable, match="that nobody asked for"):
-            assert ask(connection) == 1
-            connection.wait()
+            while True:
+                connection.wait()
         assert connection.is_closed
+    assert len(answers) == 1
 
 
 def test_an_idle_connection_that_the_broker_closes_is_noticed() -> None:
@@ -189,6 +194,17 @@ def test_an_idle_connection_that_the_broker_closes_is_noticed() -> None:
     with pytest.raises(ClusterUnavailable, match="it closed the connection; check whether"):
         connection.on_readable()
     assert connection.is_closed
+
+
+def test_last_words_count_although_the_broker_hangs_up() -> None:
+    def farewell(heard: Heard) -> bytes:
+        raise HangUp(answering(metadata(9))(heard))
+
+    with FakeBroker([farewell]) as broker:
+        connection = Connection.open(CLIENT, broker.address)
+        time.sleep(0.01)
+        assert ask(connection) == 9
+        connection.close()
 
 
 def test_answers_come_in_order_however_they_are_cut() -> None:

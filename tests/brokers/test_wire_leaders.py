@@ -1,0 +1,181 @@
+"""Three brokers: leaders and coordinators move, and calls and copies follow them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka import TopicPartition as KafkaPartition
+from kafka.admin import KafkaAdminClient
+from tests.support.clusters import StartCluster, create_topic
+from tests.support.raw_copy import RawCopy, batch_of, log_of, router_of, sealed
+from tests.support.waiting import wait_until
+
+from sparkmirror.cluster.record import NewRecord
+from sparkmirror.cluster.records import produce as write_records
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.codes import Code
+from sparkmirror.wire.fetch import FetchLimits, Position, fetch_request
+from sparkmirror.wire.forward import Producer
+from sparkmirror.wire.leaders import Leader
+from sparkmirror.wire.offsets import EARLIEST, LATEST, list_offsets
+from sparkmirror.wire.produce import OutgoingBatch, produce_request
+from sparkmirror.wire.producers import init_producer_id
+from sparkmirror.wire.routing import (
+    Controller,
+    CoordinatorKind,
+    CoordinatorOf,
+    LeaderOf,
+    Node,
+    Router,
+)
+
+
+@pytest.fixture(scope="module")
+def trio(start_module_cluster: StartCluster) -> Cluster:
+    """Three brokers that notice a death soon. Tests leave them all running."""
+    soon = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "250"}
+    return start_module_cluster(
+        ClusterSpec(name="trio", brokers=3, fast_start=True, properties=soon)
+    )
+
+
+@pytest.fixture
+def router(trio: Cluster) -> Iterator[Router]:
+    made = router_of(trio.access())
+    yield made
+    made.close()
+
+
+def replicated(trio: Cluster, topic: str, partitions: int = 3) -> list[TopicPartition]:
+    create_topic(trio.access(), topic, partitions=partitions, replicas=3)
+    return [TopicPartition(topic, index) for index in range(partitions)]
+
+
+def leader_of(router: Router, partition: TopicPartition) -> Leader:
+    """Find the leader, waiting for it if the topic is very new."""
+    wait_until(
+        lambda: router.refresh([partition.topic]).leader_of(partition) is not None,
+        f"{partition} should have a leader",
+    )
+    leader = router.metadata.leader_of(partition)
+    assert leader is not None
+    return leader
+
+
+def test_a_follower_names_the_leader_and_where_it_is(
+    trio: Cluster, router: Router, topic: str
+) -> None:
+    (partition,) = replicated(trio, topic, partitions=1)
+    leader = leader_of(router, partition)
+    follower = next(node for node in (1, 2, 3) if node != leader.node_id)
+    link = router.connection_to(Node(follower))
+    batch = OutgoingBatch(topic, 0, sealed(batch_of(1), Producer(), -1))
+    answer = link.wait_for(produce_request(12, [batch], timeout_ms=1000))
+    ack = answer.acknowledgements[topic, 0]
+    assert Code(ack.error) is Code.NOT_LEADER_OR_FOLLOWER
+    assert ack.leader == leader
+    assert [broker.node_id for broker in answer.endpoints] == [leader.node_id]
+    assert answer.endpoints[0].address == router.metadata.brokers[leader.node_id].address
+    old = link.wait_for(produce_request(7, [batch], timeout_ms=1000)).acknowledgements[topic, 0]
+    assert (Code(old.error), old.leader) == (Code.NOT_LEADER_OR_FOLLOWER, None)
+
+
+def elect(trio: Cluster, partition: TopicPartition, node: int) -> None:
+    """Make a broker the leader of a partition, in an orderly way."""
+    connect: Any = KafkaAdminClient
+    client = connect(bootstrap_servers=trio.bootstrap().split(","))
+    key = KafkaPartition(*partition)
+    others = [other for other in (1, 2, 3) if other != node]
+    client.alter_partition_reassignments({key: [node, *others]})
+    wait_until(
+        lambda: not client.list_partition_reassignments(), "a change of order needs no copying"
+    )
+    client.elect_leaders(0, {partition.topic: [partition.partition]})
+    client.close()
+
+
+def test_a_leader_that_knows_a_newer_epoch_says_so(
+    trio: Cluster, router: Router, topic: str
+) -> None:
+    (partition,) = replicated(trio, topic, partitions=1)
+    leader = leader_of(router, partition)
+    elect(trio, partition, leader.node_id % 3 + 1)
+    wait_until(
+        lambda: leader_of(router, partition).node_id != leader.node_id,
+        "the new leader should be known",
+    )
+    successor = leader_of(router, partition)
+    assert successor.epoch > leader.epoch
+    topic_id = router.metadata.topic_id(topic)
+    assert topic_id is not None
+    stale = Position(topic_id, 0, 0, 1000, leader_epoch=leader.epoch)
+    answer = router.connection_to(LeaderOf(partition)).wait_for(
+        fetch_request(16, FetchLimits(max_wait_ms=10), [stale])
+    )
+    (got,) = answer.partitions
+    assert Code(got.error) is Code.FENCED_LEADER_EPOCH
+    assert got.leader == successor
+    assert [broker.node_id for broker in answer.endpoints] == [successor.node_id]
+
+
+def test_copies_and_calls_outlive_the_broker_they_relied_on(
+    trio: Cluster, router: Router, topic: str
+) -> None:
+    topics = (f"{topic}.from", f"{topic}.to")
+    partitions = [replicated(trio, name) for name in topics]
+    records = [NewRecord(value=b"record %d" % n, partition=n % 3) for n in range(300)]
+    write_records(trio.access(), topics[0], records[:150])
+    target = router_of(trio.access())
+    copier = RawCopy(router, target, topics, (16, 13))
+    copier.run(30)
+    before = init_producer_id(router, transactional_id=topic)
+    gone = coordinator_of(router, topic)
+    trio.kill_broker(gone)
+    try:
+        copier.run(150)
+        write_records(trio.access(), topics[0], records[150:])
+        copier.run(300)
+        after = init_producer_id(router, transactional_id=topic)
+        assert after.producer_id == before.producer_id
+        assert after.epoch > before.epoch
+        found = list_offsets(router, dict.fromkeys(partitions[0], EARLIEST))
+        assert {outcome.code for outcome in found.values()} == {Code.NONE}
+        assert gone not in router.refresh().brokers
+        assert router.connection_to(Controller()).versions.ranges
+    finally:
+        trio.start_broker(gone)
+    for source, copy in zip(*partitions, strict=True):
+        assert log_of(router, source) == log_of(target, copy)
+    target.close()
+
+
+def coordinator_of(router: Router, transactional_id: str) -> int:
+    to = CoordinatorOf(CoordinatorKind.TRANSACTION, transactional_id)
+    address = router.locate(to, time.monotonic() + 5)
+    brokers = router.refresh().brokers
+    return next(node for node, broker in brokers.items() if broker.address == address)
+
+
+def test_a_frozen_broker_costs_the_others_nothing(
+    trio: Cluster, router: Router, topic: str
+) -> None:
+    partitions = replicated(trio, topic)
+    leaders = {partition: leader_of(router, partition).node_id for partition in partitions}
+    for node in set(leaders.values()):
+        router.connection_to(Node(node))
+    frozen = leaders[partitions[0]]
+    trio.pause_broker(frozen)
+    try:
+        started = time.monotonic()
+        found = list_offsets(router, dict.fromkeys(partitions, LATEST), timeout_s=1.0)
+        assert time.monotonic() - started < 4
+    finally:
+        trio.resume_broker(frozen)
+    codes = {leaders[partition]: outcome.code for partition, outcome in found.items()}
+    assert codes.pop(frozen) in (Code.NETWORK_EXCEPTION, Code.LEADER_NOT_AVAILABLE)
+    assert set(codes.values()) == {Code.NONE}
