@@ -226,6 +226,10 @@ class Admin:
             except KafkaError as error:
                 if not faults.is_worth_retrying(error) or time.monotonic() + pause > deadline:
                     raise faults.translate(error, self._access.cluster) from error
+            except RuntimeError:
+                # The library's word for a closed client: another thread may have given it up.
+                if self._client is client or time.monotonic() + pause > deadline:
+                    raise
             _forget_what_may_have_moved(client)
             time.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads retries
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -287,10 +291,12 @@ def _alter_credentials(wanted: Sequence[Any], client: Any) -> dict[str, str | No
 
 
 def _forget_what_may_have_moved(client: Any) -> None:
-    """Clear the library's memory of coordinators, and have it ask for the brokers anew.
+    """Clear the library's memory of who does what, and have it ask for the brokers anew.
 
-    It does neither by itself when a coordinator or a leader moves.
+    By itself it goes on asking a coordinator that has moved, a leader that has moved, and a
+    broker that is down to create topics.
     """
+    client._controller_id = None
     cluster = client._manager.cluster
     cluster._coordinators.clear()
     cluster.request_update()
