@@ -41,10 +41,9 @@ _Versions: Any = BrokerVersionData
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glimpse:
-    """What one broker said: the brokers it takes for alive, and who controls them."""
+    """What one broker said: which cluster it is of, and the brokers it takes for alive."""
 
     cluster_id: str
-    controller_id: int
     brokers: frozenset[int]
 
 
@@ -58,7 +57,6 @@ def probe(access: Access, address: Address, timeout_s: float) -> Glimpse:
         answer = talk.ask(_Metadata(topics=[], allow_auto_topic_creation=False))
     return Glimpse(
         cluster_id=str(answer.cluster_id),
-        controller_id=int(answer.controller_id),
         brokers=frozenset(int(broker.node_id) for broker in answer.brokers),
     )
 

@@ -146,7 +146,7 @@ class Broker:
     def wipe(self) -> None:
         """Kill it and give it an empty data directory, as if its disk had been replaced."""
         self.kill()
-        shutil.rmtree(self.data)
+        shutil.rmtree(self.data, ignore_errors=True)
         self._format_data(self.data)
 
     def lost_its_port(self) -> bool:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sparkmirror.cluster.access import Access
+from sparkmirror.cluster.probe import Glimpse
 from sparkmirror.errors import NotFound
 from sparkmirror.lab.broker import Broker
 from sparkmirror.lab.certificates import Authority
@@ -32,7 +33,7 @@ from sparkmirror.lab.guard import Guard
 from sparkmirror.lab.installation import Installation
 from sparkmirror.lab.ports import Ports
 from sparkmirror.lab.provision import make_topics, make_users
-from sparkmirror.lab.readiness import PortLost, doors, wait_for, wait_for_login
+from sparkmirror.lab.readiness import Door, PortLost, doors, wait_for, wait_for_login
 from sparkmirror.lab.server import server_properties
 from sparkmirror.lab.spec import ClusterSpec, Listener
 
@@ -270,28 +271,35 @@ class Cluster:
         self._tell("ready")
 
     def _wait_for_all(self) -> None:
-        everybody = frozenset(self._brokers)
-        for node in self._described.nodes:
-            found = doors(node, self._brokers[node.node_id], self.clients)
-            wait_for(found, everybody, self._tell)
+        wait_for(self._doors(), self._expected(*self._brokers), self._tell)
 
     def _wait_for_broker(self, node_id: int) -> None:
         """Wait for one broker; others may be down on purpose."""
-        (node,) = (node for node in self._described.nodes if node.node_id == node_id)
-        found = doors(node, self._brokers[node_id], self.clients)
-        wait_for(found, frozenset({node_id}), self._tell)
+        found = [door for door in self._doors() if door.node.node_id == node_id]
+        wait_for(found, self._expected(node_id), self._tell)
 
     def _make_users(self) -> None:
         """Make users who can log in everywhere; a broker learns of them a moment later."""
-        if not any(listener.has_users for listener in self.spec.listeners):
+        knowing = [listener for listener in self.spec.listeners if listener.has_users]
+        if not knowing:
             return
         self._tell("making users")
         make_users(self.clients.own_access(), self.spec.users)
         last_made = list(self.spec.users)[-1]
-        for node in self._described.nodes:
-            for door in doors(node, self._brokers[node.node_id], self.clients):
-                if door.listener in {name for name in Listener if name.has_users}:
-                    wait_for_login(door, self.clients.access(door.listener, last_made))
+        for door in self._doors():
+            if door.listener in knowing:
+                wait_for_login(door, self.clients.access(door.listener, last_made))
+
+    def _doors(self) -> list[Door]:
+        clients = self.clients
+        return [
+            door
+            for node in self._described.nodes
+            for door in doors(node, self._brokers[node.node_id], clients)
+        ]
+
+    def _expected(self, *alive: int) -> Glimpse:
+        return Glimpse(cluster_id=self.cluster_id, brokers=frozenset(alive))
 
     def _tell(self, what: str) -> None:
         log.debug("%s: %s", self.name, what)

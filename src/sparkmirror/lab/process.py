@@ -50,8 +50,8 @@ class Identity:
                 os.killpg(self.pid, number)
             else:
                 os.kill(self.pid, number)
-        except ProcessLookupError:
-            return
+        except (ProcessLookupError, PermissionError):
+            return  # nobody has the number any more, or a stranger has
 
 
 class Process:

@@ -1,19 +1,19 @@
 """When a broker is really there: it lets us in, and it knows the others.
 
 An open port says little. A broker is ready on a listener when it answers a metadata request
-there, through TLS and login if need be, and counts itself (or the whole cluster) among the
-brokers that are alive, which takes an elected controller. Every wait has an end, and a broker
-that dies meanwhile ends it at once.
+there, through TLS and login if need be, as a member of the right cluster, and counts itself (or
+everybody) among the brokers that are alive, which takes an elected controller. Every wait has an
+end, and a broker that dies meanwhile ends it at once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.cluster.access import Access
-from sparkmirror.cluster.probe import probe
+from sparkmirror.cluster.probe import Glimpse, probe
 from sparkmirror.errors import ClusterError, LabError, NotAuthorized
 from sparkmirror.lab.broker import Broker
 from sparkmirror.lab.clients import Clients
@@ -55,16 +55,21 @@ def doors(node: Node, broker: Broker, clients: Clients) -> list[Door]:
 
 
 def wait_for(
-    wanted: Iterable[Door],
-    brokers: frozenset[int],
+    wanted: Sequence[Door],
+    expected: Glimpse,
     tell: Callable[[str], None],
     timeout_s: float = START_S,
 ) -> None:
-    """Wait until each door is open and those behind it know all of `brokers` to be alive."""
+    """Wait until each door is open, and who is behind it knows what is expected of the cluster.
+
+    Of `expected` count the cluster's id and the brokers that must be alive, at least.
+    """
     deadline = time.monotonic() + timeout_s
     for door in wanted:
         tell(f"waiting for {door}")
-        while (reason := _reason_to_wait(door, brokers)) is not None:
+        while (reason := _reason_to_wait(door, expected)) is not None:
+            for other in wanted:
+                _require_life(other)
             if time.monotonic() > deadline:
                 raise door.broker.failure(
                     f"does not serve {door.listener} after {timeout_s:.0f} s: {reason}"
@@ -78,7 +83,7 @@ def wait_for_login(door: Door, access: Access, timeout_s: float = START_S) -> No
     while True:
         try:
             probe(access, door.node.address(door.listener), _ANSWER_S)
-        except NotAuthorized:
+        except ClusterError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(_PAUSE_S)
@@ -86,19 +91,23 @@ def wait_for_login(door: Door, access: Access, timeout_s: float = START_S) -> No
             return
 
 
-def _reason_to_wait(door: Door, brokers: frozenset[int]) -> str | None:
+def _reason_to_wait(door: Door, expected: Glimpse) -> str | None:
     """Say why a door is not open yet; None if it is. Raises if it never will be."""
-    if not door.broker.runs():
-        if door.broker.lost_its_port():
-            raise PortLost(f"{door} lost its port to somebody else.")
-        raise door.broker.failure("ended while it should have started")
     try:
         seen = probe(door.access, door.node.address(door.listener), _ANSWER_S)
     except NotAuthorized as error:
         raise door.broker.failure(f"refuses the lab: {error}") from error
     except ClusterError as error:
         return str(error)
-    if seen.controller_id < 0:
-        return "there is no controller yet"
-    missing = sorted(brokers - seen.brokers)
+    if seen.cluster_id != expected.cluster_id:
+        return f"cluster {seen.cluster_id} answers there"
+    missing = sorted(expected.brokers - seen.brokers)
     return f"it does not know of broker {missing} yet" if missing else None
+
+
+def _require_life(door: Door) -> None:
+    if door.broker.runs():
+        return
+    if door.broker.lost_its_port():
+        raise PortLost(f"{door} lost its port to somebody else.")
+    raise door.broker.failure("ended while it should have started")

@@ -67,7 +67,7 @@ class ClusterSpec:
     listeners: tuple[Listener, ...] = (Listener.PLAINTEXT,)
     mutual_tls: bool = False
     authorizer: bool = False
-    users: Mapping[str, str] = field(default_factory=dict)
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
     super_users: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     topics: tuple[TopicSpec, ...] = ()

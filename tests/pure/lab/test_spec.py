@@ -63,6 +63,10 @@ def test_faults_do_not_tell_passwords() -> None:
     assert "geheim" not in str(refusal.value)
 
 
+def test_passwords_do_not_show() -> None:
+    assert "geheim" not in repr(ClusterSpec(name="west", users={"alice": "geheim"}))
+
+
 @pytest.mark.parametrize(("brokers", "controllers"), [(1, 1), (2, 1), (3, 3), (9, 3)])
 def test_the_number_of_controllers_is_odd(brokers: int, controllers: int) -> None:
     assert ClusterSpec(name="west", brokers=brokers).controllers == controllers
