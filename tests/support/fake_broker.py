@@ -115,15 +115,10 @@ class FakeBroker:
         self._replies = iter([greeting(), *replies] if greets else replies)
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = Address(*self._listener.getsockname())
         self._open: list[socket.socket] = []
         self._closing = False
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
-
-    @property
-    def address(self) -> Address:
-        """Where it listens."""
-        host, port = self._listener.getsockname()
-        return Address(host, port)
 
     def api_keys(self) -> list[int]:
         """Which requests it heard."""
@@ -139,6 +134,10 @@ class FakeBroker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Close the door and hang up on everybody. May be called again."""
         with self._lock:
             self._closing = True
             for connection in self._open:

@@ -1,0 +1,83 @@
+"""Sockets that take and give less than one would like."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+
+from sparkmirror.wire.header import Data
+from sparkmirror.wire.transport import MOST_PARTS, PlainTransport, connect
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[PlainTransport, socket.socket]]:
+    """Our end, which does not block, and theirs, which does."""
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)
+    ours.setblocking(False)
+    theirs.settimeout(5)
+    transport = PlainTransport(ours)
+    yield transport, theirs
+    transport.close()
+    theirs.close()
+
+
+def test_everything_arrives_in_order_however_little_the_socket_takes(
+    pair: tuple[PlainTransport, socket.socket],
+) -> None:
+    transport, theirs = pair
+    parts: list[Data] = [bytes([n % 251]) * (n * 7 % 3000 + 1) for n in range(3 * MOST_PARTS)]
+    queue = deque(parts)
+    received = bytearray()
+    rounds = 0
+    while queue:
+        transport.send(queue)
+        received += theirs.recv(1 << 20)
+        rounds += 1
+    theirs.settimeout(0.01)
+    while len(received) < sum(map(len, parts)):
+        received += theirs.recv(1 << 20)
+    assert bytes(received) == b"".join(parts)
+    assert rounds > 10
+
+
+def test_a_buffer_cut_in_two_is_not_copied(pair: tuple[PlainTransport, socket.socket]) -> None:
+    transport, _ = pair
+    large = bytes(1 << 22)
+    queue: deque[Data] = deque([large])
+    transport.send(queue)
+    (rest,) = queue
+    assert isinstance(rest, memoryview)
+    assert rest.obj is large
+    assert len(rest) < len(large)
+
+
+def test_nothing_there_and_the_end_are_told_apart(
+    pair: tuple[PlainTransport, socket.socket],
+) -> None:
+    transport, theirs = pair
+    view = memoryview(bytearray(10))
+    assert transport.receive_into(view) == 0
+    theirs.sendall(b"abc")
+    assert transport.receive_into(view) == 3
+    theirs.close()
+    with pytest.raises(ConnectionResetError, match="closed the connection"):
+        transport.receive_into(view)
+
+
+def test_a_deadline_that_has_passed_is_not_waited_for() -> None:
+    with pytest.raises(TimeoutError):
+        connect("127.0.0.1", 9, None, time.monotonic() - 1)
+
+
+def test_every_address_of_a_name_is_tried() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        transport = connect("localhost", port, None, time.monotonic() + 5)
+        assert transport.fileno() > 0
+        transport.close()
+        transport.close()
