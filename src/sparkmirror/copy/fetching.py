@@ -3,8 +3,7 @@
 A partition is asked for unless it waits, leaves, or has enough queued already; all partitions
 together stay within the memory budget. A fetch waits at the broker for news only if every partition
 of that broker takes part: otherwise it would keep the others waiting. How much one fetch may bring
-grows while answers come back full and slowly (a long way to the source), and shrinks when they are
-quick: small responses stay in the processor's cache.
+follows from the length of the way to the source.
 """
 
 from __future__ import annotations
@@ -30,11 +29,10 @@ from sparkmirror.wire.fetch import (
 )
 
 PARTITION_BYTES = 1 << 20
-QUEUE_BYTES = 4 << 20
-"""Enough queued for one partition to keep its producer busy."""
 SMALLEST_ANSWER = 1 << 20
 LARGEST_ANSWER = 32 << 20
-SLOW_S = 0.02
+ANSWERS_AHEAD = 4
+"""How many answers may lie in memory before the next fetch waits for acknowledgements."""
 LONG_POLL_MS = 500
 SHORT_POLL_MS = 5
 ANSWER_WITHIN_S = 10.0
@@ -44,15 +42,21 @@ Key = tuple[object, int]
 
 @dataclass(slots=True)
 class _Appetite:
-    """How much to ask one broker for at once."""
+    """How much to ask one broker for at once: twice what is under way on the wire anyway.
+
+    The quickest answer so far is taken for the round trip. On a short way that keeps answers small
+    enough for the processor's cache; on a long one they grow until the way is full.
+    """
 
     bytes: int = SMALLEST_ANSWER
+    _round_trip_s: float = float("inf")
 
     def learn(self, received: int, took_s: float) -> None:
-        if received >= self.bytes // 2 and took_s > SLOW_S:
-            self.bytes = min(self.bytes * 2, LARGEST_ANSWER)
-        elif took_s < SLOW_S / 4 and self.bytes > SMALLEST_ANSWER:
-            self.bytes //= 2
+        """Take in how long an answer took."""
+        self._round_trip_s = min(self._round_trip_s, took_s)
+        if received >= self.bytes // 2:
+            under_way = received / max(took_s, 1e-6) * self._round_trip_s
+            self.bytes = int(min(max(2 * under_way, SMALLEST_ANSWER), LARGEST_ANSWER))
 
 
 @dataclass(slots=True)
@@ -84,13 +88,16 @@ class Fetching:
                 self._fetch(node, connection, there, now)
 
     def _fetch(self, node: int, connection: Connection, there: list[Course], now: float) -> None:
-        hungry = [c for c in there if now >= c.not_before and self._has_room(c)]
+        appetite = self._appetites.setdefault(node, _Appetite())
+        if self.side.budget.used >= ANSWERS_AHEAD * appetite.bytes:
+            return
+        room = ANSWERS_AHEAD * appetite.bytes // 2
+        hungry = [c for c in there if now >= c.not_before and c.partition.queued_bytes < room]
         if not hungry:
             return
         self._turn += 1
         first = self._turn % len(hungry)
         hungry = hungry[first:] + hungry[:first]
-        appetite = self._appetites.setdefault(node, _Appetite())
         size = max(min(appetite.bytes, self.side.budget.free), SMALLEST_ANSWER // 4)
         limits = FetchLimits(
             max_wait_ms=LONG_POLL_MS if len(hungry) == len(there) else SHORT_POLL_MS,
@@ -132,9 +139,6 @@ class Fetching:
             connection,
             lambda: connection.send(request, then=heard, lost=lost, deadline=now + ANSWER_WITHIN_S),
         )
-
-    def _has_room(self, course: Course) -> bool:
-        return course.partition.queued_bytes < QUEUE_BYTES
 
     def _sort_out(
         self, asked: dict[Key, tuple[Course, int]], answer: FetchAnswer, now: float
