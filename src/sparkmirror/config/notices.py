@@ -23,6 +23,8 @@ class NoticeKind(StrEnum):
     JAAS = "login module"
     RETIRED_KEY = "retired key"
     NO_EFFECT = "no effect"
+    SHARED_BY_FLOWS = "shared by flows"
+    IN_PLAIN_TEXT = "in plain text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

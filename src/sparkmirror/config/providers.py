@@ -46,6 +46,24 @@ class Providers:
     by_name: Mapping[str, Provider]
     notices: tuple[Notice, ...] = ()
 
+    def forgiving(self) -> Providers:
+        """The same providers, but what cannot be read leaves the placeholder as it is."""
+        by_name = {name: _Forgiving(provider) for name, provider in self.by_name.items()}
+        return Providers(by_name=by_name, notices=self.notices)
+
+
+class _Forgiving:
+    """A provider that answers nothing where another would raise."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def get(self, path: str, keys: frozenset[str]) -> Answer:
+        try:
+            return self._provider.get(path, keys)
+        except ConfigError as error:
+            return Answer(values={}, lacking=str(error))
+
 
 class AllowedPaths:
     """The `allowed.paths` of a provider: nothing outside of them is read. None: no limit.

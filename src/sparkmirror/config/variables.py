@@ -73,7 +73,8 @@ def variables_in(text: str) -> Iterator[Variable]:
 
 def is_only_placeholders(text: str) -> bool:
     """Whether nothing but placeholders stands here: such a text reveals nothing."""
-    return bool(text) and not _PLACEHOLDER.sub("", text).strip()
+    rest, placeholders = _PLACEHOLDER.subn("", text)
+    return placeholders > 0 and not rest.strip()
 
 
 def expand(raw: Mapping[str, str], providers: Mapping[str, Provider]) -> Expansion:
@@ -101,6 +102,18 @@ def restore(raw: Mapping[str, str], expanded: Mapping[str, str]) -> dict[str, st
         key: raw[key] if key in raw and _PLACEHOLDER.search(raw[key]) else value
         for key, value in expanded.items()
     }
+
+
+def conceal(fault: Fault, raw: Mapping[str, str], expanded: Mapping[str, str]) -> Fault:
+    """A fault that does not quote what was fetched for a placeholder: it may be a secret."""
+    written = raw.get(fault.key)
+    if written is None or written == expanded.get(fault.key):
+        return fault
+    message = (
+        f"Invalid value {written} for configuration {fault.key}: what the provider gives for it "
+        "will not do (it is not shown, as it may be a secret)"
+    )
+    return Fault(fault.key, message)
 
 
 Users = Mapping[tuple[str, str], Mapping[str, list[Variable]]]

@@ -1,0 +1,88 @@
+"""What a review of a file finds: objections that stop it, notices that do not.
+
+Knows how findings are collected, put in the order of the file and told once, and the remarks that
+fit any file. What is right or wrong is for the reviews to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sparkmirror.config import jaas
+from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.password import HIDDEN, Password
+from sparkmirror.config.properties import Properties
+from sparkmirror.config.redaction import shown
+from sparkmirror.config.value import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objection:
+    """One fault of a file: the key and line it comes from, and the places it shows up in."""
+
+    key: str
+    line: int | None
+    message: str
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What was found, in the order of the file."""
+
+    objections: tuple[Objection, ...]
+    notices: tuple[Notice, ...]
+
+
+class Findings:
+    """Collects what is found about one file. An objection met in many places is told once."""
+
+    def __init__(self, file: Properties) -> None:
+        self._file = file
+        self._places: dict[tuple[str, int | None, str], list[str]] = {}
+        self._notices: dict[Notice, None] = {}
+
+    def object(self, place: str, key: str, line: int | None, message: str) -> None:
+        """Take down an objection."""
+        places = self._places.setdefault((key, line, message), [])
+        if place not in places:
+            places.append(place)
+
+    def notice(self, notices: Iterable[Notice]) -> None:
+        """Take down notices, and where they belong if they do not know it themselves."""
+        for notice in notices:
+            line = self._file.lines.get(notice.key) if notice.line is None else notice.line
+            self._notices[replace(notice, file=self._file.file, line=line)] = None
+
+    def review(self) -> Review:
+        """Everything so far. What has no line comes first."""
+        objections = [
+            Objection(key=key, line=line, message=message, places=tuple(places))
+            for (key, line, message), places in self._places.items()
+        ]
+        return Review(
+            objections=tuple(sorted(objections, key=lambda objection: objection.line or 0)),
+            notices=tuple(sorted(self._notices, key=lambda notice: notice.line or 0)),
+        )
+
+
+def inline_secrets(file: Properties) -> Iterator[Notice]:
+    """Point out secrets that are written into the file."""
+    for key, value in file.mapping.items():
+        if value and HIDDEN in shown(key, value):
+            yield Notice(
+                kind=NoticeKind.IN_PLAIN_TEXT,
+                message="holds a secret in plain text; ${file:...} would keep it elsewhere",
+                key=key,
+            )
+
+
+def login_notices(client: Mapping[str, Value], key: str) -> tuple[Notice, ...]:
+    """Judge the login module of a client that needs one. ConfigError if it cannot be used."""
+    text = client.get(jaas.KEY)
+    if not str(client.get("security.protocol")).upper().startswith("SASL_") or text is None:
+        return ()
+    assert isinstance(text, Password)
+    _, notices = jaas.login_module(text.value, key)
+    return notices

@@ -1,0 +1,14 @@
+"""What somebody may have meant by a name that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_SIMILAR_ENOUGH = 0.75
+
+
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is closest, if any is close: `enable` gives `enabled`."""
+    found = get_close_matches(name, known, n=1, cutoff=_SIMILAR_ENOUGH)
+    return found[0] if found else None

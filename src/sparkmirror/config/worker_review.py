@@ -1,0 +1,91 @@
+"""Everything that is wrong with the file of a Connect worker, found without starting anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sparkmirror.config import jaas
+from sparkmirror.config.clients import ClientKind
+from sparkmirror.config.findings import Findings, Review, inline_secrets, login_notices
+from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.password import Password
+from sparkmirror.config.retired import POINTLESS
+from sparkmirror.config.suggestions import suggestion
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.config.value import Value
+from sparkmirror.config.variables import conceal
+from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.errors import ConfigError, Fault
+
+_PLACE = "the worker"
+
+_PREFIXES = (
+    *(f"{kind}." for kind in ClientKind),
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    "offset.storage.",
+    "config.storage.",
+    "status.storage.",
+    "config.providers.",
+    "listeners.https.",
+    "admin.listeners.https.",
+    "metrics.context.",
+)
+"""Below these a worker reads keys that its table does not list."""
+
+
+def review_worker(worker: WorkerFile) -> Review:
+    """Judge the file. Never raises on account of what it says."""
+    findings = Findings(worker.file)
+    faults: list[Fault] = []
+    try:
+        worker.expand()
+    except ConfigError as error:
+        faults += error.faults
+        worker = worker.forgiving()
+    # What could not be fetched cannot be judged.
+    unfetched = frozenset(fault.key for fault in faults)
+    expansion = worker.expand()
+    faults += [
+        conceal(fault, worker.raw, expansion.values)
+        for fault in _faults(expansion.values)
+        if fault.key not in unfetched
+    ]
+    for prefix in ("", *(f"{kind}." for kind in ClientKind)):
+        if prefix + jaas.KEY not in unfetched:
+            try:
+                findings.notice(login_notices(_client(expansion.values, prefix), prefix + jaas.KEY))
+            except ConfigError as error:
+                faults += [Fault(prefix + jaas.KEY, fault.message) for fault in error.faults]
+    for fault in faults:
+        findings.object(_PLACE, fault.key, worker.file.lines.get(fault.key), fault.message)
+    findings.notice(worker.notices)
+    findings.notice(notice for notice in expansion.unresolved if notice.key not in unfetched)
+    findings.notice(inline_secrets(worker.file))
+    findings.notice(_without_effect(worker))
+    return findings.review()
+
+
+def _faults(config: Mapping[str, str]) -> Iterator[Fault]:
+    for value in DISTRIBUTED.validate(config):
+        if value.errors:
+            yield Fault(value.name, value.errors[0])
+
+
+def _client(config: Mapping[str, str], prefix: str) -> dict[str, Value]:
+    """How a client of the worker logs in. Those with a prefix inherit nothing."""
+    client: dict[str, Value] = {"security.protocol": config.get(f"{prefix}security.protocol")}
+    if prefix + jaas.KEY in config:
+        client[jaas.KEY] = Password(config[prefix + jaas.KEY])
+    return client
+
+
+def _without_effect(worker: WorkerFile) -> Iterator[Notice]:
+    for key in worker.raw:
+        if key in DISTRIBUTED or key in POINTLESS or key.startswith(_PREFIXES):
+            continue
+        meant = suggestion(key, DISTRIBUTED.names)
+        advice = f"; did you mean {meant}?" if meant else ""
+        message = f"has no effect: a worker does not read it{advice}"
+        yield Notice(kind=NoticeKind.NO_EFFECT, message=message, key=key)
