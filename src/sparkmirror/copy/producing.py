@@ -34,6 +34,10 @@ from sparkmirror.wire.produce import (
 from sparkmirror.wire.topickey import TopicKey
 
 REQUEST_BYTES = 4 << 20
+AT_ONCE = 2
+"""Requests under way that keep a broker busy on a short way."""
+ENOUGH = 1 << 19
+LONG_WAY_S = 0.01
 PRODUCE_TIMEOUT_MS = 10_000
 ANSWER_WITHIN_S = 15.0
 YOUNG_MS = 12 * 3600 * 1000
@@ -51,6 +55,8 @@ class Producing:
     acknowledged: Callable[[Course, Parcel, list[Run]], None]
     now_ms: Callable[[], int]
     _ready: dict[Course, None] = field(default_factory=dict)
+    _round_trips: dict[int, float] = field(default_factory=dict)
+    """The quickest answer of each broker so far."""
 
     def has_news(self, course: Course) -> None:
         """Note that a partition may have something to send."""
@@ -73,12 +79,22 @@ class Producing:
         for node, courses in by_node.items():
             connection = self.side.connection(node)
             if connection and now >= connection.muted_until:
-                while connection.in_flight < self.in_flight and self._send(
-                    connection, courses, now
+                while self._may_send(node, connection, courses) and self._send(
+                    node, connection, courses, now
                 ):
                     pass
 
-    def _send(self, connection: Connection, courses: list[Course], now: float) -> bool:
+    def _may_send(self, node: int, connection: Connection, courses: list[Course]) -> bool:
+        """Whether another request pays: a broker works on one at a time, so few large ones do."""
+        under_way = connection.in_flight
+        if under_way < AT_ONCE:
+            return True
+        if under_way >= self.in_flight:
+            return False
+        far = self._round_trips.get(node, 0.0) > LONG_WAY_S
+        return far or sum(c.partition.ready[0].size for c in courses if c.partition.ready) >= ENOUGH
+
+    def _send(self, node: int, connection: Connection, courses: list[Course], now: float) -> bool:
         """Send one request with a batch of each partition that has one; say whether any had."""
         if connection.is_closed:
             return False
@@ -114,7 +130,7 @@ class Producing:
             connection,
             lambda: connection.send(
                 request,
-                then=lambda answer: self._heard(sent, answer),
+                then=lambda answer: self._heard(node, now, sent, answer),
                 lost=lambda error: self._lost(sent, error),
                 deadline=now + ANSWER_WITHIN_S,
             ),
@@ -123,8 +139,9 @@ class Producing:
 
     # -- what became of it ---------------------------------------------------------------------
 
-    def _heard(self, sent: Sent, answer: ProduceAnswer) -> None:
+    def _heard(self, node: int, asked_at: float, sent: Sent, answer: ProduceAnswer) -> None:
         now = time.monotonic()
+        self._round_trips[node] = min(self._round_trips.get(node, now), now - asked_at)
         for key, (course, parcel) in sent.items():
             acknowledgement = answer.acknowledgements.get(key)
             if acknowledgement is None:

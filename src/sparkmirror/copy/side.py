@@ -56,6 +56,7 @@ class Side:
         self._metadata = Metadata()
         self._pool = Pool(budget)
         self._doors: dict[int, _Door] = {}
+        self._ids: dict[str, UUID] = {}
         self._topics: set[str] = set()
         self._stale: set[str] = set()
         self._asking = False
@@ -83,7 +84,11 @@ class Side:
 
     def topic_key(self, name: str, topic_id: str, *, by_id: bool) -> TopicKey:
         """How a request names a topic."""
-        return UUID(hex=topic_id) if by_id else name
+        if not by_id:
+            return name
+        if topic_id not in self._ids:
+            self._ids[topic_id] = UUID(hex=topic_id)
+        return self._ids[topic_id]
 
     def connection(self, node_id: int) -> Connection | None:
         """The connection to a broker; without one, it is opened meanwhile."""
