@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.support.clusters import Reachable, StartCluster, UniqueName
 
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.guard import Guard
 from sparkmirror.lab.spec import ClusterSpec
+from tests.support.clusters import Reachable, StartCluster, UniqueName
 
 log = logging.getLogger(__name__)
 

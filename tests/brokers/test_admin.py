@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.support.clusters import Reachable, UniqueName, create_topic
 
 from sparkmirror.cluster.access import Access, Address
 from sparkmirror.cluster.admin import Admin, Position
@@ -18,6 +17,7 @@ from sparkmirror.cluster.security import Security
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing, TopicRejected
 from sparkmirror.model import TopicPartition
+from tests.support.clusters import Reachable, UniqueName, create_topic
 
 
 @pytest.fixture

@@ -8,14 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.clusters import (
-    Reachable,
-    StartCluster,
-    create_topic,
-    read_values,
-    write_values,
-)
-from tests.support.waiting import wait_until
 
 from sparkmirror.cluster.admin import Admin, Position
 from sparkmirror.cluster.probe import probe
@@ -33,6 +25,14 @@ from sparkmirror.lab.guard import Guard
 from sparkmirror.lab.ports import HOST, Ports, is_free
 from sparkmirror.lab.spec import ClusterSpec, Listener, TopicSpec
 from sparkmirror.model import TopicPartition
+from tests.support.clusters import (
+    Reachable,
+    StartCluster,
+    create_topic,
+    read_values,
+    write_values,
+)
+from tests.support.waiting import wait_until
 
 RECORDS = tuple(NewRecord(key=b"k%d" % n, value=b"v%d" % n, partition=n % 2) for n in range(10))
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import wait_until
 
 from sparkmirror.errors import LabError
 from sparkmirror.lab.guard import Guard
 from sparkmirror.lab.process import Identity
+from tests.support.waiting import wait_until
 
 # A program that starts something under a guard, says what, and waits for its end.
 SLEEPER = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.clusters import StartCluster, create_topic, read_values, write_values
 
 from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.admin import Admin
@@ -18,6 +17,7 @@ from sparkmirror.lab.credentials import MECHANISMS
 from sparkmirror.lab.propertyfile import write_properties
 from sparkmirror.lab.spec import ClusterSpec, Listener
 from sparkmirror.lab.tools import Tools
+from tests.support.clusters import StartCluster, create_topic, read_values, write_values
 
 USERS = {"alice": 'a "quoted" \\ secret, ä', "bob": "bobs-secret"}
 LOGINS = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.clusters import StartCluster, create_topic, read_values, write_values
 
 from sparkmirror.lab.jars import DEFAULT_VERSION, TRIED_VERSIONS
 from sparkmirror.lab.spec import ClusterSpec, Listener
+from tests.support.clusters import StartCluster, create_topic, read_values, write_values
 
 
 @pytest.mark.parametrize("version", [v for v in TRIED_VERSIONS if v != DEFAULT_VERSION])
