@@ -8,11 +8,13 @@ import click
 
 from sparkmirror.cli.lab_opening import lab_option, must_open_lab, open_lab
 from sparkmirror.cli.progress import ticking
+from sparkmirror.errors import Conflict
 from sparkmirror.lab.detached import connection
 from sparkmirror.lab.jars import DEFAULT_VERSION, Jars
 from sparkmirror.lab.jvm import Jvm
 from sparkmirror.lab.state import LabStore
-from sparkmirror.lab.toolbox import fill_connection, find_tool
+from sparkmirror.lab.status import cluster_status
+from sparkmirror.lab.toolbox import fill_connection, find_tool, needs_servers
 from sparkmirror.lab.tools import Tools
 
 _MEGABYTE = 1024 * 1024
@@ -32,9 +34,11 @@ def exec_(cluster: str | None, lab_name: str, tool: str, arguments: tuple[str, .
     """
     known = find_tool(tool)
     jvm = Jvm.from_environment(os.environ)
-    if not known.server_flag:
+    if not needs_servers(known, arguments):
         Tools(_version(lab_name, cluster), jvm=jvm).become(known.name, arguments)
     chosen = must_open_lab(LabStore(), lab_name).cluster(cluster)
+    if cluster_status(chosen).is_down:
+        raise Conflict(f"{chosen.name} is down: start it with sparkmirror lab start {chosen.name}.")
     version = chosen.spec.version
     filled = fill_connection(known, arguments, connection(chosen), version)
     Tools(version, jvm=jvm).become(known.name, filled)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import rich.console
 import rich.status
+import rich.text
 
 from sparkmirror.lab.ivy import Progress
 
@@ -27,7 +28,7 @@ class Ticker:
     def say(self, text: str) -> None:
         """Tell what happens now."""
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(rich.text.Text(text))
         else:
             self._console.print(text)
 

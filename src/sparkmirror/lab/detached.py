@@ -43,8 +43,12 @@ class DetachedLab:
         The caller holds `store.changing(name)` and has seen that there is no such lab.
         """
         directory = store.directory(name)
+        store.remove(
+            name
+        )  # what a power failure may have left of a lab that was never written down
         with Guard.watch() as guard:
             guard.remove_at_end(directory)
+            directory.mkdir(parents=True, mode=0o700)
             clusters = Cluster.start_all(specs, directory, guard, progress)
             described = tuple(cluster.describe() for cluster in clusters)
             store.write(LabRecord(name=name, clusters=described))

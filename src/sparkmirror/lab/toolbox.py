@@ -172,7 +172,7 @@ def fill_connection(
     old = _is_before_4_2(version)
     server_flag = tool.server_flag_before_4_2 if old else tool.server_flag
     config_flag = tool.config_flag_before_4_2 if old else tool.config_flag
-    if not server_flag or _names_servers(arguments):
+    if not server_flag or not needs_servers(tool, arguments):
         return list(arguments)
     filled = [server_flag, _server_value(server_flag, connection.bootstrap)]
     own_config = _says(arguments, {_CONFIG, tool.config_flag, tool.config_flag_before_4_2})
@@ -185,12 +185,13 @@ def _server_value(flag: str, bootstrap: str) -> str:
     return f"bootstrap.servers={bootstrap}" if flag == "--producer-props" else bootstrap
 
 
-def _names_servers(arguments: Sequence[str]) -> bool:
-    """Tell whether servers are named; Kafka's parser also takes the beginning of a flag."""
-    return any(
-        argument.startswith(("--bootstrap", "--broker-list", "bootstrap.servers="))
-        for argument in arguments
-    )
+def needs_servers(tool: Tool, arguments: Sequence[str]) -> bool:
+    """Tell whether a tool must be told of servers: not if it was told, or only asked for help."""
+    if not tool.server_flag or {"--help", "-h", "--version"} & set(arguments):
+        return False
+    # Kafka's parser also takes the beginning of a flag.
+    told = ("--bootstrap", "--broker-list", "bootstrap.servers=")
+    return not any(argument.startswith(told) for argument in arguments)
 
 
 def _says(arguments: Sequence[str], flags: set[str]) -> bool:

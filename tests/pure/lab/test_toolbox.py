@@ -86,10 +86,14 @@ def test_old_producer_benchmark_takes_servers_as_a_property() -> None:
         ("--bootstrap-controller", "other:1"),
         ("--bootstrap-s", "other:1"),
         ("--producer-props", "acks=1", "bootstrap.servers=other:1"),
+        ("--help",),
+        ("--version",),
     ],
-    ids=["apart", "equals", "controller", "short", "property"],
+    ids=["apart", "equals", "controller", "short", "property", "help", "version"],
 )
-def test_arguments_that_name_servers_are_left_alone(arguments: tuple[str, ...]) -> None:
+def test_arguments_that_want_no_servers_are_left_alone(
+    arguments: tuple[str, ...],
+) -> None:
     assert _fill("kafka-topics", *arguments, to=SECURED) == " ".join(arguments)
 
 
