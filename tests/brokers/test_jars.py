@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.maven import MavenRepository
 
 from sparkmirror.errors import JarsMissing
 from sparkmirror.lab.ivy import SETTINGS_VARIABLE, Coordinates, Progress
 from sparkmirror.lab.jars import DEFAULT_VERSION, Jars, coordinates
+from tests.support.maven import MavenRepository
 
 SHARED = Coordinates("org.example", "shared", "1.7")
 

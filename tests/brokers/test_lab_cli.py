@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.commandline import Answer, CommandLine
-from tests.support.waiting import wait_until
 
 from sparkmirror.lab.guard import Guard
 from sparkmirror.lab.process import Identity
 from sparkmirror.lab.state import LabRecord, LabStore
+from tests.support.commandline import Answer, CommandLine
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.support.clusters import Reachable, create_topic, write_values
 
 from sparkmirror.errors import LabError
 from sparkmirror.lab.toolbox import Connection, fill_connection, find_tool
 from sparkmirror.lab.tools import Tools
+from tests.support.clusters import Reachable, create_topic, write_values
 
 
 @pytest.fixture(scope="module")

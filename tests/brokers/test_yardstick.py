@@ -8,13 +8,13 @@ import secrets
 from urllib.parse import urlsplit
 
 import pytest
-from tests.support.clusters import Reachable, create_topic, read_values, write_values
-from tests.support.waiting import wait_until
 
 from sparkmirror.errors import LabError, TopicMissing
 from sparkmirror.lab.jvm import Jvm
 from sparkmirror.lab.process import Identity
 from sparkmirror.lab.yardstick import Setup, Yardstick
+from tests.support.clusters import Reachable, create_topic, read_values, write_values
+from tests.support.waiting import wait_until
 
 QUICKLY = Setup(jvm=Jvm(heap_mb=256, log_level="INFO"))
 ONE_REPLICA = {
