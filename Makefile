@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup jars demo test test-pure test-brokers lint types imports fmt docs bench check lock clean
+.PHONY: help setup jars demo test test-pure test-brokers test-spark lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -36,14 +36,16 @@ jars: $(READY) ## fetch and check Apache Kafka's jars (cached per user)
 demo: $(READY) ## two real clusters on this computer (ARGS="--for 30" ends by itself)
 	@$(BIN)/sparkmirror demo $(ARGS)
 
-test: lint types imports jars ## everything CI runs: lint, types, import contracts, all tests
-	@$(BIN)/pytest $(ARGS)
+test: lint types imports test-pure test-brokers test-spark ## everything CI runs
 
 test-pure: $(READY) ## the tests that need nothing, in under 20 seconds
-	@$(BIN)/pytest tests/pure $(ARGS)
+	@$(BIN)/pytest -n auto tests/pure $(ARGS)
 
 test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/pytest tests/brokers $(ARGS)
+
+test-spark: jars ## the tests on real Spark
+	@$(BIN)/pytest tests/spark $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
 	@$(BIN)/ruff check .

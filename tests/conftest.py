@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 TIERS = ("pure", "brokers", "spark")
 
 # A slow machine is no reason to fail: each test has a time limit of its own.
-settings.register_profile("sparkmirror", deadline=None)
+settings.register_profile("sparkmirror", deadline=None, max_examples=50)
 settings.load_profile("sparkmirror")
 
 

@@ -1,4 +1,4 @@
-"""The `sparkmirror` command: one sub-command per module of this room, imported when it is asked for.
+"""The `sparkmirror` command: one sub-command per module of this room, imported when asked for.
 
 Turns the errors raised on purpose into one sentence on stderr and an exit code: 1 for what the user
 said wrongly, 2 for what failed while running. A stack trace is for bugs only.

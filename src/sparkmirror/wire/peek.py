@@ -1,7 +1,7 @@
 """Looking into a log without a loop: one fetch, and what it brought as bytes of its own.
 
-For whoever has no loop: to read a small topic, to see what lies at the end of the target's log, and to walk over a
-stretch of either log. Blocks; belongs to the thread of its router.
+For whoever has no loop: to read a small topic, to see what lies at the end of the target's log,
+and to walk over a stretch of either log. Blocks; belongs to the thread of its router.
 """
 
 from __future__ import annotations
