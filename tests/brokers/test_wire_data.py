@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
-from tests.support.batches import NOW
-from tests.support.clusters import Reachable, UniqueName, create_topic
-from tests.support.raw_copy import RawCopy, batch_of, log_of, router_of, sealed
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.record import NewRecord
@@ -37,6 +34,9 @@ from sparkmirror.wire.transactions import (
     end_transaction,
     transaction_version,
 )
+from tests.support.batches import NOW
+from tests.support.clusters import Reachable, UniqueName, create_topic
+from tests.support.raw_copy import RawCopy, batch_of, log_of, router_of, sealed
 
 
 @pytest.fixture

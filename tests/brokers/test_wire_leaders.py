@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from kafka import TopicPartition as KafkaPartition
 from kafka.admin import KafkaAdminClient
-from tests.support.clusters import StartCluster, create_topic
-from tests.support.raw_copy import RawCopy, batch_of, log_of, router_of, sealed
-from tests.support.waiting import wait_until
 
 from sparkmirror.cluster.record import NewRecord
 from sparkmirror.cluster.records import produce as write_records
@@ -33,6 +30,9 @@ from sparkmirror.wire.routing import (
     Node,
     Router,
 )
+from tests.support.clusters import StartCluster, create_topic
+from tests.support.raw_copy import RawCopy, batch_of, log_of, router_of, sealed
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from kafka.protocol.metadata import MetadataRequest
-from tests.support.clusters import StartCluster, create_topic
-from tests.support.raw_copy import RawCopy, client_of, first_connection, log_of, router_of
 
 from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.record import NewRecord
@@ -23,6 +21,8 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.connection import Client, Connection
 from sparkmirror.wire.messages import METADATA
 from sparkmirror.wire.place import Address
+from tests.support.clusters import StartCluster, create_topic
+from tests.support.raw_copy import RawCopy, client_of, first_connection, log_of, router_of
 
 SESSION_MS = 2000
 """Brokers refuse to renew a session within its first second."""

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 import pytest
-from tests.support.golden import golden_json
 
 from sparkmirror.errors import JavaRegexError
 from sparkmirror.javaregex import compile_java, compile_list
+from tests.support.golden import golden_json
 
 RECORDED: dict[str, Any] = golden_json("regex/java-regex.json")
 NAMES: list[str] = RECORDED["names"]

@@ -19,12 +19,12 @@ from typing import Any, cast
 import cramjam
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuilder
-from tests.support.golden import from_base64, golden_json
 
 from sparkmirror.wire.checksum import crc32c
 from sparkmirror.wire.codecs import XERIAL_MAGIC, Codec, compress
 from sparkmirror.wire.header import Header, read_header
 from sparkmirror.wire.records import Record
+from tests.support.golden import from_base64, golden_json
 
 # The package carries no types.
 _read_v2 = cast("Callable[[bytes], Any]", DefaultRecordBatch)

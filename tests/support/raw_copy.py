@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from tests.support.batches import stored
-
 from sparkmirror.cluster.access import Access
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
@@ -32,6 +30,7 @@ from sparkmirror.wire.request import Request
 from sparkmirror.wire.routing import LeaderOf, Router
 from sparkmirror.wire.sequence import next_sequence
 from sparkmirror.wire.topickey import TopicKey
+from tests.support.batches import stored
 
 T = TypeVar("T")
 

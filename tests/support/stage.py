@@ -11,14 +11,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.waiting import wait_until
-
 from sparkmirror.copy.conductor import Conductor
 from sparkmirror.copy.job import Job
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.link import Link, LinkLost, admit
 from sparkmirror.copy.messages import Beat, Hello, Message, Report
 from sparkmirror.copy.snapshot import Snapshot
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 SECRET = "a secret for the stage"

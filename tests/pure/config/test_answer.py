@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.rest_recordings import Exchange, exchanges
 
 from sparkmirror.config.answer import plugin_config, refusal, validate_answer
 from sparkmirror.config.plugins import PLUGINS
 from sparkmirror.config.validation import WorkerTerms, validate_connector
 from sparkmirror.errors import BadRequest, NotFound
+from tests.support.rest_recordings import Exchange, exchanges
 
 RECORDED = [*exchanges("01-empty-worker"), *exchanges("02-plugin-config")]
 VALIDATED = [each for each in exchanges("02-plugin-config") if each.path.endswith("/validate")]

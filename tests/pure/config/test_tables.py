@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.golden import golden_json
 
 from sparkmirror.config.definition import ConfigDef, Key
 from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
@@ -18,6 +17,7 @@ from sparkmirror.config.tables.framework import CONNECTOR
 from sparkmirror.config.tables.heartbeat import HEARTBEAT
 from sparkmirror.config.tables.source import SOURCE, SOURCE_TASK
 from sparkmirror.config.tables.source_framework import SOURCE_CONNECTOR_FRAMEWORK
+from tests.support.golden import golden_json
 
 TABLES = {
     "ConnectorConfig": CONNECTOR,

@@ -8,11 +8,11 @@ import pickle
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.support.golden import golden_json
 
 from sparkmirror.config.password import HIDDEN, Password
 from sparkmirror.config.value import Type, Value, invalid, parse_type, render, shown, trim
 from sparkmirror.errors import ConfigError
+from tests.support.golden import golden_json
 
 VECTORS = golden_json("vectors/configdef-parse.json")["rows"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pure.copy.test_partition import lease
 
 from sparkmirror.copy.clusters import Reach
 from sparkmirror.copy.job import OnLoss
 from sparkmirror.copy.ledger import Entry, entry_of, from_offset, to_offset
 from sparkmirror.copy.losses import Kind, find_loss
 from sparkmirror.copy.throttle import Throttle
+from tests.pure.copy.test_partition import lease
 
 
 def test_an_entry_reads_back_as_it_was_written() -> None:

@@ -6,7 +6,6 @@ import socket
 import threading
 
 import pytest
-from tests.pure.copy.test_partition import lease
 
 from sparkmirror.copy.job import Job, OnLoss, Start, StartAt
 from sparkmirror.copy.link import Link, LinkLost, admit
@@ -32,6 +31,7 @@ from sparkmirror.copy.settings import Settings, target_from_json, target_to_json
 from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.target import WITHOUT_ZSTD, Target
+from tests.pure.copy.test_partition import lease
 
 MESSAGES: list[Message] = [
     Hello(task=1, attempt=2, host="h", pid=3),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.pure.copy.test_partition import lease
-from tests.support.batches import LOG_APPEND_TIME, random_records, stored
 
 from sparkmirror.copy.partition import Partition
 from sparkmirror.copy.sorting import Sorter
@@ -18,6 +16,8 @@ from sparkmirror.wire.header import TRANSACTIONAL
 from sparkmirror.wire.lane import Reason
 from sparkmirror.wire.records import Record, build
 from sparkmirror.wire.target import Target
+from tests.pure.copy.test_partition import lease
+from tests.support.batches import LOG_APPEND_TIME, random_records, stored
 
 
 def framed(*batches: bytes | bytearray) -> Frame:

@@ -13,6 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from sparkmirror.errors import JarsMissing
+from sparkmirror.lab.ivy import Progress
+from sparkmirror.lab.jars import DEFAULT_VERSION, Jars, cache_directory, coordinates
 from tests.support.fake_ivy import (
     COMPLETE,
     DISK_FULL,
@@ -20,10 +24,6 @@ from tests.support.fake_ivy import (
     NO_NETWORK,
     FakeIvy,
 )
-
-from sparkmirror.errors import JarsMissing
-from sparkmirror.lab.ivy import Progress
-from sparkmirror.lab.jars import DEFAULT_VERSION, Jars, cache_directory, coordinates
 
 _FETCH = """
 import pathlib, sys

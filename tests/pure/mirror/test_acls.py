@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.flow_rules import selection, topic_filter
-from tests.support.golden import golden_json
 
 from sparkmirror.mirror.acls import AclBinding, acls_to_copy, should_replicate_acl, target_acl
 from sparkmirror.mirror.naming import IdentityPolicy
+from tests.support.flow_rules import selection, topic_filter
+from tests.support.golden import golden_json
 
 RECORDED: dict[str, Any] = golden_json("vectors/acl.json")
 FLOW = selection(topic_filter(topics=RECORDED["topics"]))

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from tests.support.golden import GoldenRecord, golden_json, golden_records
 
 from sparkmirror.mirror.checkpoints import Checkpointer, CheckpointMemory
 from sparkmirror.mirror.filters import DefaultTopicFilter
@@ -25,6 +24,7 @@ from sparkmirror.mirror.records import Checkpoint, OffsetSync
 from sparkmirror.mirror.runs import Run, RunMap
 from sparkmirror.mirror.translation import Translator
 from sparkmirror.model import OffsetAndMetadata, SourceAndTarget, TopicPartition
+from tests.support.golden import GoldenRecord, golden_json, golden_records
 
 Committed = dict[TopicPartition, OffsetAndMetadata]
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.golden import golden_json
 
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 from sparkmirror.mirror.checkpoints import (
@@ -24,6 +23,7 @@ from sparkmirror.mirror.records import Checkpoint, OffsetSync, RecordBytes
 from sparkmirror.mirror.runs import RunMap
 from sparkmirror.mirror.translation import Translator
 from sparkmirror.model import OffsetAndMetadata, SourceAndTarget, TopicPartition
+from tests.support.golden import golden_json
 
 T0 = TopicPartition("t", 0)
 REMOTE = TopicPartition("source1.t", 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.golden import GoldenRecord, golden_records
 
 from sparkmirror.errors import RecordError
 from sparkmirror.mirror.config_state import ConfigState
@@ -21,6 +20,7 @@ from sparkmirror.mirror.connect_configs import (
     decode,
 )
 from sparkmirror.mirror.records import RecordBytes
+from tests.support.golden import GoldenRecord, golden_records
 
 FILES = [
     "connect-mode.connect-topics",

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.golden import GoldenRecord, golden_lines, golden_records
 
 from sparkmirror.errors import OffsetsRejected, RecordError
 from sparkmirror.mirror import offset_alterations
@@ -23,6 +22,7 @@ from sparkmirror.mirror.connect_offsets import (
 from sparkmirror.mirror.offset_alterations import Alteration, normalise
 from sparkmirror.mirror.records import RecordBytes
 from sparkmirror.model import TopicPartition
+from tests.support.golden import GoldenRecord, golden_lines, golden_records
 
 FILES = [
     "connect-mode.connect-topics",

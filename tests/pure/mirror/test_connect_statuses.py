@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.golden import GoldenRecord, golden_json, golden_records
 
 from sparkmirror.errors import RecordError
 from sparkmirror.mirror.connect_statuses import (
@@ -17,6 +16,7 @@ from sparkmirror.mirror.connect_statuses import (
     may_overwrite,
 )
 from sparkmirror.mirror.records import RecordBytes
+from tests.support.golden import GoldenRecord, golden_json, golden_records
 
 FILES = [
     "connect-mode.connect-topics",

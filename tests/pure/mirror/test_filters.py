@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from sparkmirror.errors import ConfigError, JavaRegexError, MirrorError
 from tests.support.flow_rules import (
     config_property_filter_of,
     group_filter_of,
@@ -12,8 +14,6 @@ from tests.support.flow_rules import (
     topic_filter_of,
 )
 from tests.support.golden import golden_json
-
-from sparkmirror.errors import ConfigError, JavaRegexError, MirrorError
 
 RECORDED: dict[str, Any] = golden_json("vectors/filters.json")
 REFUSALS: dict[str, type[MirrorError]] = {

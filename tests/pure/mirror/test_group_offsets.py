@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.golden import golden_json
 
 from sparkmirror.mirror.group_offsets import (
     GroupWrite,
@@ -18,6 +17,7 @@ from sparkmirror.mirror.group_offsets import (
 )
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
+from tests.support.golden import golden_json
 
 P0, P1 = TopicPartition("A.t", 0), TopicPartition("A.t", 1)
 ABSENT = TargetGroup(presence=Presence.ABSENT, committed={})

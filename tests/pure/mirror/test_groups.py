@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.flow_rules import group_filter_of, partitions, topic_filter
-
 from sparkmirror.mirror.groups import groups_with_offsets, wanted_groups
+from tests.support.flow_rules import group_filter_of, partitions, topic_filter
 
 
 def test_find_consumer_groups() -> None:

@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.golden import golden_json, golden_lines
 
 from sparkmirror.mirror.java_maps import double_text, in_hash_order, string_hash, to_text
+from tests.support.golden import golden_json, golden_lines
 
 RECORDS = golden_json("vectors/records.json")
 

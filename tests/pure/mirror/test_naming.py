@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.flow_rules import nobodys, policy_of
-from tests.support.golden import golden_json
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.naming import (
@@ -22,6 +20,8 @@ from sparkmirror.mirror.naming import (
     is_internal_in_any_spelling,
     policy,
 )
+from tests.support.flow_rules import nobodys, policy_of
+from tests.support.golden import golden_json
 
 RECORDED: list[dict[str, Any]] = golden_json("vectors/replication-policy.json")["policies"]
 AWS_SAMPLE = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"

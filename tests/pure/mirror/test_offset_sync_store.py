@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.support.golden import golden_lines
 
 from sparkmirror.mirror.offset_sync_store import SLOTS, TOO_OLD, OffsetSyncStore, broken_invariants
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.model import TopicPartition
+from tests.support.golden import golden_lines
 
 T0, T1 = TopicPartition("topic1", 2), TopicPartition("topic1", 3)
 

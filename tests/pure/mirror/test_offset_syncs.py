@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.golden import golden_json
 
 from sparkmirror.mirror.offset_syncs import OffsetSyncQueue, PartitionState
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.mirror.runs import Run
 from sparkmirror.model import TopicPartition
+from tests.support.golden import golden_json
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.golden import golden_records
 
 from sparkmirror.mirror.partitioner import murmur2, partition_for
+from tests.support.golden import golden_records
 
 PARTITIONS = {"configs": 1, "offsets": 25, "status": 5}
 

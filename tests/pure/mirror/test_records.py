@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.golden import from_base64, golden_json, golden_records
 
 from sparkmirror.errors import RecordError
 from sparkmirror.mirror.records import Checkpoint, Heartbeat, OffsetSync, RecordBytes
 from sparkmirror.model import TopicPartition
+from tests.support.golden import from_base64, golden_json, golden_records
 
 VECTORS = golden_json("vectors/records.json")
 DECODERS: dict[str, Callable[[RecordBytes], OffsetSync | Checkpoint | Heartbeat]] = {

@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+from sparkmirror.mirror.naming import AwsSamplePolicy, DefaultPolicy, IdentityPolicy
+from sparkmirror.mirror.selection import Selection, refresh
+from sparkmirror.model import SourceAndTarget, TopicPartition
 from tests.support.flow_rules import (
     all_of,
     chosen,
@@ -16,10 +20,6 @@ from tests.support.flow_rules import (
     topic_filter,
 )
 from tests.support.golden import golden_json
-
-from sparkmirror.mirror.naming import AwsSamplePolicy, DefaultPolicy, IdentityPolicy
-from sparkmirror.mirror.selection import Selection, refresh
-from sparkmirror.model import SourceAndTarget, TopicPartition
 
 RECORDED: list[dict[str, Any]] = golden_json("vectors/topic-selection.json")["cases"]
 NOTHING = topic_filter(topics="")

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.flow_rules import all_of
-from tests.support.golden import golden_json
 
 from sparkmirror.errors import ClusterTimeout
 from sparkmirror.mirror.tasks import (
@@ -26,6 +24,8 @@ from sparkmirror.mirror.tasks import (
     source_task_configs,
 )
 from sparkmirror.model import TopicPartition
+from tests.support.flow_rules import all_of
+from tests.support.golden import golden_json
 
 RECORDED: dict[str, Any] = golden_json("vectors/task-assignment.json")
 CONNECTOR: dict[str, str] = RECORDED["connector_config"]

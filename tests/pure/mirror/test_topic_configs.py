@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.flow_rules import config_property_filter_of
-from tests.support.golden import golden_json
 
 from sparkmirror.mirror.topic_configs import (
     ConfigEntry,
@@ -19,6 +17,8 @@ from sparkmirror.mirror.topic_configs import (
     creation_configs,
     sync_operations,
 )
+from tests.support.flow_rules import config_property_filter_of
+from tests.support.golden import golden_json
 
 RECORDED: list[dict[str, Any]] = golden_json("vectors/topic-config-filter.json")
 ENTRIES = [

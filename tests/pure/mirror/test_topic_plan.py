@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.flow_rules import all_of, selection
 
 from sparkmirror.mirror.naming import DefaultPolicy, IdentityPolicy
 from sparkmirror.mirror.topic_plan import GrownRemoteTopic, NewRemoteTopic, TopicPlan, plan_topics
+from tests.support.flow_rules import all_of, selection
 
 FLOW = selection()
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from tests.support.flow_rules import all_of, config_property_filter_of, selection, topic_filter
-from tests.support.golden import golden_json
 
 from sparkmirror.mirror.naming import DefaultPolicy
 from sparkmirror.mirror.selection import Selection, refresh
@@ -24,6 +22,8 @@ from sparkmirror.mirror.topic_configs import (
 )
 from sparkmirror.mirror.topic_plan import plan_topics
 from sparkmirror.model import TopicPartition
+from tests.support.flow_rules import all_of, config_property_filter_of, selection, topic_filter
+from tests.support.golden import golden_json
 
 RECORDED: dict[str, Any] = golden_json("topics/topic-sync-timeline.json")
 OVERRIDES: dict[str, str] = RECORDED["connector_overrides"]

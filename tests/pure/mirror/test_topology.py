@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.golden import golden_json
 
 from sparkmirror.mirror.naming import DefaultPolicy, IdentityPolicy, ReplicationPolicy
 from sparkmirror.mirror.topology import (
@@ -16,6 +15,7 @@ from sparkmirror.mirror.topology import (
     replication_hops,
     upstream_clusters,
 )
+from tests.support.golden import golden_json
 
 RECORDED: dict[str, Any] = golden_json("vectors/mirror-client.json")
 MULTI_HOP = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.golden import golden_json
 
 from sparkmirror.errors import JavaRegexError
 from sparkmirror.javaregex import compile_list
@@ -20,6 +19,7 @@ from sparkmirror.regex.automaton import (
 )
 from sparkmirror.regex.codepoints import of_text
 from sparkmirror.regex.parser import Parser
+from tests.support.golden import golden_json
 
 RECORDED: dict[str, Any] = golden_json("regex/java-regex.json")
 A, B = of_text("a"), of_text("b")

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.batches import CONTROL_BIT, JAVA, NOW, TRANSACTIONAL, resealed, stored
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.aborted import AbortedFilter, AbortedTransaction, Marker, marker
 from sparkmirror.wire.header import Header, read_header
 from sparkmirror.wire.records import Record
+from tests.support.batches import CONTROL_BIT, JAVA, NOW, TRANSACTIONAL, resealed, stored
 
 
 def data(producer: int, offset: int, count: int = 1, bits: int = TRANSACTIONAL) -> bytearray:

@@ -7,11 +7,11 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.batches import JAVA, consumed, random_records, stored
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.checksum import crc32c, patched_crc, seal, verify
 from sparkmirror.wire.header import read_header
+from tests.support.batches import JAVA, consumed, random_records, stored
 
 FIELDS = st.binary(min_size=40, max_size=40)
 

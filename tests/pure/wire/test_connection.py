@@ -11,19 +11,6 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
-from tests.support.fake_broker import (
-    FakeBroker,
-    HangUp,
-    Heard,
-    Reply,
-    answering,
-    frame,
-    greeting,
-    hang_up,
-    saying,
-    saying_half,
-    silence,
-)
 
 from sparkmirror.errors import (
     ClusterError,
@@ -38,6 +25,19 @@ from sparkmirror.wire.messages import DESCRIBE_PRODUCERS, METADATA
 from sparkmirror.wire.place import Address
 from sparkmirror.wire.produce import OutgoingBatch, produce_request
 from sparkmirror.wire.request import Request
+from tests.support.fake_broker import (
+    FakeBroker,
+    HangUp,
+    Heard,
+    Reply,
+    answering,
+    frame,
+    greeting,
+    hang_up,
+    saying,
+    saying_half,
+    silence,
+)
 
 CLIENT = Client(cluster="primary", client_id="tester")
 SASL = Client(

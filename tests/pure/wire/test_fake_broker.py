@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataResponse
+
 from tests.support.fake_broker import (
     FakeBroker,
     Reply,

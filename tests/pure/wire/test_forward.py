@@ -7,6 +7,13 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.checksum import verify
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.forward import Producer, forward
+from sparkmirror.wire.header import read_header
+from sparkmirror.wire.sequence import next_sequence
 from tests.support.batches import (
     DELETE_HORIZON,
     JAVA,
@@ -18,13 +25,6 @@ from tests.support.batches import (
     random_records,
     stored,
 )
-
-from sparkmirror.errors import BatchError
-from sparkmirror.wire.checksum import verify
-from sparkmirror.wire.codecs import Codec
-from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import read_header
-from sparkmirror.wire.sequence import next_sequence
 
 OURS = Producer(producer_id=1234, epoch=5)
 SEEDS = st.integers(0, (1 << 32) - 1)

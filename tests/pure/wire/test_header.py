@@ -8,7 +8,6 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.batches import JAVA, JavaBatches, old_message, random_records, stored
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.header import (
@@ -18,6 +17,7 @@ from sparkmirror.wire.header import (
     batches,
     read_header,
 )
+from tests.support.batches import JAVA, JavaBatches, old_message, random_records, stored
 
 MAGIC_2 = [java for java in JAVA.values() if java.facts[0]["magic"] == 2]
 

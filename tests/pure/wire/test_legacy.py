@@ -8,7 +8,6 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.batches import JAVA, as_recorded, consumed, old_consumed, old_message
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire import legacy
@@ -17,6 +16,7 @@ from sparkmirror.wire.header import batches, read_header
 from sparkmirror.wire.lane import Lane, Reason, choose
 from sparkmirror.wire.records import Record
 from sparkmirror.wire.target import Target
+from tests.support.batches import JAVA, as_recorded, consumed, old_consumed, old_message
 
 OLD = [name for name, java in JAVA.items() if java.facts[0]["magic"] < 2]
 OPTIONAL = st.none() | st.binary(max_size=20)

@@ -7,6 +7,11 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.header import Header, read_header
+from sparkmirror.wire.records import Record, build, inflate, read, scan
 from tests.support.batches import (
     JAVA,
     LOG_APPEND_TIME,
@@ -16,11 +21,6 @@ from tests.support.batches import (
     random_records,
     stored,
 )
-
-from sparkmirror.errors import BatchError
-from sparkmirror.wire.codecs import Codec
-from sparkmirror.wire.header import Header, read_header
-from sparkmirror.wire.records import Record, build, inflate, read, scan
 
 OPTIONAL = st.none() | st.binary(max_size=12)
 NAMES = st.text(max_size=6).map(str.encode)

@@ -9,6 +9,15 @@ import cramjam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.forward import Producer, forward
+from sparkmirror.wire.header import read_header
+from sparkmirror.wire.records import Record, build
+from sparkmirror.wire.reopen import Oversized, Piece, SourceRun, reopen
+from sparkmirror.wire.sequence import next_sequence
+from sparkmirror.wire.target import WITHOUT_ZSTD, Target
 from tests.support.batches import (
     DELETE_HORIZON,
     JAVA,
@@ -22,15 +31,6 @@ from tests.support.batches import (
     resealed,
     stored,
 )
-
-from sparkmirror.errors import BatchError
-from sparkmirror.wire.codecs import Codec
-from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import read_header
-from sparkmirror.wire.records import Record, build
-from sparkmirror.wire.reopen import Oversized, Piece, SourceRun, reopen
-from sparkmirror.wire.sequence import next_sequence
-from sparkmirror.wire.target import WITHOUT_ZSTD, Target
 
 SEEDS = st.integers(0, (1 << 32) - 1)
 ROOMY = Target()
