@@ -19,6 +19,7 @@ from sparkmirror.config.effects import without_effect
 from sparkmirror.config.findings import Findings, Review, inline_secrets, login_notices
 from sparkmirror.config.landings import compiled
 from sparkmirror.config.layers import Layers
+from sparkmirror.config.listeners import listener_faults
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.parts import Part
 from sparkmirror.config.properties import Properties
@@ -101,11 +102,12 @@ class _Reviewer:
 
     def _look_at_top_level(self) -> None:
         try:
-            self._file.own_config()
+            faults = list(listener_faults(self._file.own_config()))
         except ConfigError as error:
-            for fault in error.faults:
-                if fault.key not in self._unfetched:
-                    self._findings.object(_FILE, fault.key, self._line(fault.key), fault.message)
+            faults = list(error.faults)
+        for fault in faults:
+            if fault.key not in self._unfetched:
+                self._findings.object(_FILE, fault.key, self._line(fault.key), fault.message)
 
     def _look_at_clients(self, alias: str, kind: ClientKind) -> None:
         layers = self._file.cluster(alias)

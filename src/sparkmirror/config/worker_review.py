@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from sparkmirror.config import jaas
 from sparkmirror.config.clients import ClientKind
 from sparkmirror.config.findings import Findings, Review, inline_secrets, login_notices
+from sparkmirror.config.listeners import listener_faults
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.password import Password
 from sparkmirror.config.retired import POINTLESS
@@ -68,9 +69,11 @@ def review_worker(worker: WorkerFile) -> Review:
 
 
 def _faults(config: Mapping[str, str]) -> Iterator[Fault]:
-    for value in DISTRIBUTED.validate(config):
+    values = DISTRIBUTED.validate(config)
+    for value in values:
         if value.errors:
             yield Fault(value.name, value.errors[0])
+    yield from listener_faults({value.name: value.value for value in values})
 
 
 def _client(config: Mapping[str, str], prefix: str) -> dict[str, Value]:

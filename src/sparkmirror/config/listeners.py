@@ -1,0 +1,30 @@
+"""Addresses a REST server listens on: `http://host:port`, with an empty host for all of them.
+
+The tables let any text pass here, as Kafka's do; Kafka then fails when its server starts. This
+module knows what the server will ask for, so that a review can say it before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sparkmirror.config.value import Value
+from sparkmirror.errors import Fault
+
+KEYS = ("listeners", "admin.listeners")
+
+_LISTENER = re.compile(r"(?P<protocol>.*)://\[?[0-9a-zA-Z\-%._:]*\]?:-?[0-9]+")
+
+
+def listener_faults(config: Mapping[str, Value]) -> Iterator[Fault]:
+    """Find listeners that no server can be started on."""
+    for key in KEYS:
+        value = config.get(key)
+        for listener in value if isinstance(value, tuple) else ():
+            found = _LISTENER.fullmatch(listener)
+            if not found:
+                message = "Listener doesn't have the right format (protocol://hostname:port)."
+                yield Fault(key, f"{listener}: {message}")
+            elif found["protocol"].lower() not in ("http", "https"):
+                yield Fault(key, 'Listener protocol must be either "http" or "https".')

@@ -1,0 +1,195 @@
+"""`sparkmirror config`: flows, explanations and faults, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sparkmirror.cli.config import config
+from sparkmirror.errors import ConfigError, PropertiesError
+
+FILE = """clusters=A,B
+A.bootstrap.servers=a:1
+B.bootstrap.servers=b:1
+A->B.enabled=true
+A->B.topics=[a-z].*
+tasks.max=2
+A->B.tasks.max=4
+B.ssl.key.password=hunter2
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE)
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(config, list(map(str, arguments)), catch_exceptions=False)
+
+
+def run_json(*arguments: str | Path) -> Any:
+    return json.loads(run(*arguments, "--format", "json").output)
+
+
+def words(text: str) -> list[list[str]]:
+    """The lines of a table, cell by cell."""
+    return [line.split() for line in text.splitlines() if line.strip()]
+
+
+def test_flows_lists_flows_and_the_connectors_at_work(file: Path) -> None:
+    result = run("flows", file)
+    assert result.exit_code == 0
+    assert ["A->B", "source,", "checkpoint,", "heartbeat", "A-mm2", "4"] in words(result.output)
+    assert ["B->A", "heartbeat", "B-mm2", "2"] in words(result.output)
+
+
+@pytest.mark.parametrize(
+    ("options", "flows"),
+    [
+        (["--clusters", "B"], ["A->B"]),
+        (["--clusters", "A", "B"], ["A->B", "B->A"]),
+        (["--clusters", "A", "--clusters", "B"], ["A->B", "B->A"]),
+        (["--clusters=B"], ["A->B"]),
+    ],
+)
+def test_flows_of_some_targets(file: Path, options: list[str], flows: list[str]) -> None:
+    found = run_json("flows", file, *options)
+    assert [f"{flow['source']}->{flow['target']}" for flow in found] == flows
+
+
+def test_flows_for_programs(file: Path) -> None:
+    assert run_json("flows", file)[1] == {
+        "source": "B",
+        "target": "A",
+        "connectors": {"source": False, "checkpoint": False, "heartbeat": True},
+    }
+
+
+def test_an_argument_too_many_is_refused(file: Path) -> None:
+    result = run("flows", file, "B")
+    assert result.exit_code == 2
+    assert "unexpected extra argument" in result.output
+
+
+def test_flows_without_any_is_an_error(file: Path) -> None:
+    with pytest.raises(ConfigError, match="No source->target replication flows"):
+        run("flows", file, "--clusters", "X")
+
+
+def test_explain_a_setting_tells_the_line_and_what_it_overrode(file: Path) -> None:
+    result = run("explain", file, "tasks.max", "--flow", "A->B", "--connector", "source")
+    assert result.output.splitlines() == [
+        "A->B source: tasks.max = 4",
+        "  set for the flow, line 7: A->B.tasks.max",
+        "  instead of 2  (set for all flows, line 6: tasks.max)",
+        "  instead of 1  (default)",
+    ]
+
+
+def test_explain_a_key_of_the_file_tells_where_it_went(file: Path) -> None:
+    found = run_json("explain", file, "B.ssl.key.password", "--connector", "worker")
+    assert {(one["flow"], one["key"]) for one in found} == {
+        ("A->B", "ssl.key.password"),
+        ("A->B", "admin.ssl.key.password"),
+        ("A->B", "consumer.ssl.key.password"),
+        ("A->B", "producer.ssl.key.password"),
+    }
+    assert {one["line"] for one in found} == {8}
+
+
+def test_explain_everything_hides_secrets_and_keeps_brackets(file: Path) -> None:
+    result = run("explain", file)
+    assert result.exit_code == 0
+    assert "hunter2" not in result.output + run("explain", file, "--format", "json").output
+    assert "[hidden]" in result.output
+    assert "[a-z].*" in result.output
+    assert "A->B worker" in result.output
+    assert "B->A heartbeat" in result.output
+
+
+def test_explain_for_programs(file: Path) -> None:
+    (found,) = run_json("explain", file, "topics", "--flow", "A->B", "--connector", "source")
+    assert found == {
+        "flow": "A->B",
+        "part": "source",
+        "key": "topics",
+        "value": "[a-z].*",
+        "rule": "set for the flow",
+        "file_key": "A->B.topics",
+        "line": 5,
+        "read": True,
+        "overrode": [{"value": ".*", "rule": "default", "file_key": None, "line": None}],
+    }
+
+
+def test_explain_an_unknown_setting_suggests_one(file: Path) -> None:
+    with pytest.raises(ConfigError, match=r"did you mean tasks\.max\?"):
+        run("explain", file, "task.max")
+
+
+def test_explain_a_key_that_reaches_nothing_says_so(file: Path) -> None:
+    file.write_text(FILE + "Q.topics=x\n")
+    with pytest.raises(ConfigError, match="reaches no flow"):
+        run("explain", file, "Q.topics")
+
+
+def test_an_unknown_flow_lists_those_there_are(file: Path) -> None:
+    result = run("explain", file, "topics", "--flow", "A->C")
+    assert result.exit_code == 2
+    assert "A->B, B->A" in result.output
+
+
+def test_validate_a_good_file_exits_0(file: Path) -> None:
+    file.write_text(FILE.replace("B.ssl.key.password=hunter2\n", ""))
+    result = run("validate", file)
+    assert result.exit_code == 0
+    assert result.output == f"{file}: no faults, no notices.\n"
+
+
+def test_validate_lists_all_faults_and_exits_1(file: Path) -> None:
+    file.write_text(FILE + "replication.factor=x\nB->A.tasks.max=0\nA->B.enable=true\n")
+    result = run("validate", file)
+    assert result.exit_code == 1
+    for text in ("replication.factor", "B->A.tasks.max", "did you mean A->B.enabled?"):
+        assert text in result.output
+    assert "2 faults, 3 notices." in result.output
+    assert "hunter2" not in result.output
+
+
+def test_validate_for_programs(file: Path) -> None:
+    file.write_text(FILE + "replication.factor=x\n")
+    found = run_json("validate", file)
+    assert found["faults"] == [
+        {
+            "line": 9,
+            "key": "replication.factor",
+            "message": "Invalid value x for configuration replication.factor: "
+            "Not a number of type INT",
+            "places": ["A->B source", "B->A source"],
+        }
+    ]
+    assert [notice["kind"] for notice in found["notices"]] == ["in plain text"]
+
+
+def test_validate_recognises_a_worker_file(file: Path) -> None:
+    file.write_text("bootstrap.servers=b:1\ngroup.id=g\n")
+    keys = {fault["key"] for fault in run_json("validate", file)["faults"]}
+    assert keys == {
+        "key.converter",
+        "value.converter",
+        "config.storage.topic",
+        "offset.storage.topic",
+        "status.storage.topic",
+    }
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PropertiesError, match="there is no such file"):
+        run("validate", tmp_path / "none")
