@@ -58,6 +58,17 @@ time.sleep(60)
 """
 """A download that goes on for ever."""
 
+SLOW = """
+say("\\tfound org#one;1 in public")
+say("downloading some://where/one-1.jar ...")
+say("......", end="")
+time.sleep(0.1)
+say("")
+download("one-1.jar", b"one")
+retrieve()
+"""
+"""A download that can be seen growing: six dots are four times 15 kB."""
+
 NO_NETWORK = """
 say("\\tServer access error at url some://where (Connection refused)")
 say("\\t\\t:: org.apache.kafka#kafka_2.13;4.3.1: not found")

@@ -22,6 +22,7 @@ from tests.support.fake_ivy import (
     DISK_FULL,
     HANGS_AFTER_THE_FIRST,
     NO_NETWORK,
+    SLOW,
     FakeIvy,
 )
 
@@ -76,6 +77,15 @@ def test_progress_counts_files_and_bytes(jars: Jars) -> None:
     last = downloads[-1]
     assert (last.done, last.total, last.size_bytes) == (2, 2, 4096)
     assert seen[-1].stage == "checking"
+
+
+def test_bytes_are_counted_while_a_file_is_still_on_its_way(jars: Jars, ivy: FakeIvy) -> None:
+    ivy.play(SLOW)
+    seen: list[Progress] = []
+    jars.ensure("4.3.1", seen.append)
+    assert (
+        Progress(stage="downloading", total=1, size_bytes=4 * 15 * 1024, file="one-1.jar") in seen
+    )
 
 
 @pytest.mark.parametrize(
