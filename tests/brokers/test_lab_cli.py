@@ -174,6 +174,7 @@ def test_lab_of_before_a_restart_of_the_computer_is_cleared_away(
 
 
 def test_interrupted_up_leaves_nothing(sparkmirror: CommandLine, labs: Path) -> None:
+    (labs / "half" / "primary").mkdir(parents=True)  # of an `up` that a power failure ended
     with sparkmirror.start("lab", "up", "--lab", "half") as starting:
         record = labs / "half" / "primary" / "broker-1" / "process.json"
         wait_until(record.exists, "the first broker has a process")

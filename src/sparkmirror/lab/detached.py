@@ -43,9 +43,8 @@ class DetachedLab:
         The caller holds `store.changing(name)` and has seen that there is no such lab.
         """
         directory = store.directory(name)
-        store.remove(
-            name
-        )  # what a power failure may have left of a lab that was never written down
+        # A power failure may have left some of a lab that was never written down.
+        store.remove(name)
         with Guard.watch() as guard:
             guard.remove_at_end(directory)
             directory.mkdir(parents=True, mode=0o700)
