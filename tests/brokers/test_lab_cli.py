@@ -37,7 +37,10 @@ def _brokers(sparkmirror: CommandLine) -> dict[str, dict[str, Any]]:
 def started(sparkmirror: CommandLine, guard: Guard, labs: Path) -> Iterator[Answer]:
     """Bring a secured lab up for all tests here; afterwards, take it down and find it gone."""
     options = ("--listener", "SASL_SSL", "--authorizer", "--topic", "orders:2", "--user", "bob:pw")
-    answer = sparkmirror.run("lab", "up", "--clusters", "west,east", *options)
+    # A killed broker may not come back before its session has ended: nine seconds by default.
+    soon = ("broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500")
+    properties = [word for value in soon for word in ("--property", value)]
+    answer = sparkmirror.run("lab", "up", "--clusters", "west,east", *options, *properties)
     brokers = _brokers(sparkmirror)
     for broker in brokers.values():
         guard.adopt(broker["pid"])
