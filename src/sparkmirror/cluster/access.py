@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 from sparkmirror.cluster.security import Security
 from sparkmirror.errors import ConfigError
-
-
-class Address(NamedTuple):
-    """One broker's host and port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read `host:port`; an IPv6 host stands in brackets."""
-        host, _, port = text.strip().rpartition(":")
-        if not host or not port.isdecimal():
-            raise ConfigError.of("bootstrap.servers", f"{text!r} is not of the form host:port")
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+from sparkmirror.wire.place import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +27,13 @@ class Access:
             raise ConfigError.of("bootstrap.servers", "bootstrap.servers names no broker")
         return cls(
             cluster=cluster,
-            bootstrap=tuple(Address.parse(text) for text in servers),
+            bootstrap=tuple(_address(text) for text in servers),
             security=Security.from_properties(properties),
         )
+
+
+def _address(text: str) -> Address:
+    try:
+        return Address.parse(text)
+    except ValueError as error:
+        raise ConfigError.of("bootstrap.servers", str(error)) from error

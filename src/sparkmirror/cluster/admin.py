@@ -22,24 +22,27 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as LibraryPartition
 from kafka.admin import OffsetSpec, UserScramCredentialUpsertion
 from kafka.errors import KafkaError
 
-from sparkmirror.cluster import faults
+from sparkmirror.cluster import faults, topic_configs
 from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.client import connect
+from sparkmirror.cluster.topic_configs import TopicConfigs
 from sparkmirror.cluster.topics import NewTopic, Topic
 from sparkmirror.errors import ClusterError, ClusterTimeout, TopicRejected
 from sparkmirror.model import TopicPartition
 
 T = TypeVar("T")
+Wanted = TypeVar("Wanted")
 
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _ALREADY_EXISTS = 36
+_INVALID_PARTITIONS = 37
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 1.0
 _Client: Any = KafkaAdminClient
@@ -71,6 +74,14 @@ class ClusterView:
     cluster_id: str
     controller_id: int
     brokers: tuple[BrokerView, ...]
+
+
+class Result(NamedTuple):
+    """What became of a request about one topic, in the broker's words."""
+
+    name: str
+    code: int
+    message: str | None
 
 
 class Admin:
@@ -120,26 +131,22 @@ class Admin:
 
     def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, ClusterError]:
         """Create topics and wait until they can be used; return what went wrong, by topic."""
-        failed: dict[str, ClusterError] = {}
-        undecided = {topic.name: topic.words() for topic in topics}
-        sends: Counter[str] = Counter()
         deadline = time.monotonic() + self._timeout_s
+        sends: Counter[str] = Counter()
 
-        def send(client: Any) -> Mapping[str, Any]:
-            sends.update(undecided.keys())
-            answer: Mapping[str, Any] = client.create_topics(undecided, raise_errors=False)
-            return answer
+        def send(words: Mapping[str, Any], client: Any) -> list[Result]:
+            sends.update(words.keys())
+            return _results(client.create_topics(words, raise_errors=False)["topics"])
 
-        while undecided:
-            for name, code, message in _results(self._call(f"create {_listed(undecided)}", send)):
-                if faults.code_passes(code) and time.monotonic() < deadline:
-                    continue
-                del undecided[name]
-                # Sent twice, it may exist because of the first time, whose answer was lost.
-                if code and not (code == _ALREADY_EXISTS and sends[name] > 1):
-                    failed[name] = self._rejection(name, code, message)
-            if undecided:
-                time.sleep(_FIRST_PAUSE_S)
+        words = {topic.name: topic.words() for topic in topics}
+        results = self._until_decided("create", words, send, deadline)
+        # Sent twice, it may exist because of the first time, whose answer was lost.
+        ours = {name for name, count in sends.items() if count > 1}
+        failed = self._rejections(
+            result
+            for result in results
+            if not (result.code == _ALREADY_EXISTS and result.name in ours)
+        )
         made = {topic.name for topic in topics} - failed.keys()
         self._wait_while(
             lambda: self._without_leaders(made), "was created and has no leader", deadline
@@ -151,6 +158,25 @@ class Admin:
         for error in self.create_topics([topic]).values():
             raise error
 
+    def grow_topics(self, partitions: Mapping[str, int]) -> dict[str, ClusterError]:
+        """Give topics more partitions, up to so many in all, and wait until they can be used.
+
+        Returns what went wrong, by topic. One that has as many already is left as it is.
+        """
+        deadline = time.monotonic() + self._timeout_s
+        small = self._smaller(partitions.keys(), partitions)
+        results = self._until_decided("add partitions to", small, _grow, deadline)
+        # Only smaller topics are asked to grow, so this code says that one has grown since.
+        failed = self._rejections(r for r in results if r.code != _INVALID_PARTITIONS)
+        grown = partitions.keys() - failed.keys()
+        self._wait_while(
+            lambda: set(self._smaller(grown, partitions)), "lacks its new partitions", deadline
+        )
+        self._wait_while(
+            lambda: self._without_leaders(grown), "has partitions without a leader", deadline
+        )
+        return failed
+
     def delete_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
         """Delete topics and wait until they are gone; return what went wrong, by topic."""
         if not names:
@@ -160,16 +186,19 @@ class Admin:
             f"delete {_listed(names)}",
             lambda client: client.delete_topics(sorted(names), raise_errors=False),
         )
-        failed = {
-            name: self._rejection(name, code, message)
-            for name, code, message in _results(answer)
-            if code
-        }
+        failed = self._rejections(_results(answer["topics"]))
         going = set(names) - failed.keys()
         self._wait_while(
             lambda: set(self.topics(going)), "was deleted and is still there", deadline
         )
         return failed
+
+    def topic_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
+        """Describe all settings of topics, each with where it comes from; or why that cannot be."""
+        if not names:
+            return {}
+        answer = self._call("describe configs", partial(topic_configs.ask, sorted(names)))
+        return topic_configs.read(answer, self._access.cluster)
 
     def offsets(
         self, partitions: Iterable[TopicPartition], position: Position
@@ -251,6 +280,25 @@ class Admin:
                 self._client = None
         threading.Thread(target=client.close, daemon=True).start()
 
+    def _until_decided(
+        self,
+        verb: str,
+        wanted: Mapping[str, Wanted],
+        send: Callable[[Mapping[str, Wanted], Any], list[Result]],
+        deadline: float,
+    ) -> list[Result]:
+        """Ask for something of each topic, again for those whose error may pass."""
+        undecided = dict(wanted)
+        results: list[Result] = []
+        while undecided:
+            for result in self._call(f"{verb} {_listed(undecided)}", partial(send, undecided)):
+                if not faults.code_passes(result.code) or time.monotonic() > deadline:
+                    del undecided[result.name]
+                    results.append(result)
+            if undecided:
+                time.sleep(_FIRST_PAUSE_S)
+        return results
+
     def _wait_while(self, found: Callable[[], set[str]], what: str, deadline: float) -> None:
         """Wait until no topic is found any more; brokers learn of changes a moment later."""
         while left := found():
@@ -264,6 +312,15 @@ class Admin:
     def _without_leaders(self, names: Collection[str]) -> set[str]:
         found = self.topics(names)
         return {name for name in names if name not in found or not found[name].has_leaders}
+
+    def _smaller(self, names: Collection[str], partitions: Mapping[str, int]) -> dict[str, int]:
+        """Find topics that have fewer partitions than they should; one that is missing has none."""
+        found = self.topics(names)
+        has = {name: len(found[name].partitions) if name in found else 0 for name in names}
+        return {name: partitions[name] for name in names if has[name] < partitions[name]}
+
+    def _rejections(self, results: Iterable[Result]) -> dict[str, ClusterError]:
+        return {result.name: self._rejection(*result) for result in results if result.code}
 
     def _rejection(self, name: str, code: int, message: str | None) -> ClusterError:
         cluster = self._access.cluster
@@ -302,10 +359,15 @@ def _forget_what_may_have_moved(client: Any) -> None:
     cluster.request_update()
 
 
-def _results(answer: Mapping[str, Any]) -> list[tuple[str, int, str | None]]:
+def _grow(partitions: Mapping[str, int], client: Any) -> list[Result]:
+    answer = client.create_partitions(dict(partitions), raise_errors=False)
+    return _results(result.to_dict() for result in answer.results)
+
+
+def _results(words: Iterable[Mapping[str, Any]]) -> list[Result]:
     return [
-        (str(topic["name"]), int(topic["error_code"]), topic.get("error_message"))
-        for topic in answer["topics"]
+        Result(str(topic["name"]), int(topic["error_code"]), topic.get("error_message"))
+        for topic in words
     ]
 
 

@@ -17,11 +17,12 @@ from typing import Any
 
 from kafka.net.compat import KafkaNetClient
 
-from sparkmirror.cluster.access import Access, Address
+from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.faults import translated
 from sparkmirror.cluster.probe import probe
 from sparkmirror.cluster.sockets import PROXY_URL
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
+from sparkmirror.wire.place import Address
 
 log = logging.getLogger(__name__)
 

@@ -72,6 +72,12 @@ def code_passes(code: int) -> bool:
     return is_worth_retrying(_for_code(code)())
 
 
+def raise_if_passing(code: int, message: str) -> None:
+    """Raise the library's error for a code in an answer, if another try may do better."""
+    if code_passes(code):
+        raise _for_code(code)(message)
+
+
 def translate(error: kafka_errors.KafkaError, cluster: str) -> ClusterError:
     """Return our error for one of the library's."""
     said = ": ".join(str(part) for part in error.args) or getattr(error, "description", "")
