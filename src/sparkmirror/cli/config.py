@@ -19,9 +19,11 @@ from sparkmirror.config.dedicated import Dedicated
 from sparkmirror.config.explain import Explanation, explain, explain_all
 from sparkmirror.config.landings import compiled
 from sparkmirror.config.parts import Part
+from sparkmirror.config.properties import Properties
 from sparkmirror.config.review import review_file
 from sparkmirror.config.suggestions import suggestion
-from sparkmirror.errors import ConfigError
+from sparkmirror.config.worker_file import looks_like_worker_file
+from sparkmirror.errors import ConfigError, Fault, PropertiesError
 from sparkmirror.model import SourceAndTarget
 
 WIDTH_OF_A_PIPE = 160
@@ -103,13 +105,27 @@ def validate(file: Path, form: str) -> None:
         raise SystemExit(1)
 
 
-def _open(file: Path) -> Dedicated:
-    return Dedicated.open(properties.load(file), os.environ)
+def _open(path: Path) -> Dedicated:
+    file = properties.load(path)
+    if looks_like_worker_file(file):
+        message = "is a worker's file and has no flows; sparkmirror config validate checks it"
+        raise PropertiesError(file.file, None, message)
+    try:
+        return Dedicated.open(file, os.environ)
+    except ConfigError as error:
+        raise ConfigError(
+            [_located(file, fault) for fault in error.faults], where=file.file
+        ) from None
+
+
+def _located(file: Properties, fault: Fault) -> Fault:
+    line = file.lines.get(fault.key)
+    return fault if line is None else Fault(fault.key, f"line {line}: {fault.message}")
 
 
 def _flow(dedicated: Dedicated, text: str) -> SourceAndTarget:
     for pair in dedicated.pairs:
-        if str(pair) == text.replace(" ", ""):
+        if str(pair) == text.strip():
             return pair
     known = ", ".join(map(str, dedicated.pairs))
     raise click.BadParameter(f"{text!r} is none of {known}", param_hint="--flow")
@@ -160,4 +176,4 @@ def _console() -> rich.console.Console:
 
 
 def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(value, indent=2))

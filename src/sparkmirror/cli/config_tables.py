@@ -89,11 +89,16 @@ def _table(*headings: str) -> rich.table.Table:
 
 
 def _row(table: rich.table.Table, *cells: str) -> None:
-    table.add_row(*(rich.text.Text(cell) for cell in cells))
+    table.add_row(*(rich.text.Text(_printable(cell)) for cell in cells))
+
+
+def _printable(text: str) -> str:
+    """A value may hold anything, and a terminal obeys some of it."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
 def _value(value: str | None) -> str:
-    return "null" if value is None else value
+    return "null" if value is None else _printable(value)
 
 
 def _line(line: int | None) -> str:

@@ -37,6 +37,8 @@ CLUSTERS = "clusters"
 INTERNAL_REST = "dedicated.mode.enable.internal.rest"
 ENABLED = "enabled"
 EMIT_HEARTBEATS = "emit.heartbeats.enabled"
+SWITCHES = frozenset({ENABLED, EMIT_HEARTBEATS})
+"""What decides whether a flow runs."""
 NO_FLOWS = "No source->target replication flows."
 
 
@@ -76,7 +78,7 @@ class Dedicated:
 
         With `targets`, only the flows into one of them: those that this node is to run.
         """
-        keys = (f"{pair}.{name}" for pair in self.pairs for name in (ENABLED, EMIT_HEARTBEATS))
+        keys = (f"{pair}.{name}" for pair in self.pairs for name in SWITCHES)
         switches = self.expand(self._written([EMIT_HEARTBEATS, *keys])).values
         return tuple(
             pair

@@ -7,10 +7,10 @@ MirrorMaker 2 says nothing about any of them. The reasons follow from where a ke
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sparkmirror.config.dedicated import CLUSTERS, INTERNAL_REST, Dedicated
+from sparkmirror.config.dedicated import CLUSTERS, INTERNAL_REST, SWITCHES, Dedicated
 from sparkmirror.config.flowrules import CLIENT_KINDS, PROVIDER_KEYS
 from sparkmirror.config.landings import Landing, Landings, landings
 from sparkmirror.config.notices import Notice, NoticeKind
@@ -29,9 +29,11 @@ from sparkmirror.model import SourceAndTarget
 MOST_SUGGESTIONS = 100
 """Looking for what was meant takes a while; a file with more unknown keys is no config file."""
 
-_CONNECTOR_KEYS = ALL_CONNECTOR_NAMES.union(*(part.table.names for part in Part if part.connector))
-_CLUSTER_KEYS = frozenset(CLIENT_SECURITY_NAMES) | frozenset(DISTRIBUTED.names)
-_TOP_LEVEL_KEYS = ALL_CONNECTOR_NAMES | frozenset(DEDICATED.names)
+_CONNECTOR_KEYS = tuple(
+    sorted(ALL_CONNECTOR_NAMES.union(*(part.table.names for part in Part if part.connector)))
+)
+_CLUSTER_KEYS = tuple(sorted({*CLIENT_SECURITY_NAMES, *DISTRIBUTED.names}))
+_TOP_LEVEL_KEYS = tuple(sorted({*ALL_CONNECTOR_NAMES, *DEDICATED.names}))
 _CLIENTS = tuple(f"{kind}." for kind in CLIENT_KINDS)
 _FLOW_FORM = re.compile(r"(?P<source>.+?)->(?P<target>[^.]+)\.(?P<name>.+)")
 
@@ -47,7 +49,9 @@ class _Reason:
 
     text: str
     instead_of: str = ""
-    known: Iterable[str] = ()
+    known: Sequence[str] = ()
+    below: str = ""
+    """The prefix under which the name stands."""
 
 
 class _Reasons:
@@ -57,13 +61,15 @@ class _Reasons:
         self._file = dedicated
         self._landed = landed
         self._flows = dedicated.flows()
+        self._own = self._keys_of_the_process()
+        named = dedicated.said.get(PROVIDER_KEYS)
+        self._providers = frozenset(split(named.value) if named else ())
         self._suggestions_left = MOST_SUGGESTIONS
 
     def notices(self) -> Iterator[Notice]:
         """Go through the file."""
-        own = self._keys_of_the_process()
         for key, candidate in self._file.said.items():
-            if key in own or key in POINTLESS:
+            if key in self._own or key in POINTLESS:
                 continue
             found = self._landed.get(candidate.origin.key, [])
             if any(landing.takes_effect for landing in found) and not self._is_idle_provider(key):
@@ -72,21 +78,22 @@ class _Reasons:
                 yield self._notice(key, f"has no effect: {self._told(self._reason(key, found))}")
 
     def _keys_of_the_process(self) -> frozenset[str]:
-        names = frozenset(DEDICATED.names) - frozenset(CLIENT_SECURITY_NAMES)
+        """What the process reads itself: its own settings, and which flows it shall run."""
+        switches = {f"{pair}.{name}" for pair in self._file.pairs for name in SWITCHES} | SWITCHES
+        names = switches.union(DEDICATED.names).difference(CLIENT_SECURITY_NAMES)
         try:
             serves = self._file.internal_rest
         except ConfigError:
             serves = True
-        https = frozenset(key for key in self._file.said if key.startswith("listeners.https."))
-        return names | https if serves else names - frozenset(REST_SERVER.names)
+        https = {key for key in self._file.said if key.startswith("listeners.https.")}
+        return frozenset(names | https if serves else names.difference(REST_SERVER.names))
 
     def _is_idle_provider(self, key: str) -> bool:
         """Whether the key sets up a provider that `config.providers` does not name."""
-        name, dot, _ = key.removeprefix(f"{PROVIDER_KEYS}.").partition(".")
-        named = (
-            split(self._file.said[PROVIDER_KEYS].value) if PROVIDER_KEYS in self._file.said else ()
-        )
-        return bool(dot) and key.startswith(f"{PROVIDER_KEYS}.") and name not in named
+        if not key.startswith(f"{PROVIDER_KEYS}."):
+            return False
+        name, _, _ = key.removeprefix(f"{PROVIDER_KEYS}.").partition(".")
+        return name not in self._providers
 
     def _notice(self, key: str, message: str) -> Notice:
         return Notice(
@@ -114,7 +121,7 @@ class _Reasons:
             return reason.text
         self._suggestions_left -= 1
         meant = suggestion(reason.instead_of, reason.known)
-        return f"{reason.text}; did you mean {meant}?" if meant else reason.text
+        return f"{reason.text}; did you mean {reason.below}{meant}?" if meant else reason.text
 
     # -- reasons, by the form of the key
 
@@ -150,8 +157,7 @@ class _Reasons:
                     f"below {side}.cluster. only connection and security settings are read; "
                     f"write {pair}.{side}.consumer.{setting}, or .producer. or .admin."
                 )
-        known = [f"{pair}.{key}" for key in sorted(_CONNECTOR_KEYS)]
-        return _Reason(f"no connector reads {name}", f"{pair}.{name}", known)
+        return _Reason(f"no connector reads {name}", name, _CONNECTOR_KEYS, f"{pair}.")
 
     def _below_unknown_flow(self, form: re.Match[str]) -> _Reason:
         source, target = form["source"], form["target"]
@@ -183,12 +189,12 @@ class _Reasons:
             return _Reason(
                 f"connectors do not read it from a cluster; write {flow}.{name}{for_all}"
             )
-        known = [f"{alias}.{key}" for key in sorted(_CLUSTER_KEYS)]
         return _Reason(
             f"{name} is neither a connection, security nor worker setting; for clients write "
             f"{alias}.consumer.{name}, or .producer. or .admin.",
-            f"{alias}.{name}",
-            known,
+            name,
+            _CLUSTER_KEYS,
+            f"{alias}.",
         )
 
     def _at_top_level(self, key: str, found: list[Landing]) -> _Reason:
@@ -217,7 +223,7 @@ class _Reasons:
         alias, _, name = key.partition(".")
         if name in _CLUSTER_KEYS or name.startswith(_CLIENTS):
             return self._unknown_cluster(alias)
-        return _Reason("nothing reads it", key, sorted(_TOP_LEVEL_KEYS))
+        return _Reason("nothing reads it", key, _TOP_LEVEL_KEYS)
 
     def _example_flow(self, target: str = "") -> SourceAndTarget:
         flows = [*self._flows, *self._file.pairs]

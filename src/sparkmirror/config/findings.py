@@ -43,13 +43,13 @@ class Findings:
         self._places: dict[tuple[str, int | None, str], list[str]] = {}
         self._notices: dict[Notice, None] = {}
 
-    def object(self, place: str, key: str, line: int | None, message: str) -> None:
+    def add_objection(self, place: str, key: str, line: int | None, message: str) -> None:
         """Take down an objection."""
         places = self._places.setdefault((key, line, message), [])
         if place not in places:
             places.append(place)
 
-    def notice(self, notices: Iterable[Notice]) -> None:
+    def add_notices(self, notices: Iterable[Notice]) -> None:
         """Take down notices, and where they belong if they do not know it themselves."""
         for notice in notices:
             line = self._file.lines.get(notice.key) if notice.line is None else notice.line

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparkmirror.config.dedicated import EMIT_HEARTBEATS, ENABLED, Dedicated
+from sparkmirror.config.dedicated import EMIT_HEARTBEATS, ENABLED, SWITCHES, Dedicated
 from sparkmirror.config.layers import Layers, Origin
 from sparkmirror.config.parts import Part
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 
-_SWITCHES = frozenset({ENABLED, EMIT_HEARTBEATS, "name", "connector.class"})
+_ALWAYS_READ = SWITCHES | {"name", "connector.class"}
 """What even a connector that does nothing reads."""
 
 
@@ -74,7 +74,7 @@ def _of_part(
                         part=part,
                         key=key,
                         is_read=part.reads(key),
-                        is_active=works or key in _SWITCHES,
+                        is_active=works or key in _ALWAYS_READ,
                         lost_to=None if candidate.origin is setting.origin else setting.origin,
                     ),
                 )

@@ -47,8 +47,8 @@ def review_file(file: Properties, environment: Mapping[str, str]) -> Review:
     except ConfigError as error:
         findings = Findings(file)
         for fault in error.faults:
-            findings.object(_FILE, fault.key, file.lines.get(fault.key), fault.message)
-        findings.notice(file.notices)
+            findings.add_objection(_FILE, fault.key, file.lines.get(fault.key), fault.message)
+        findings.add_notices(file.notices)
         return findings.review()
 
 
@@ -63,15 +63,15 @@ def review(dedicated: Dedicated) -> Review:
         unfetched = frozenset(fault.key for fault in error.faults)
         for fault in error.faults:
             line = dedicated.said[fault.key].origin.line
-            findings.object(_FILE, fault.key, line, fault.message)
+            findings.add_objection(_FILE, fault.key, line, fault.message)
         dedicated = dedicated.forgiving()
     _Reviewer(dedicated, findings, unfetched).look()
-    findings.notice(dedicated.notices)
+    findings.add_notices(dedicated.notices)
     unresolved = dedicated.expand(written).unresolved
-    findings.notice(notice for notice in unresolved if notice.key not in unfetched)
-    findings.notice(inline_secrets(dedicated.file))
-    findings.notice(_shared_names(dedicated, dedicated.flows()))
-    findings.notice(without_effect(dedicated))
+    findings.add_notices(notice for notice in unresolved if notice.key not in unfetched)
+    findings.add_notices(inline_secrets(dedicated.file))
+    findings.add_notices(_shared_names(dedicated, dedicated.flows()))
+    findings.add_notices(without_effect(dedicated))
     return findings.review()
 
 
@@ -89,7 +89,7 @@ class _Reviewer:
         self._look_at_top_level()
         flows = self._file.flows()
         if not flows:
-            self._findings.object(_FILE, "clusters", self._line("clusters"), NO_FLOWS)
+            self._findings.add_objection(_FILE, "clusters", self._line("clusters"), NO_FLOWS)
         for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)}):
             for kind in ClientKind:
                 self._look_at_clients(alias, kind)
@@ -107,7 +107,7 @@ class _Reviewer:
             faults = list(error.faults)
         for fault in faults:
             if fault.key not in self._unfetched:
-                self._findings.object(_FILE, fault.key, self._line(fault.key), fault.message)
+                self._findings.add_objection(_FILE, fault.key, self._line(fault.key), fault.message)
 
     def _look_at_clients(self, alias: str, kind: ClientKind) -> None:
         layers = self._file.cluster(alias)
@@ -123,7 +123,7 @@ class _Reviewer:
         if key not in layers:
             return
         try:
-            self._findings.notice(login_notices(client, layers[key].origin.key))
+            self._findings.add_notices(login_notices(client, layers[key].origin.key))
         except ConfigError as error:
             self._take_down(place, layers, Fault(key, str(error)), f"{alias}.{jaas.KEY}")
 
@@ -143,12 +143,12 @@ class _Reviewer:
     def _take_down(self, place: str, layers: Layers, fault: Fault, to_write: str) -> None:
         """Point at the line behind a setting; for one that is missing, at what to write."""
         if fault.key not in layers:
-            self._findings.object(place, to_write, None, fault.message)
+            self._findings.add_objection(place, to_write, None, fault.message)
             return
         origin = layers[fault.key].origin
         if origin.key not in self._unfetched:
             key = origin.key or to_write
-            self._findings.object(place, key, origin.line, fault.message)
+            self._findings.add_objection(place, key, origin.line, fault.message)
 
 
 def _worker_faults(config: Mapping[str, str]) -> Iterator[Fault]:

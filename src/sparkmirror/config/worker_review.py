@@ -56,15 +56,17 @@ def review_worker(worker: WorkerFile) -> Review:
     for prefix in ("", *(f"{kind}." for kind in ClientKind)):
         if prefix + jaas.KEY not in unfetched:
             try:
-                findings.notice(login_notices(_client(expansion.values, prefix), prefix + jaas.KEY))
+                findings.add_notices(
+                    login_notices(_client(expansion.values, prefix), prefix + jaas.KEY)
+                )
             except ConfigError as error:
                 faults += [Fault(prefix + jaas.KEY, fault.message) for fault in error.faults]
     for fault in faults:
-        findings.object(_PLACE, fault.key, worker.file.lines.get(fault.key), fault.message)
-    findings.notice(worker.notices)
-    findings.notice(notice for notice in expansion.unresolved if notice.key not in unfetched)
-    findings.notice(inline_secrets(worker.file))
-    findings.notice(_without_effect(worker))
+        findings.add_objection(_PLACE, fault.key, worker.file.lines.get(fault.key), fault.message)
+    findings.add_notices(worker.notices)
+    findings.add_notices(notice for notice in expansion.unresolved if notice.key not in unfetched)
+    findings.add_notices(inline_secrets(worker.file))
+    findings.add_notices(_without_effect(worker))
     return findings.review()
 
 

@@ -190,6 +190,28 @@ def test_validate_recognises_a_worker_file(file: Path) -> None:
     }
 
 
+def test_flows_of_a_worker_file_are_refused_with_a_hint(file: Path) -> None:
+    file.write_text("bootstrap.servers=b:1\ngroup.id=g\n")
+    with pytest.raises(ConfigError, match="worker's file .* config validate"):
+        run("flows", file)
+
+
+def test_a_file_that_cannot_be_opened_names_file_and_line(file: Path) -> None:
+    file.write_text(FILE + "config.providers=v\nconfig.providers.v.class=com.example.Vault\n")
+    with pytest.raises(ConfigError) as raised:
+        run("explain", file)
+    assert str(raised.value).startswith(f"{file}: line 10: Invalid value com.example.Vault")
+
+
+def test_what_a_terminal_would_obey_is_written_out(file: Path) -> None:
+    file.write_text(FILE + "A->B.groups=\\u001b[31mred\\ud800\n")
+    assert "\\u001b[31mred\\ud800" in run("explain", file, "groups").output
+    assert "\\u001b[31mred\\ud800" in run("explain", file).output
+    assert {one["value"] for one in run_json("explain", file, "groups", "--flow", "A->B")} == {
+        "\x1b[31mred\ud800"
+    }
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PropertiesError, match="there is no such file"):
         run("validate", tmp_path / "none")

@@ -89,6 +89,7 @@ def test_a_key_without_effect_is_told_with_a_way_out(line: str, reason: str) -> 
         "A->B.transforms=x\nA->B.transforms.x.type=y",
         "A->B.exactly.once.support=required",
         "B->A.emit.heartbeats.interval.seconds=5",
+        "B->A.enabled=false\nB->A.emit.heartbeats.enabled=false",
         "plugin.path=/x",
         "config.providers=e\nconfig.providers.e.class=EnvVarConfigProvider",
     ],
