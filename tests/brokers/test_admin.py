@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.cluster.access import Access, Address
+from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.admin import Admin, Position
 from sparkmirror.cluster.record import NewRecord
 from sparkmirror.cluster.records import produce, read_topic
@@ -17,6 +17,7 @@ from sparkmirror.cluster.security import Security
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing, TopicRejected
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.place import Address
 from tests.support.clusters import Reachable, UniqueName, create_topic
 
 
@@ -122,7 +123,7 @@ def test_a_mute_host_does_not_keep_us_from_a_good_one(primary: Reachable, mute: 
 def test_mute_hosts_alone_end_in_time(mute: Address) -> None:
     access = Access(cluster="nowhere", bootstrap=(mute,), security=Security())
     began = time.monotonic()
-    with pytest.raises(ClusterTimeout, match="did not answer"):
+    with pytest.raises(ClusterTimeout, match="no answer to ApiVersions in time"):
         Admin(access, timeout_s=0.5).topics()
     assert time.monotonic() - began < 5
 
@@ -131,7 +132,7 @@ def test_nobody_there_is_told_with_the_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         gone = Address(*server.getsockname())
     access = Access(cluster="nowhere", bootstrap=(gone,), security=Security())
-    with pytest.raises(ClusterUnavailable, match=f"nowhere: {gone} .*Connection refused"):
+    with pytest.raises(ClusterUnavailable, match=f"nowhere: .*{gone}: connection refused"):
         Admin(access, timeout_s=0.2).topics()
 
 

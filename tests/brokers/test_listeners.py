@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_at_once(
     properties = fortress.client_properties(listener, "bob", mechanism)
     wrong = properties["sasl.jaas.config"].replace("bobs-secret", "guessed")
     said = refused(changed(properties, sasl_jaas_config=wrong))
-    assert "SASL_AUTHENTICATION_FAILED" in said
+    assert f"{mechanism} login failed" in said
     assert "guessed" not in said
 
 
@@ -95,21 +95,21 @@ def test_a_broker_signed_by_a_stranger_is_not_trusted(fortress: Cluster, tmp_pat
     stranger = Authority.create(tmp_path / "tls")
     properties = fortress.client_properties(Listener.SASL_SSL)
     said = refused(changed(properties, ssl_truststore_location=str(stranger.trust)))
-    assert "certificate verify failed" in said
+    assert "its certificate is not accepted" in said
 
 
 def test_the_broker_names_the_mechanisms_it_offers(fortress: Cluster) -> None:
     control = fortress.clients.own_access()
     scram = fortress.access(Listener.SASL_PLAINTEXT, "alice")
     access = Access(cluster="fortress", bootstrap=control.bootstrap, security=scram.security)
-    assert "does not offer SCRAM-SHA-512, only PLAIN" in refused(access)
+    assert "does not take SCRAM-SHA-512, it offers PLAIN" in refused(access)
 
 
 def test_the_wrong_protocol_for_a_port_is_told_from_a_wrong_password(fortress: Cluster) -> None:
     plain = Access.from_properties(
         "fortress", {"bootstrap.servers": fortress.bootstrap(Listener.SASL_SSL)}
     )
-    with pytest.raises(ClusterUnavailable, match="check the port and the protocol"):
+    with pytest.raises(ClusterUnavailable, match="right port for that security protocol"):
         probe(plain, plain.bootstrap[0], timeout_s=10)
 
 

@@ -13,4 +13,4 @@ def dial(alias: str, properties: Mapping[str, str], client_id: str) -> tuple[Cli
     """Who we are to a cluster, and where it is."""
     access = Access.from_properties(alias, properties)
     client = Client(cluster=alias, security=access.security.keywords(), client_id=client_id)
-    return client, [Address(host, port) for host, port in access.bootstrap]
+    return client, list(access.bootstrap)

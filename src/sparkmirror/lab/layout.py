@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sparkmirror.cluster.access import Address
 from sparkmirror.lab.ports import HOST
 from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.wire.place import Address
 
 CONTROL = "CONTROL"
 CONTROLLER = "CONTROLLER"

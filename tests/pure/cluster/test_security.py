@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster import tls
-from sparkmirror.cluster.access import Access, Address
+from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.security import Security
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.certificates import Authority
+from sparkmirror.wire.place import Address
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
