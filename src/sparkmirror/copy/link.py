@@ -127,6 +127,11 @@ class Link:
         raise LinkLost("driver", f"the control channel is lost: {why}")
 
 
+def greeting(secret: bytes) -> bytes:
+    """The bytes with which a newcomer begins, for a server that must not wait for them."""
+    return _LENGTH.pack(len(secret)) + secret
+
+
 def admit(sock: socket.socket, secret: bytes) -> None:
     """Read the secret that a newcomer shows, or refuse it. Blocks for as long as the socket may."""
     shown = _exactly(sock, _LENGTH.unpack(_exactly(sock, _LENGTH.size))[0])

@@ -82,10 +82,14 @@ class Loop:
         """Do blocking work in another thread, and go on in the loop with its outcome."""
 
         def deliver(future: Future[T]) -> None:
-            self._finished.append(lambda: _settle(future, then, failed))
-            self._wake()
+            self.soon(lambda: _settle(future, then, failed))
 
         self._background.submit(work).add_done_callback(deliver)
+
+    def soon(self, step: Callable[[], None]) -> None:
+        """Have something done in the loop, at its next turn. Any thread may ask."""
+        self._finished.append(step)
+        self._wake()
 
     def turn(self, timeout_s: float) -> None:
         """Wait for something to do, at most so long, and do it."""

@@ -1,0 +1,74 @@
+"""Receipts: what one task attempt copied of each partition, summed up from acknowledgements.
+
+A receipt says from where to where, how much, by which lanes. It is made of acknowledged runs only,
+so it never claims what the target might not have. Holes between the runs (compaction, markers) do
+not show: `records` counts what was copied, the offsets say where it begins and ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.parcel import Parcel
+from sparkmirror.mirror.runs import Run
+from sparkmirror.model import TopicPartition
+
+NO_TIME = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class Receipt:
+    """What was copied of one partition. First and last offsets are of copied records."""
+
+    source: TopicPartition
+    target: TopicPartition
+    source_first: int
+    target_first: int
+    source_last: int = -1
+    target_last: int = -1
+    records: int = 0
+    bytes: int = 0
+    """As the batches lie on the wire: compressed if they are."""
+    first_ms: int = NO_TIME
+    """Timestamp of the first record, and the largest one; -1 where records have none."""
+    last_ms: int = NO_TIME
+
+
+@dataclass(slots=True)
+class Receipts:
+    """The receipts of one task attempt."""
+
+    _by_partition: dict[TopicPartition, Receipt] = field(default_factory=dict)
+    _lanes: dict[TopicPartition, Counter[str]] = field(default_factory=dict)
+
+    def add(self, lease: Lease, parcel: Parcel, runs: list[Run]) -> None:
+        """Add an acknowledged parcel, in order."""
+        receipt = self._by_partition.get(lease.source)
+        if receipt is None:
+            receipt = self._by_partition[lease.source] = Receipt(
+                source=lease.source,
+                target=lease.target,
+                source_first=runs[0].source_first,
+                target_first=runs[0].target_first,
+                first_ms=parcel.header.base_timestamp,
+            )
+        last = runs[-1]
+        receipt.source_last = last.source_first + last.length - 1
+        receipt.target_last = last.target_first + last.length - 1
+        receipt.records += parcel.count
+        receipt.bytes += parcel.size
+        receipt.last_ms = max(receipt.last_ms, parcel.newest_ms)
+
+    def count(self, source: TopicPartition, lanes: Mapping[str, int]) -> None:
+        """Add to how many batches took which lane, by reason."""
+        self._lanes.setdefault(source, Counter()).update(lanes)
+
+    def all(self) -> list[tuple[Receipt, dict[str, int]]]:
+        """Every receipt with the lanes of its partition, in the order of the partitions."""
+        return [
+            (receipt, dict(self._lanes.get(source, {})))
+            for source, receipt in sorted(self._by_partition.items())
+        ]
