@@ -161,6 +161,13 @@ def test_connectors_keep_placeholders_and_workers_do_not() -> None:
     assert worker["config.providers.env.param.note"] == "${env:PW}"
 
 
+def test_one_kind_of_client_may_differ_from_the_rest_of_its_cluster() -> None:
+    found = opened(f"{TWO}B.producer.security.protocol=SSL\nB.security.protocol=PLAINTEXT\n")
+    worker = found.worker_config(A_TO_B)
+    assert worker["producer.security.protocol"] == "SSL"
+    assert worker["consumer.security.protocol"] == "PLAINTEXT"
+
+
 def test_a_secret_is_fetched_anew_each_time(tmp_path: Path) -> None:
     file = tmp_path / "s.properties"
     file.write_text("pw=one")

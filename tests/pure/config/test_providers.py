@@ -73,6 +73,8 @@ def test_the_environment_is_the_one_handed_in() -> None:
     found = providers({"USER_NAME": "alice", "PW": "p"}, env__param__allowlist__pattern="USER.*")
     assert fetched("${env:USER_NAME} ${env:PW} ${env:HOME}", found) == "alice ${env:PW} ${env:HOME}"
     assert fetched("${env:PW}", providers({"PW": "p"})) == "p"
+    whole = providers({"USER_NAME": "alice"}, env__param__allowlist__pattern="USER")
+    assert fetched("${env:USER_NAME}", whole) == "${env:USER_NAME}"
 
 
 def test_a_path_into_the_environment_is_a_mistake() -> None:

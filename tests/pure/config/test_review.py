@@ -86,6 +86,11 @@ def test_a_missing_address_says_what_to_write() -> None:
     assert faults(text.replace("A.boot", "C.boot"))[0] == (None, "A.bootstrap.servers", missing)
 
 
+def test_a_fault_of_all_clients_of_a_cluster_names_them_once() -> None:
+    (objection,) = reviewed(TWO + "A.security.protocol=FOO\n").objections
+    assert objection.places == ("clients of A",)
+
+
 def test_no_flows_is_a_fault() -> None:
     text = TWO.replace("true", "false") + "emit.heartbeats.enabled=false\n"
     assert faults(text) == [(1, "clusters", "No source->target replication flows.")]
@@ -248,3 +253,11 @@ security.protocol=SASL_SSL
 def test_a_worker_file_with_an_unreadable_provider_is_judged_all_the_same() -> None:
     text = f"{WORKER}{PROVIDER}session.timeout.ms=${{file:/no/such:x}}\nheartbeat.interval.ms=x\n"
     assert [key for _, key, _ in faults(text)] == ["session.timeout.ms", "heartbeat.interval.ms"]
+
+
+def test_what_a_provider_gave_a_worker_is_not_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "s.properties"
+    file.write_text("pw=hunter2")
+    review = reviewed(f"{WORKER}{PROVIDER}session.timeout.ms=${{file:{file}:pw}}\n")
+    assert len(review.objections) == 1
+    assert "hunter2" not in repr(review)
