@@ -39,6 +39,7 @@ ENABLED = "enabled"
 EMIT_HEARTBEATS = "emit.heartbeats.enabled"
 SWITCHES = frozenset({ENABLED, EMIT_HEARTBEATS})
 """What decides whether a flow runs."""
+_OLDER_NAMES = {**RENAMED, "rest.port": "listeners", "rest.host.name": "listeners"}
 NO_FLOWS = "No source->target replication flows."
 
 
@@ -167,11 +168,7 @@ class Dedicated:
         return Candidate(value=value, origin=origin)
 
     def _older_name(self, key: str) -> str:
-        for old, new in {
-            **RENAMED,
-            "rest.port": "listeners",
-            "rest.host.name": "listeners",
-        }.items():
+        for old, new in _OLDER_NAMES.items():
             written = key.removesuffix(new) + old
             if key.endswith(new) and written in self.file.lines:
                 return written
@@ -193,7 +190,7 @@ class Dedicated:
             return f"No cluster is called {', '.join(unknown)}: clusters={','.join(self.clusters)}"
         if len(self.clusters) < 2:
             return "A flow needs two clusters: name them in clusters"
-        return "Enable one, for example " + f"{self.pairs[0]}.{ENABLED}=true"
+        return f"Enable one, for example {self.pairs[0]}.{ENABLED}=true"
 
 
 def _runs(pair: SourceAndTarget, switches: Mapping[str, str]) -> bool:

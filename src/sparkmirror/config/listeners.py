@@ -18,13 +18,14 @@ _LISTENER = re.compile(r"(?P<protocol>.*)://\[?[0-9a-zA-Z\-%._:]*\]?:-?[0-9]+")
 
 
 def listener_faults(config: Mapping[str, Value]) -> Iterator[Fault]:
-    """Find listeners that no server can be started on."""
+    """Find listeners that no server can be started on. The values are not quoted."""
     for key in KEYS:
         value = config.get(key)
         for listener in value if isinstance(value, tuple) else ():
             found = _LISTENER.fullmatch(listener)
             if not found:
-                message = "Listener doesn't have the right format (protocol://hostname:port)."
-                yield Fault(key, f"{listener}: {message}")
+                yield Fault(
+                    key, "Listener doesn't have the right format (protocol://hostname:port)."
+                )
             elif found["protocol"].lower() not in ("http", "https"):
                 yield Fault(key, 'Listener protocol must be either "http" or "https".')

@@ -227,6 +227,17 @@ def test_a_file_that_java_refuses_is_refused_for_the_same_reason(text: str, reas
     assert any(reason.rstrip(".") in message for message in messages)
 
 
+@pytest.mark.parametrize(
+    ("listener", "fault"),
+    [("ftp://x:1", "must be either"), ("http://x", "right format"), ("x:1", "right format")],
+)
+def test_a_listener_that_no_server_can_have_is_a_fault(listener: str, fault: str) -> None:
+    lines = f"dedicated.mode.enable.internal.rest=true\nlisteners=http://:1,{listener}\n"
+    for found in (faults(TWO + lines), faults(f"{WORKER}listeners=http://:1,{listener}\n")):
+        assert [key for _, key, _ in found] == ["listeners"]
+        assert fault in found[0][2]
+
+
 def test_faults_and_notices_of_a_worker_file() -> None:
     text = f"""{WORKER}heartbeat.interval.ms=x
 rest.port=8083
