@@ -1,4 +1,4 @@
-"""Appending a few records to a topic without a loop: one batch, acknowledged, or an error.
+"""Appending to a topic without a loop: one batch at a time, acknowledged, or an error.
 
 For records that are keyed and compacted, so that one appended twice does no harm: tried again,
 without a producer id, until a leader takes it. Blocks; belongs to the thread of its router.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from sparkmirror.errors import ClusterError, ClusterUnavailable
+from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.backoff import Backoff
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import NO_SEQUENCE, read_header
+from sparkmirror.wire.header import NO_SEQUENCE, Data, read_header
 from sparkmirror.wire.place import refusal
 from sparkmirror.wire.produce import OutgoingBatch, produce_request, produce_version
 from sparkmirror.wire.records import Record, build
@@ -27,7 +27,22 @@ TIMEOUT_MS = 10_000
 def append(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
     """Append records as one batch; return the offset of the first. Their offsets are ignored."""
     batch = memoryview(build([r._replace(offset=n) for n, r in enumerate(records)]))
-    buffers = forward(read_header(batch), batch, Producer(), NO_SEQUENCE)
+    return append_batch(
+        router, partition, forward(read_header(batch), batch, Producer(), NO_SEQUENCE)
+    )
+
+
+def append_batch(
+    router: Router,
+    partition: TopicPartition,
+    buffers: Sequence[Data],
+    *,
+    transactional_id: str | None = None,
+) -> int:
+    """Append a batch that is ready for Produce; return the offset of its first record.
+
+    Tried again while that may help, so a batch without a producer id may be appended twice.
+    """
     deadline, backoff = time.monotonic() + WITHIN_S, Backoff()
     outgoing = OutgoingBatch(partition.topic, partition.partition, buffers)
     while True:
@@ -35,14 +50,16 @@ def append(router: Router, partition: TopicPartition, records: Sequence[Record])
         try:
             connection = router.connection_to(LeaderOf(partition), timeout_s=WITHIN_S)
             version = produce_version(connection.versions, by_id=False)
-            request = produce_request(version, [outgoing], timeout_ms=TIMEOUT_MS)
+            request = produce_request(
+                version, [outgoing], timeout_ms=TIMEOUT_MS, transactional_id=transactional_id
+            )
             answer = connection.wait_for(request, TIMEOUT_MS / 1000 + 5)
             (said,) = answer.acknowledgements.values()
             if said.error == 0:
                 return said.base_offset
             error = refusal(router.client.cluster, "Produce", Code(said.error), str(partition))
-        except ClusterUnavailable as unavailable:
-            error = unavailable
+        except ClusterError as lost:
+            error = lost
         if not error.retriable or time.monotonic() > deadline:
             raise error
         router.forget(LeaderOf(partition))

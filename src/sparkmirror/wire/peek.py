@@ -29,8 +29,8 @@ from sparkmirror.wire.routing import LeaderOf, Router
 GLANCE_BYTES = 1
 """The smallest fetch: it still brings the first batch whole."""
 WALK_BYTES = 8 << 20
-TRIES = 60
-WITHIN_S = 10.0
+WITHIN_S = 30.0
+ANSWER_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,20 +57,23 @@ def look(
     read_committed: bool = False,
 ) -> Glimpse:
     """Fetch what lies at an offset, trying again while brokers move."""
-    backoff, code = Backoff(), Code.NETWORK_EXCEPTION
-    for _ in range(TRIES):
+    backoff, deadline = Backoff(), time.monotonic() + WITHIN_S
+    while True:
         try:
             glimpse, code = _look_once(router, partition, offset, max_bytes, read_committed)
-        except ClusterUnavailable:
+        except ClusterError as error:
+            if not error.retriable:
+                raise
             code, glimpse = Code.NETWORK_EXCEPTION, None
         if glimpse is not None:
             return glimpse
         if code is Code.OFFSET_OUT_OF_RANGE:
             raise OutOfRange(router.client.cluster, f"{partition} does not hold offset {offset}")
-        if not code.is_worth_retrying:
+        if not code.is_worth_retrying or time.monotonic() > deadline:
             break
         router.forget(LeaderOf(partition))
         time.sleep(backoff.pause_s())
+    demand(router, partition, code)
     raise ClusterUnavailable(router.client.cluster, f"{partition} cannot be read: {code}")
 
 
@@ -93,7 +96,7 @@ def whole_batches(records: bytes) -> Iterator[tuple[Header, bytes]]:
 def _look_once(
     router: Router, partition: TopicPartition, offset: int, max_bytes: int, read_committed: bool
 ) -> tuple[Glimpse | None, Code]:
-    connection = router.connection_to(LeaderOf(partition), timeout_s=WITHIN_S)
+    connection = router.connection_to(LeaderOf(partition), timeout_s=ANSWER_WITHIN_S)
     request = fetch_request(
         fetch_version(connection.versions, by_id=False),
         FetchLimits(max_wait_ms=0, max_bytes=max(max_bytes, 1), read_committed=read_committed),
@@ -116,7 +119,7 @@ def _look_once(
         )
         seen.append((glimpse if there.error == 0 else None, Code(there.error)))
 
-    connection.send(request, then=heard, deadline=time.monotonic() + WITHIN_S)
+    connection.send(request, then=heard, deadline=time.monotonic() + ANSWER_WITHIN_S)
     while not seen:
         connection.wait()
     return seen[0]
