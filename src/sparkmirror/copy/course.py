@@ -1,10 +1,12 @@
 """One leased partition with everything a task knows about it: its queue, its rules, its troubles.
 
 `Partition` is the arithmetic of what lies where. A `Course` adds what decides whether it may be
-fetched and sent now: who it waits for, since when and why, and whether it is on its way out.
+fetched and sent now: what each side waits for, since when and why, and whether it is on its way
+out.
 
-    open ──closing──▶ drains what was sent ──▶ ended(CLOSED)
-      └──ending(how)─▶ waits until no request holds its bytes ──▶ ended(how)
+    open ──close────────▶ what was sent is acknowledged ─────────▶ out (CLOSED)
+      ├────finish_with──▶ what was fetched is on the target ─────▶ out (trouble at the source)
+      └────end_with─────▶ no request holds its bytes any more ───▶ out (trouble at the target)
 """
 
 from __future__ import annotations
@@ -14,10 +16,28 @@ from dataclasses import dataclass, field
 from sparkmirror.copy.messages import How, Standing
 from sparkmirror.copy.partition import Partition
 from sparkmirror.copy.sorting import Sorter
+from sparkmirror.wire.backoff import Backoff
 
-FIRST_BACK_OFF_S = 0.05
-LONGEST_BACK_OFF_S = 2.0
 NO_END = -1
+
+
+@dataclass(slots=True)
+class Wait:
+    """One side of a partition waits for something that may pass, longer each time."""
+
+    why: str = ""
+    until: float = 0.0
+    _backoff: Backoff = field(default_factory=lambda: Backoff(longest_s=2.0))
+
+    def begin(self, why: str, now: float) -> None:
+        """Wait, because of this."""
+        self.why, self.until = why, now + self._backoff.pause_s()
+
+    def end(self) -> None:
+        """Whatever it was has passed."""
+        if self.why:
+            self.why, self.until = "", 0.0
+            self._backoff.reset()
 
 
 @dataclass(slots=True, eq=False)
@@ -34,11 +54,12 @@ class Course:
     """The broker the source would rather have us read from (its rack is ours)."""
     settling: bool = False
     """Whether the broker doubts a sequence: what it has already must be found out first."""
-    held: str = ""
-    not_before: float = 0.0
+    reading: Wait = field(default_factory=Wait)
+    writing: Wait = field(default_factory=Wait)
     how: How | None = None
     why: str = ""
-    _back_off_s: float = field(default=0.0)
+    _finishes: bool = False
+    """Whether what is queued still goes to the target before it is out."""
 
     @property
     def key(self) -> str:
@@ -51,32 +72,35 @@ class Course:
         return self.how is not None
 
     @property
+    def is_sending(self) -> bool:
+        """Whether what is queued may still be sent."""
+        return self.how is None or self._finishes
+
+    @property
     def is_out(self) -> bool:
-        """Whether it can be given back: no request holds its bytes, nothing sent is open."""
+        """Whether it can be given back: no request holds its bytes, nothing is left to finish."""
         if self.how is None or self.partition.requests:
             return False
-        return self.how is not How.CLOSED or not (self.partition.flying or self.partition.ready)
+        return not (self._finishes and self.partition.queue())
 
     def close(self) -> None:
         """Give it back as soon as what was sent is acknowledged."""
         if self.how is None:
-            self.how = How.CLOSED
+            self.how, self._finishes = How.CLOSED, True
             self.partition.drop_unsent()
 
+    def finish_with(self, how: How, why: str) -> None:
+        """Give it back when all that was fetched is on the target: the source brings no more."""
+        if self.how is None:
+            self.how, self.why, self._finishes = how, why, True
+
     def end_with(self, how: How, why: str) -> None:
-        """Give it back as soon as no request holds its bytes. The first reason stands."""
-        if self.how is None or self.how is How.CLOSED:
-            self.how, self.why = how, why
+        """Give it back as soon as no request holds its bytes: nothing more can be sent.
 
-    def hold(self, why: str, now: float) -> None:
-        """Wait a while, longer each time, because of something that may pass."""
-        self._back_off_s = min(max(self._back_off_s * 2, FIRST_BACK_OFF_S), LONGEST_BACK_OFF_S)
-        self.held, self.not_before = why, now + self._back_off_s
-
-    def go_on(self) -> None:
-        """Whatever it waited for has passed."""
-        if self.held:
-            self.held, self.not_before, self._back_off_s = "", 0.0, 0.0
+        The first reason stands, but for one that only waited for the queue to be sent.
+        """
+        if self.is_sending:
+            self.how, self.why, self._finishes = how, why, False
 
     def standing(self) -> Standing:
         """Where it stands, for the report."""
@@ -85,5 +109,5 @@ class Course:
             expected=self.partition.expected,
             end=self.end,
             newest_ms=self.newest_ms,
-            held=self.why or self.held,
+            held=self.why or self.writing.why or self.reading.why,
         )

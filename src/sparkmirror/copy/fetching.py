@@ -79,7 +79,9 @@ class Fetching:
         for course in courses:
             if course.is_leaving:
                 continue
-            node = course.read_replica or self.side.node_of(course.partition.lease.source)
+            node = course.read_replica
+            if node is None:
+                node = self.side.node_of(course.partition.lease.source)
             if node is not None:
                 by_node.setdefault(node, []).append(course)
         for node, there in by_node.items():
@@ -92,7 +94,7 @@ class Fetching:
         if self.side.budget.used >= ANSWERS_AHEAD * appetite.bytes:
             return
         room = ANSWERS_AHEAD * appetite.bytes // 2
-        hungry = [c for c in there if now >= c.not_before and c.partition.queued_bytes < room]
+        hungry = [c for c in there if now >= c.reading.until and c.partition.queued_bytes < room]
         if not hungry:
             return
         self._turn += 1
@@ -132,7 +134,7 @@ class Fetching:
 
         def lost(error: ClusterError) -> None:
             for course, _ in asked.values():
-                course.hold(f"source: {error}", time.monotonic())
+                course.reading.begin(f"source: {error}", time.monotonic())
                 course.read_replica = None
 
         self.side.loop.guard(
@@ -163,7 +165,7 @@ class Fetching:
                 self._take_in(course, fetched, answer)
 
     def _take_in(self, course: Course, fetched: FetchedPartition, answer: FetchAnswer) -> None:
-        course.go_on()
+        course.reading.end()
         course.end = fetched.last_stable_offset if self.read_committed else fetched.high_watermark
         replica = fetched.preferred_read_replica
         if replica >= 0:
@@ -175,7 +177,7 @@ class Fetching:
             course.partition, answer.frame, fetched.records, fetched.aborted
         )
         if refusal:
-            course.end_with(How.REFUSED, refusal.why)
+            course.finish_with(How.REFUSED, refusal.why)
         if course.partition.fetched > before:
             self.arrived(course, len(fetched.records))
 
@@ -184,18 +186,20 @@ class Fetching:
         course.read_replica = None
         match code.action:
             case Action.OFFSET:
-                course.end_with(
+                course.finish_with(
                     How.OUT_OF_RANGE,
                     f"the source's log does not hold offset {course.partition.fetched}",
                 )
             case Action.TOPIC_GONE:
-                course.end_with(How.SOURCE_GONE, f"the source topic {source.topic} is gone: {code}")
+                course.finish_with(
+                    How.SOURCE_GONE, f"the source topic {source.topic} is gone: {code}"
+                )
             case Action.NOT_AUTHORIZED:
-                course.end_with(
+                course.finish_with(
                     How.NOT_AUTHORIZED,
                     f"the source refuses to let {source.topic} be read: {code};"
                     " grant Read on the topic",
                 )
             case _:
-                course.hold(f"source: {code}", now)
+                course.reading.begin(f"source: {code}", now)
                 self.side.look_again(source.topic)

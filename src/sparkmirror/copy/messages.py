@@ -1,7 +1,8 @@
 """What a task and the driver say to each other over the control channel.
 
     task   → driver   Hello  Report  Ended  Done
-    driver → task     Welcome  Grant  Revoke  Beat  Rate  Drain
+    driver → task     Welcome  Grant  Revoke  Beat  Rate  Drain  Dismiss
+    query  → driver   NextEpoch        driver → query   Epoch
 
 Every message is a frozen value that travels as one JSON object with its `type`. A task never asks
 for a partition: it is granted leases, reports on them once a second, and gives each one back with
@@ -17,7 +18,7 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from sparkmirror.copy.lease import Lease
 from sparkmirror.errors import MirrorError
@@ -126,7 +127,11 @@ class Revoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """The driver lives and has heard the last report: every lease goes on."""
+    """The driver has heard one more report: every lease goes on, counted from that report.
+
+    Each report is answered by one beat. So a beat that was read late, after a long sleep, does not
+    stand for more than it is worth.
+    """
 
     type: ClassVar[str] = "beat"
 
@@ -146,12 +151,36 @@ class Drain:
     type: ClassVar[str] = "drain"
 
 
-Message = Hello | Report | Ended | Done | Welcome | Grant | Revoke | Beat | Rate | Drain
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dismiss:
+    """The task was given up, and its partitions are others' by now: stop at once, come anew."""
 
-_KINDS: dict[str, type[Any]] = {
-    kind.type: kind
-    for kind in (Hello, Report, Ended, Done, Welcome, Grant, Revoke, Beat, Rate, Drain)
-}
+    type: ClassVar[str] = "dismiss"
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextEpoch:
+    """The query has finished an epoch (its receipts have landed) and asks for the one after it."""
+
+    type: ClassVar[str] = "next-epoch"
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """The epoch to run, for so many tasks. The one asked about again means: none for now."""
+
+    type: ClassVar[str] = "epoch"
+    number: int
+    tasks: int
+
+
+FromTask = Hello | Report | Ended | Done
+ToTask = Welcome | Grant | Revoke | Beat | Rate | Drain | Dismiss
+Message = FromTask | ToTask | NextEpoch | Epoch
+
+_KINDS: dict[str, type[Any]] = {kind.type: kind for kind in get_args(Message)}
 
 
 class MessageError(MirrorError):

@@ -32,8 +32,13 @@ class Parcel:
     expected: int = -1
     """The target offset it was sealed for."""
     buffers: tuple[Data, ...] = ()
-    was_sent: bool = False
-    """Whether a request ever held it: from then on its fate must be found out."""
+    doubts: int = 0
+    """Requests that held it and may have appended it: as long as any did, its fate is unknown."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may be on the target already."""
+        return self.doubts > 0
 
     @property
     def count(self) -> int:

@@ -9,6 +9,9 @@ Invariants, asserted:
     B  expected + records in flying + records in ready == next_expected
     C  a parcel is acknowledged only from the head, and only at the offset it was sealed for
     D  a parcel that was sent is sent again only unchanged, and only when no request holds it
+    E  until the broker has taken a batch of this lease, only one is in flight: a broker that knows
+       nothing of a producer takes any sequence as its first, so a second batch could overtake a
+       first one that is refused
 
 Knows no socket: the loop asks what may be sent and tells what became of it.
 """
@@ -44,6 +47,8 @@ class Partition:
     requests: int = field(init=False, default=0)
     """How many unanswered requests hold a batch of this partition."""
     resending: bool = field(init=False, default=False)
+    is_known: bool = field(init=False, default=False)
+    """Whether the broker has taken a batch since the lease, or the last trouble, began."""
     _producer: Producer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,10 +82,11 @@ class Partition:
 
     def next_to_send(self) -> Parcel | None:
         """Hand out the next parcel, if one may go now."""
-        if self.resending or not self.ready or len(self.flying) >= DEDUPLICATED:
+        at_once = DEDUPLICATED if self.is_known else 1
+        if self.resending or not self.ready or len(self.flying) >= at_once:
             return None
         parcel = self.ready.popleft()
-        parcel.was_sent = True
+        parcel.doubts += 1
         self.flying.append(parcel)
         self.requests += 1
         return parcel
@@ -90,6 +96,7 @@ class Partition:
         assert self.flying[0] is parcel, "acknowledgements come in order"
         assert parcel.expected == self.expected
         self.flying.popleft()
+        self.is_known = True
         self.expected += parcel.count
         self.position = parcel.source_next
         if not self.flying and not self.ready:
@@ -107,6 +114,16 @@ class Partition:
             settled += 1
         return settled
 
+    def refused(self, parcel: Parcel) -> None:
+        """Note that one request did not append a parcel, for certain."""
+        assert parcel.doubts > 0
+        parcel.doubts -= 1
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing that is not acknowledged may be on the target."""
+        return not any(parcel.is_doubtful for parcel in self.queue())
+
     def is_oldest(self, parcel: Parcel) -> bool:
         """Whether this parcel is the oldest one not acknowledged."""
         return bool(self.flying) and self.flying[0] is parcel
@@ -120,7 +137,7 @@ class Partition:
 
     def send_again(self) -> None:
         """Send everything in flight once more, in order, when no request holds any of it."""
-        self.resending = True
+        self.resending, self.is_known = True, False
         if self.requests == 0:
             self._line_up_again()
 
@@ -131,8 +148,8 @@ class Partition:
         self.check()
 
     def drop_unsent(self) -> None:
-        """Let go of what no request ever held; the next owner will fetch it again."""
-        while self.ready and not self.ready[-1].was_sent:
+        """Let go of what is certainly not on the target; the next owner will fetch it again."""
+        while self.ready and not self.ready[-1].is_doubtful:
             parcel = self.ready.pop()
             self.queued_bytes -= parcel.size
             self.next_expected -= parcel.count

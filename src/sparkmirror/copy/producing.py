@@ -43,6 +43,15 @@ ANSWER_WITHIN_S = 15.0
 YOUNG_MS = 12 * 3600 * 1000
 """A broker forgets the producer of data older than a day; half of that is safely remembered."""
 
+NOT_APPENDED = frozenset(
+    {
+        *(Action.BACK_OFF, Action.SEQUENCE, Action.CONTENT, Action.FENCED),
+        *(Action.TOPIC_GONE, Action.NOT_AUTHORIZED),
+    }
+)
+"""What a broker answers before it has appended anything. Not so a leader that is one no longer: it
+may have appended, and its successor may have that."""
+
 Sent = dict[tuple[TopicKey, int], tuple[Course, Parcel]]
 
 
@@ -72,7 +81,7 @@ class Producing:
         for course in list(self._ready):
             if not course.partition.ready:
                 del self._ready[course]
-            elif now >= course.not_before and not course.settling:
+            elif now >= course.writing.until and not course.settling:
                 node = self.side.node_of(course.partition.lease.target)
                 if node is not None:
                     by_node.setdefault(node, []).append(course)
@@ -103,9 +112,7 @@ class Producing:
         for course in courses:
             if size >= REQUEST_BYTES:
                 break
-            parcel = (
-                None if course.how not in (None, How.CLOSED) else course.partition.next_to_send()
-            )
+            parcel = course.partition.next_to_send() if course.is_sending else None
             if parcel:
                 parcels.append((course, parcel))
                 size += parcel.size
@@ -168,16 +175,18 @@ class Producing:
                 " somebody else writes to the remote topic, or it was recreated",
             )
             return
-        course.go_on()
+        course.writing.end()
         course.newest_ms = max(course.newest_ms, parcel.newest_ms)
         self.acknowledged(course, parcel, course.partition.acknowledged(parcel))
 
     def _refused(self, course: Course, parcel: Parcel, said: Acknowledgement, now: float) -> None:
         code = Code(said.error)
         target = course.partition.lease.target
+        if code.action in NOT_APPENDED:
+            course.partition.refused(parcel)
         match code.action:
             case Action.REFRESH | Action.COORDINATOR | Action.BACK_OFF:
-                course.hold(f"target: {code}", now)
+                course.writing.begin(f"target: {code}", now)
                 course.partition.send_again()
                 self.side.look_again(target.topic)
             case Action.AMBIGUOUS:
@@ -216,14 +225,14 @@ class Producing:
                 How.AMBIGUOUS, f"{why}; the data is too old to be sent twice without looking"
             )
         else:
-            course.hold(why, now)
+            course.writing.begin(why, now)
             course.partition.send_again()
         self.side.look_again(course.partition.lease.target.topic)
 
 
 def _content(parcel: Parcel, said: Acknowledgement, code: Code) -> str:
     detail = said.message or "; ".join(
-        f"record {record.index}: {record.message}" for record in said.refused[:3]
+        f"record {record.place}: {record.message}" for record in said.refused[:3]
     )
     first, _ = parcel.spans[0]
     last, length = parcel.spans[-1]

@@ -2,8 +2,8 @@
 
 One thread, one loop. Each turn: serve the sockets, fetch where there is room, send what is ready,
 settle what is doubtful, give back what has ended, report once a second. The driver's word is law:
-without a beat for the length of a lease the task stops by itself and says so, because by then
-somebody else may own its partitions.
+when the last report that was answered by a beat is older than a lease, the task stops by itself and
+says so, because by then somebody else may own its partitions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import select
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +24,7 @@ from sparkmirror.copy.link import Link
 from sparkmirror.copy.loop import Loop
 from sparkmirror.copy.messages import (
     Beat,
+    Dismiss,
     Done,
     Drain,
     Ended,
@@ -39,6 +40,7 @@ from sparkmirror.copy.messages import (
 from sparkmirror.copy.parcel import Parcel
 from sparkmirror.copy.partition import Partition
 from sparkmirror.copy.producing import Producing
+from sparkmirror.copy.receipt import Receipts
 from sparkmirror.copy.settings import Settings, target_from_json
 from sparkmirror.copy.settling import settled_end
 from sparkmirror.copy.side import Side
@@ -57,7 +59,7 @@ WELCOME_WITHIN_S = 30.0
 
 
 class LeaseLost(ClusterUnavailable):
-    """The driver was not heard for the length of a lease; copying has stopped."""
+    """The driver was not heard for the length of a lease, or has given up this task."""
 
 
 @dataclass(slots=True)
@@ -99,8 +101,11 @@ class Task:
             self.target, settings.in_flight, self._acknowledged, lambda: time.time_ns() // 1_000_000
         )
         self.link = link
+        self.receipts = Receipts()
         self._tally = Tally()
-        self._heard_at = time.monotonic()
+        self._leased_at = time.monotonic()
+        self._unanswered: deque[float] = deque()
+        """When the reports were sent that no beat has answered yet."""
         self._report_at = 0.0
         self._drain_by: float | None = None
         self._router = Router(*target)
@@ -143,7 +148,7 @@ class Task:
     def turn(self) -> None:
         """Do everything that can be done now, then wait a moment for more."""
         now = time.monotonic()
-        if now - self._heard_at > self.settings.lease_s:
+        if now - self._leased_at > self.settings.lease_s:
             raise LeaseLost(
                 "driver",
                 f"not heard for {self.settings.lease_s:.0f} s; copying stops until it is back",
@@ -172,7 +177,10 @@ class Task:
     def _patience_s(self, now: float) -> float:
         """How long nothing but an event can change anything."""
         wait = min(IDLE_TURN_S, max(self._report_at - now, 0.0))
-        if any(course.held or course.settling for course in self.courses.values()):
+        if any(
+            course.reading.why or course.writing.why or course.settling
+            for course in self.courses.values()
+        ):
             wait = min(wait, BUSY_TURN_S)
         throttled_s = self.throttle.wait_s(now)
         return min(wait, throttled_s) if throttled_s else wait
@@ -180,22 +188,22 @@ class Task:
     # -- the driver's word ---------------------------------------------------------------------
 
     def _heard(self, message: Message) -> None:
-        self._heard_at = time.monotonic()
         match message:
+            case Beat():
+                if self._unanswered:
+                    self._leased_at = self._unanswered.popleft()
+            case Dismiss():
+                raise LeaseLost("driver", f"this task was given up: {message.why}")
             case Grant():
                 self._grant(message)
             case Revoke():
-                for key in message.partitions:
-                    if key in self.courses:
-                        self.courses[key].close()
+                self._revoke(message)
             case Rate():
                 self.throttle.bytes_per_s = message.bytes_per_s
             case Drain():
-                self._drain_by = self._heard_at + self.settings.drain_s
+                self._drain_by = time.monotonic() + self.settings.drain_s
                 for course in self.courses.values():
                     course.close()
-            case Beat():
-                pass
             case _:
                 log.warning("A driver does not say %s", type(message).__name__)
 
@@ -211,6 +219,11 @@ class Task:
             if self._drain_by is not None:
                 course.close()
 
+    def _revoke(self, revoke: Revoke) -> None:
+        for key in revoke.partitions:
+            if key in self.courses:
+                self.courses[key].close()
+
     def _driver_gone(self, error: MirrorError) -> None:
         raise error
 
@@ -222,13 +235,14 @@ class Task:
 
     def _acknowledged(self, course: Course, parcel: Parcel, runs: list[Run]) -> None:
         self._tally.add(course.key, runs, parcel.size)
+        self.receipts.add(course.partition.lease, parcel, runs)
 
     def _settle_doubts(self) -> None:
         """Find out, one partition at a time, what the target already holds."""
         if self._router_busy:
             return
         for course in self.courses.values():
-            if course.settling and not course.partition.requests and course.how is None:
+            if course.settling and not course.partition.requests and course.is_sending:
                 self._router_busy = True
                 partition = course.partition
                 self.loop.in_background(
@@ -261,13 +275,15 @@ class Task:
         if self._drain_by is not None and now > self._drain_by:
             for course in self.courses.values():
                 course.end_with(How.AMBIGUOUS, "not acknowledged in time while draining")
-        for key in [key for key, course in self.courses.items() if course.is_out]:
+        leaving = [key for key, course in self.courses.items() if course.is_out]
+        if leaving:
+            self._send_report()  # what was copied is told before the lease ends
+        for key in leaving:
             course = self.courses.pop(key)
             self.producing.forget(course)
-            is_clean = not any(parcel.was_sent for parcel in course.partition.queue())
+            is_clean = course.partition.is_certain
             lease = course.partition.abandon()
             assert course.how is not None
-            self._send_report()
             self.link.send(
                 Ended(
                     partition=key,
@@ -287,9 +303,12 @@ class Task:
         tally, self._tally = self._tally, Tally()
         lanes: dict[str, Counter[str]] = defaultdict(Counter)
         for course in self.courses.values():
-            counted = course.sorter.take_lanes()
-            topic = course.partition.lease.source.topic
-            lanes[topic].update({reason.value: count for reason, count in counted.items()})
+            taken = course.sorter.take_lanes()
+            counted = {reason.value: count for reason, count in taken.items()}
+            source = course.partition.lease.source
+            lanes[source.topic].update(counted)
+            self.receipts.count(source, counted)
+        self._unanswered.append(time.monotonic())
         self.link.send(
             Report(
                 standings={key: course.standing() for key, course in self.courses.items()},

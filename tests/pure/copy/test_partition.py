@@ -32,6 +32,17 @@ def lease(position: int = 100, expected: int = 50) -> Lease:
     )
 
 
+def known(position: int = 100, expected: int = 50) -> Partition:
+    """A partition whose leader has taken a batch of this lease already."""
+    partition = Partition(lease(position - 1, expected - 1))
+    partition.arrived(parcel(position - 1, 1))
+    sent = partition.next_to_send()
+    assert sent
+    partition.acknowledged(sent)
+    partition.answered()
+    return partition
+
+
 def parcel(first: int, count: int, release: Callable[[], None] = lambda: None) -> Parcel:
     batch = memoryview(build([Record(first + n, 1, None, b"v") for n in range(count)]))
     return Parcel(
@@ -44,7 +55,7 @@ def parcel(first: int, count: int, release: Callable[[], None] = lambda: None) -
 
 
 def test_a_parcel_is_sealed_for_the_place_where_it_must_land() -> None:
-    partition = Partition(lease())
+    partition = known()
     partition.arrived(parcel(100, 3))
     partition.arrived(parcel(103, 2))
     first, second = partition.next_to_send(), partition.next_to_send()
@@ -80,7 +91,7 @@ def test_what_holds_nothing_to_copy_moves_the_position_only_behind_the_queue() -
 
 
 def test_no_more_is_in_flight_than_a_broker_recognises() -> None:
-    partition = Partition(lease())
+    partition = known()
     for n in range(DEDUPLICATED + 2):
         partition.arrived(parcel(100 + n, 1))
     sent = [partition.next_to_send() for _ in range(DEDUPLICATED + 2)]
@@ -88,7 +99,7 @@ def test_no_more_is_in_flight_than_a_broker_recognises() -> None:
 
 
 def test_sent_again_only_when_no_request_holds_it_and_unchanged() -> None:
-    partition = Partition(lease())
+    partition = known()
     partition.arrived(parcel(100, 1))
     partition.arrived(parcel(101, 1))
     first, second = partition.next_to_send(), partition.next_to_send()
@@ -100,12 +111,14 @@ def test_sent_again_only_when_no_request_holds_it_and_unchanged() -> None:
     assert partition.next_to_send() is None
     partition.answered()
     assert partition.next_to_send() is first
+    assert partition.next_to_send() is None, "after trouble the first one goes alone again"
+    partition.acknowledged(first)
     assert [bytes(part) for part in first.buffers] == bytes_before
     assert partition.next_to_send() is second
 
 
 def test_an_acknowledgement_out_of_order_is_a_fault() -> None:
-    partition = Partition(lease())
+    partition = known()
     partition.arrived(parcel(100, 1))
     partition.arrived(parcel(101, 1))
     partition.next_to_send()
@@ -132,7 +145,7 @@ def test_closing_lets_go_of_what_was_never_sent_and_keeps_what_was() -> None:
 
 
 def test_settling_acknowledges_everything_below_what_the_broker_holds() -> None:
-    partition = Partition(lease())
+    partition = known()
     for n in range(4):
         partition.arrived(parcel(100 + 2 * n, 2))
         partition.next_to_send()
@@ -190,3 +203,29 @@ def test_every_record_arrives_once_and_in_order(rng: random.Random, counts: list
     assert broker.log == sorted(set(broker.log))
     assert len(broker.log) == sum(counts)
     assert all(runs.downstream(offset) == 40 + n for n, offset in enumerate(broker.log))
+
+
+def test_the_first_batch_of_a_lease_goes_alone() -> None:
+    partition = Partition(lease())
+    for n in range(3):
+        partition.arrived(parcel(100 + n, 1))
+    first = partition.next_to_send()
+    assert first
+    assert partition.next_to_send() is None, "a broker takes any sequence of an unknown producer"
+    partition.acknowledged(first)
+    assert partition.next_to_send() and partition.next_to_send()
+
+
+def test_only_what_may_have_been_appended_is_in_doubt() -> None:
+    partition = Partition(lease())
+    partition.arrived(parcel(100, 1))
+    sent = partition.next_to_send()
+    assert sent
+    assert not partition.is_certain
+    partition.send_again()
+    partition.answered()
+    assert partition.next_to_send() is sent
+    partition.refused(sent)
+    assert not partition.is_certain, "the first request may still have appended it"
+    partition.refused(sent)
+    assert partition.is_certain
