@@ -21,10 +21,15 @@ from sparkmirror.wire.topic_settings import topic_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """From where to where a log can be read."""
+    """From where to where a log can be read.
+
+    An open transaction keeps read_committed from reading on at `end`; the log itself goes on up to
+    `high_watermark`. A position in between is no loss: whoever read everything before got there.
+    """
 
     start: int
     end: int
+    high_watermark: int
 
 
 Reached = Mapping[TopicPartition, Reach | Code]
@@ -90,14 +95,19 @@ class Clusters:
 
 def _reach(router: Router, partitions: list[TopicPartition], read_committed: bool) -> Reached:
     starts = list_offsets(router, dict.fromkeys(partitions, EARLIEST))
-    ends = list_offsets(router, dict.fromkeys(partitions, LATEST), read_committed=read_committed)
+    highs = list_offsets(router, dict.fromkeys(partitions, LATEST))
+    ends = highs
+    if read_committed:
+        ends = list_offsets(router, dict.fromkeys(partitions, LATEST), read_committed=True)
     reached: dict[TopicPartition, Reach | Code] = {}
     for partition in partitions:
-        start, end = _value(starts[partition]), _value(ends[partition])
-        if isinstance(start, Code) or isinstance(end, Code):
-            reached[partition] = start if isinstance(start, Code) else Code(end)
+        listed = [outcomes[partition] for outcomes in (starts, ends, highs)]
+        failed = [outcome.code for outcome in listed if outcome.value is None]
+        if failed:
+            reached[partition] = failed[0]
         else:
-            reached[partition] = Reach(start=start, end=end)
+            start, end, high = (outcome.value.offset for outcome in listed if outcome.value)
+            reached[partition] = Reach(start=start, end=end, high_watermark=max(high, end))
     return reached
 
 

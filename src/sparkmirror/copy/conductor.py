@@ -12,7 +12,8 @@ stands.
 Contract for the transport (`engine`): call `joined` when a task attempt has said Hello, `said` for
 every later message, `left` when its connection is gone; deliver what is given to `send`. All of
 these may be called from any thread and return at once. Answer each Report with a Beat without
-asking the conductor, which may be busy. When an epoch is to end, call `end_epoch`: the conductor
+asking the conductor, which may be busy. A task that was given up is sent Dismiss: it ends in an
+error, and another attempt of it is wanted. When an epoch is to end, call `end_epoch`: the conductor
 drains every task that is there; the attempts of the next epoch get the leases back as they were.
 """
 
@@ -22,60 +23,30 @@ import logging
 import queue
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sparkmirror.copy.attempts import Attempt, Attempts, Send
+from sparkmirror.copy.book import Book
 from sparkmirror.copy.clusters import Clusters
+from sparkmirror.copy.events import Events
 from sparkmirror.copy.fence import Fences, Overtaken
+from sparkmirror.copy.granting import Granting
 from sparkmirror.copy.job import Job
-from sparkmirror.copy.ledger import Entry, Ledger, entry_of
-from sparkmirror.copy.losses import Loss
-from sparkmirror.copy.messages import (
-    Done,
-    Drain,
-    Ended,
-    Grant,
-    Hello,
-    How,
-    Message,
-    Rate,
-    Report,
-    Welcome,
-)
-from sparkmirror.copy.openings import Opening, Openings
+from sparkmirror.copy.ledger import Ledger
+from sparkmirror.copy.messages import Done, Ended, Hello, How, Message, Rate, Report, Welcome
+from sparkmirror.copy.openings import Openings
 from sparkmirror.copy.place import Place, State
-from sparkmirror.copy.settings import target_to_json
-from sparkmirror.copy.snapshot import Event, Snapshot
+from sparkmirror.copy.snapshot import Snapshot
 from sparkmirror.copy.takeover import Takeover
 from sparkmirror.errors import MirrorError
+from sparkmirror.mirror.runs import Run
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.codes import Code
-from sparkmirror.wire.target import Target
 
 log = logging.getLogger(__name__)
 
-Send = Callable[[Message], None]
-
 TICK_S = 0.1
-EVENTS_KEPT = 200
-FIRST_GRANT_SIZE = 500
-"""Places opened at once: large enough for few requests, small enough to answer in between."""
-
-
-@dataclass(slots=True)
-class Attempt:
-    """A task attempt that is connected."""
-
-    hello: Hello
-    send: Send
-    heard_at: float
-    is_leaving: bool = False
-
-    def drain(self) -> None:
-        """Ask for everything back; it gets nothing more."""
-        self.is_leaving = True
-        self.send(Drain())
 
 
 class Conductor:
@@ -83,21 +54,31 @@ class Conductor:
 
     def __init__(self, job: Job, ledger: Ledger) -> None:
         self.job = job
-        self._ledger = ledger
+        self._lock = threading.Lock()
+        self._events = Events()
+        self._attempts = Attempts()
+        self._book = Book(ledger, self._lock)
         self._clusters = Clusters.dial(job.settings)
-        self._fences = Fences(self._clusters.target, f"{job.group_id}-{job.connector}")
-        self._openings = Openings(job, self._clusters, self._fences)
-        self._takeover = Takeover(self._clusters, self._fences, self._tell)
+        fences = Fences(self._clusters.target, f"{job.group_id}-{job.connector}")
+        self._granting = Granting(
+            self._clusters,
+            Openings(job, self._clusters, fences),
+            self._book,
+            self._events,
+            job.on_loss,
+        )
+        self._takeover = Takeover(
+            clusters=self._clusters,
+            fences=fences,
+            tell=self._events.tell,
+            lease_s=job.settings.lease_s,
+        )
         self._places = {
             partition: Place(partition, job.remote(partition), task)
             for task, partitions in enumerate(job.tasks)
             for partition in partitions
         }
-        self._entries: dict[TopicPartition, Entry] = {}
-        self._rules: dict[str, Target | Code] = {}
-        self._attempts: dict[int, Attempt] = {}
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="conductor", daemon=True)
         self._stopping = False
         self._draining = False
@@ -106,7 +87,6 @@ class Conductor:
         self._trouble = ""
         self._records = self._bytes = 0
         self._lanes: dict[str, Counter[str]] = defaultdict(Counter)
-        self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
 
     # -- from any thread ------------------------------------------------------------------------
 
@@ -114,7 +94,7 @@ class Conductor:
         """Begin: reach both clusters, read the ledger, start the thread. Raises MirrorError."""
         self._clusters.source.refresh({place.source.topic for place in self._places.values()})
         self._clusters.target.refresh({place.target.topic for place in self._places.values()})
-        self._entries = self._ledger.load()
+        self._book.load()
         self._thread.start()
 
     def joined(self, hello: Hello, send: Send) -> None:
@@ -149,8 +129,13 @@ class Conductor:
                 records=self._records,
                 bytes=self._bytes,
                 lanes={topic: dict(counts) for topic, counts in self._lanes.items()},
-                events=tuple(self._events),
+                events=self._events.latest(),
             )
+
+    def runs(self, partition: TopicPartition) -> tuple[Run, ...]:
+        """Which source offsets of a partition lie where on the target, as far as it is known."""
+        with self._lock:
+            return tuple(self._places[partition].runs)
 
     def is_drained(self) -> bool:
         """Whether `drain` was asked for and nothing is leased any more."""
@@ -164,11 +149,12 @@ class Conductor:
         return self._failure
 
     def stop(self) -> None:
-        """End the thread; what is not flushed is flushed."""
+        """End the thread and hang up; what is not flushed is flushed. The ledger is closed."""
         self._stopping = True
         if self._thread.is_alive():
             self._thread.join(timeout=30)
         self._clusters.close()
+        self._book.close()
 
     # -- the thread -----------------------------------------------------------------------------
 
@@ -178,7 +164,7 @@ class Conductor:
                 self._take_in()
                 self._tick(time.monotonic())
             self._take_in()
-            self._flush(time.monotonic())
+            self._book.flush(self._places.values())
         except MirrorError as error:
             log.error("The conductor stops: %s", error)
             self._failure = error
@@ -207,7 +193,8 @@ class Conductor:
             self._settle_doubts(now)
             self._grant_all(now)
             if now >= self._flush_at:
-                self._flush(now)
+                self._book.flush(self._places.values())
+                self._flush_at = now + self.job.flush_every_s
             self._trouble = ""
         except Overtaken:
             raise
@@ -216,20 +203,38 @@ class Conductor:
                 log.warning("%s", error)
             self._trouble = str(error)
 
+    def _settle_doubts(self, now: float) -> None:
+        doubtful = [p for p in self._places.values() if p.state is State.DOUBTFUL]
+        if doubtful:
+            self._takeover.settle(doubtful, self._granting.rules(doubtful), now)
+            settled = [place for place in doubtful if place.state is State.WAITING]
+            self._book.save(settled, is_open=False)
+
+    def _grant_all(self, now: float) -> None:
+        if self._draining:
+            return
+        for attempt in self._attempts.staying():
+            mine = [
+                place
+                for place in self._places.values()
+                if place.state is State.WAITING and place.task == attempt.hello.task
+            ]
+            self._granting.grant(attempt, mine, now, self._lock)
+
     # -- tasks ------------------------------------------------------------------------------------
 
     def _join(self, attempt: Attempt) -> None:
-        before = self._attempts.get(attempt.hello.task)
+        before = self._attempts.before(attempt.hello)
         if before:
             self._lose(before.hello, "another attempt of its task has come")
-        self._attempts[attempt.hello.task] = attempt
+        self._attempts.add(attempt)
         attempt.send(Welcome(settings=self.job.settings.to_json()))
         if self._draining:
             attempt.drain()
 
     def _hear(self, hello: Hello, message: Message) -> None:
-        attempt = self._attempts.get(hello.task)
-        if attempt is None or attempt.hello != hello:
+        attempt = self._attempts.of(hello)
+        if attempt is None:
             return  # a task that was given up: whatever it says, its partitions were taken over
         attempt.heard_at = time.monotonic()
         match message:
@@ -248,38 +253,43 @@ class Conductor:
         for topic, counts in report.lanes.items():
             self._lanes[topic].update(counts)
         for key, standing in report.standings.items():
-            place = self._places.get(TopicPartition.parse(key))
-            if place and place.owner == hello:
+            place = self._owned_by(hello, key)
+            if place:
                 place.stands(standing)
         for key, source_first, target_first, length in report.runs:
-            place = self._places.get(TopicPartition.parse(key))
-            if place and place.owner == hello:
+            place = self._owned_by(hello, key)
+            if place:
                 place.copied(source_first, target_first, length)
 
     def _end_lease(self, hello: Hello, ended: Ended) -> None:
-        place = self._places.get(TopicPartition.parse(ended.partition))
-        if place is None or place.owner != hello:
-            return
-        place.moved(ended.position, ended.expected)
-        place.is_free(clean=ended.is_clean)
-        if ended.how is How.CLOSED:
+        place = self._owned_by(hello, ended.partition)
+        if place is None:
             return
         now = time.monotonic()
-        self._tell(ended.how.value, place, ended.why)
-        if ended.how in (How.OUT_OF_RANGE, How.SOURCE_GONE, How.TARGET_GONE):
-            self._reopen(place)
-        elif ended.how in (How.REFUSED, How.NOT_AUTHORIZED):
-            self._rules.pop(place.target.topic, None)
-            place.hold(ended.why, now, then=place.state)
+        place.moved(ended.position, ended.expected)
+        place.is_free(clean=ended.is_clean, now=now)
+        if ended.how is How.CLOSED:
+            return
+        if ended.why != place.reason:
+            self._events.tell(ended.how.value, place, ended.why)
+        match ended.how:
+            case How.OUT_OF_RANGE | How.SOURCE_GONE | How.TARGET_GONE:
+                self._book.note(place)
+                place.hold(ended.why, now, then=State.WAITING)
+            case How.REFUSED | How.NOT_AUTHORIZED:
+                self._granting.forget_rules(place.target.topic)
+                place.hold(ended.why, now, then=place.state)
 
     def _lose(self, hello: Hello, why: str) -> None:
-        attempt = self._attempts.get(hello.task)
-        if attempt is None or attempt.hello != hello:
+        attempt = self._attempts.of(hello)
+        if attempt is None:
             return
-        del self._attempts[hello.task]
+        self._attempts.remove(hello)
+        attempt.dismiss(why)
+        now = time.monotonic()
         owned = [place for place in self._places.values() if place.owner == hello]
         for place in owned:
-            place.is_free(clean=False)
+            place.is_free(clean=False, now=now)
         if owned:
             log.warning(
                 "Task %d (attempt %d) is given up: %s; %d partitions are taken over",
@@ -291,152 +301,30 @@ class Conductor:
 
     def _see_off(self, hello: Hello) -> None:
         """A task has given everything back; what was granted since then it never used."""
-        del self._attempts[hello.task]
+        self._attempts.remove(hello)
+        now = time.monotonic()
         for place in self._places.values():
             if place.owner == hello:
-                place.is_free(clean=True)
+                place.is_free(clean=True, now=now)
 
     def _find_silent(self, now: float) -> None:
-        for attempt in list(self._attempts.values()):
-            if now - attempt.heard_at > self.job.silence_s:
-                self._lose(attempt.hello, f"nothing heard for {self.job.silence_s:.0f} s")
+        for attempt in self._attempts.silent_since(now - self.job.silence_s):
+            self._lose(attempt.hello, f"nothing heard for {self.job.silence_s:.0f} s")
+
+    def _owned_by(self, hello: Hello, key: str) -> Place | None:
+        place = self._places.get(TopicPartition.parse(key))
+        return place if place and place.owner == hello else None
 
     def _drain(self) -> None:
         self._draining = True
         self._end_epoch()
 
     def _end_epoch(self) -> None:
-        for attempt in self._attempts.values():
+        for attempt in self._attempts.staying():
             attempt.drain()
 
     def _set_rate(self, bytes_per_s: int) -> None:
         settings = replace(self.job.settings, bytes_per_s=bytes_per_s)
         self.job = replace(self.job, settings=settings)
-        for attempt in self._attempts.values():
+        for attempt in self._attempts:
             attempt.send(Rate(bytes_per_s=bytes_per_s))
-
-    # -- places -----------------------------------------------------------------------------------
-
-    def _reopen(self, place: Place) -> None:
-        """Look at both logs anew: what the ledger would say is what we know ourselves."""
-        assert place.lease is not None
-        clean = place.state is State.WAITING
-        self._entries[place.source] = entry_of(place.lease, is_open=not clean)
-        place.lease, place.state = None, State.WAITING
-
-    def _settle_doubts(self, now: float) -> None:
-        doubtful = [p for p in self._places.values() if p.state is State.DOUBTFUL]
-        if doubtful:
-            self._learn_rules(doubtful)
-            self._takeover.settle(doubtful, self._rules, now)
-            self._save([place for place in doubtful if place.state is State.WAITING], open_=False)
-
-    def _grant_all(self, now: float) -> None:
-        if self._draining:
-            return
-        for attempt in [a for a in self._attempts.values() if not a.is_leaving]:
-            mine = [
-                place
-                for place in self._places.values()
-                if place.state is State.WAITING and place.task == attempt.hello.task
-            ]
-            for at in range(0, len(mine), FIRST_GRANT_SIZE):
-                self._grant(attempt, mine[at : at + FIRST_GRANT_SIZE], now)
-
-    def _grant(self, attempt: Attempt, places: list[Place], now: float) -> None:
-        self._open([place for place in places if place.lease is None], now)
-        ready = [p for p in places if p.state is State.WAITING and p.lease is not None]
-        self._learn_rules(ready)
-        ready = [place for place in ready if self._has_rules(place, now)]
-        if not ready:
-            return
-        self._save(ready, open_=True)
-        leases = [place.lease for place in ready if place.lease]
-        targets = {place.target.topic: self._json_rules(place) for place in ready}
-        with self._lock:
-            for place in ready:
-                place.grant_to(attempt.hello)
-        attempt.send(Grant(leases=leases, targets=targets))
-
-    def _open(self, places: list[Place], now: float) -> None:
-        if not places:
-            return
-        opened = self._openings.open(places, self._entries)
-        with self._lock:
-            for place, opening in opened.items():
-                self._settle_opening(place, opening, now)
-
-    def _settle_opening(self, place: Place, opening: Opening, now: float) -> None:
-        place.end = opening.end
-        if opening.trouble or opening.lease is None:
-            place.hold(opening.trouble, now, then=State.WAITING)
-            return
-        place.settled(opening.lease)
-        if opening.is_doubtful:
-            place.is_free(clean=False)
-        if opening.loss:
-            self._suffer(place, opening.loss, now)
-
-    def _suffer(self, place: Place, loss: Loss, now: float) -> None:
-        """A loss is always told; the policy decides where to go on."""
-        position = loss.goes_on_at(self.job.on_loss)
-        decided = "copying stops" if position is None else f"going on at offset {position}"
-        self._tell(
-            loss.kind.value, place, f"{loss.text}; {decided}", (loss.lost_from, loss.lost_to)
-        )
-        if position is None:
-            place.lease = None
-            place.hold(
-                f"{loss.text}; decide with the loss policy", now, then=State.WAITING, forever=True
-            )
-        else:
-            place.relocated(position)
-
-    def _learn_rules(self, places: list[Place]) -> None:
-        unknown = {p.target.topic for p in places} - set(self._rules)
-        if unknown:
-            self._rules |= self._clusters.rules(unknown)
-
-    def _has_rules(self, place: Place, now: float) -> bool:
-        rules = self._rules[place.target.topic]
-        if isinstance(rules, Target):
-            return True
-        del self._rules[place.target.topic]
-        with self._lock:
-            place.hold(f"target: {place.target.topic}: {rules}", now, then=State.WAITING)
-        return False
-
-    def _json_rules(self, place: Place) -> dict[str, object]:
-        rules = self._rules[place.target.topic]
-        assert isinstance(rules, Target)
-        return target_to_json(rules)
-
-    # -- the ledger and the world ------------------------------------------------------------------
-
-    def _flush(self, now: float) -> None:
-        self._flush_at = now + self.job.flush_every_s
-        dirty = [place for place in self._places.values() if place.is_dirty and place.lease]
-        self._save([p for p in dirty if p.state is State.LEASED], open_=True)
-        self._save([p for p in dirty if p.state is State.WAITING], open_=False)
-
-    def _save(self, places: list[Place], *, open_: bool) -> None:
-        with self._lock:
-            entries = {p.source: entry_of(p.lease, is_open=open_) for p in places if p.lease}
-            for place in places:
-                place.is_dirty = False
-        if entries:
-            self._ledger.save(entries)
-            self._entries |= entries
-
-    def _tell(self, kind: str, place: Place, text: str, lost: tuple[int, int] = (-1, -1)) -> None:
-        log.warning("%s: %s: %s", place.source, kind, text)
-        self._events.append(
-            Event(
-                at_ms=time.time_ns() // 1_000_000,
-                kind=kind,
-                partition=str(place.source),
-                text=text,
-                lost_from=lost[0],
-                lost_to=lost[1],
-            )
-        )

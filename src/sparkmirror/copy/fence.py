@@ -9,12 +9,15 @@ not end cleanly.
                                                   `-- before it lies all that the old owner did
 
 Rules, each learned from a broker:
-    - the answer to the abort comes before the markers: wait until the coordinator says it is over -
-    a broker may complete a transaction without the marker of a partition that has no leader just
-    then, so every
-      marker is confirmed: the last batch of the log must be ours, with the new epoch
-    - one partition that cannot join keeps all others out: leave it out and try again - several ids
-    share the partitions, so that one blocked transaction does not block every takeover
+    - the answer to the abort comes before the markers: wait until the coordinator says it is over
+    - a broker may complete a transaction without the marker of a partition that has no leader just
+      then: such partitions are left out, and every marker is confirmed: it must lie at the end of
+      the log, ours, with the new epoch, with nothing behind it but what others wrote
+    - one partition that cannot join keeps all others out: leave it out and try again
+    - several ids share the partitions, so that one blocked transaction does not block every
+      takeover
+
+Where transactional ids are forbidden there is no fence, only a plain producer id.
 """
 
 from __future__ import annotations
@@ -24,10 +27,11 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkmirror.errors import ClusterError, ClusterTimeout, RequestRefused
+from sparkmirror.errors import ClusterError, ClusterTimeout, NotAuthorized, RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Action, Code
-from sparkmirror.wire.peek import batch_at, high_watermark
+from sparkmirror.wire.offsets import LATEST, list_offsets
+from sparkmirror.wire.peek import batch_at
 from sparkmirror.wire.producers import ProducerIdentity, init_producer_id
 from sparkmirror.wire.routing import Router
 from sparkmirror.wire.transactions import (
@@ -41,6 +45,9 @@ from sparkmirror.wire.transactions import (
 FENCE_IDS = 8
 OVER_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.01
+CONFIRMED_WITHIN_S = 10.0
+FARTHEST_BACK = 100
+"""Batches that others may have written behind a marker before it was looked for."""
 
 
 class Overtaken(ClusterError):
@@ -66,20 +73,34 @@ class Fences:
         self._prefix = prefix
         self._count = count
         self._identities: dict[str, ProducerIdentity] = {}
+        self._plain: ProducerIdentity | None = None
         self._version = 0
 
     def identity_for(self, partition: TopicPartition) -> ProducerIdentity:
         """The identity under which a partition that nobody wrote to before may be written."""
-        return self._identity(self._id_of(partition))
+        try:
+            return self._identity(self._id_of(partition))
+        except NotAuthorized:
+            self._plain = self._plain or self.plain_identity()
+            return self._plain
+
+    def plain_identity(self) -> ProducerIdentity:
+        """A new identity that can neither fence nor be fenced."""
+        return init_producer_id(self._router)
 
     def raise_fence(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Fenced | Code]:
         """Fence partitions; each one is fenced for sure, or there is a code that says why not."""
         by_id: dict[str, set[TopicPartition]] = {}
-        for partition in partitions:
-            by_id.setdefault(self._id_of(partition), set()).add(partition)
         outcomes: dict[TopicPartition, Fenced | Code] = {}
+        wanted = set(partitions)
+        known = self._router.refresh({partition.topic for partition in wanted})
+        for partition in wanted:
+            if known.broker_of(partition) is None:
+                outcomes[partition] = Code.LEADER_NOT_AVAILABLE
+            else:
+                by_id.setdefault(self._id_of(partition), set()).add(partition)
         for fence_id, group in by_id.items():
             outcomes |= self._fence(fence_id, group)
         return outcomes
@@ -95,11 +116,7 @@ class Fences:
             return dict(outcomes)
         raised = self._abort(fence_id, identity)
         self._wait_until_over(fence_id)
-        fenced: dict[TopicPartition, Fenced | Code] = dict(outcomes)
-        for partition in joined:
-            end = self._end_behind_marker(partition, identity)
-            fenced[partition] = Code.LEADER_NOT_AVAILABLE if end is None else Fenced(raised, end)
-        return fenced
+        return {**outcomes, **self._confirm(joined, identity, raised)}
 
     def _join(
         self, fence_id: str, identity: ProducerIdentity, partitions: set[TopicPartition]
@@ -145,18 +162,42 @@ class Fences:
                 )
             time.sleep(LOOK_EVERY_S)
 
-    def _end_behind_marker(
-        self, partition: TopicPartition, joined_as: ProducerIdentity
-    ) -> int | None:
-        """The end of the log, if what lies there is the marker of this fence.
+    def _confirm(
+        self, joined: set[TopicPartition], joined_as: ProducerIdentity, raised: ProducerIdentity
+    ) -> dict[TopicPartition, Fenced | Code]:
+        """Look for the marker in each partition: only those that have it are fenced."""
+        ends = list_offsets(
+            self._router, dict.fromkeys(joined, LATEST), timeout_s=CONFIRMED_WITHIN_S
+        )
+        outcomes: dict[TopicPartition, Fenced | Code] = {}
+        for partition, (code, listed) in ends.items():
+            if listed is None or code is not Code.NONE:
+                outcomes[partition] = code
+                continue
+            try:
+                marked = self._is_marked(partition, listed.offset, joined_as)
+            except NotAuthorized:
+                outcomes[partition] = Code.TOPIC_AUTHORIZATION_FAILED
+            except ClusterError:
+                outcomes[partition] = Code.LEADER_NOT_AVAILABLE
+            else:
+                fenced = Fenced(raised, listed.offset)
+                outcomes[partition] = fenced if marked else Code.LEADER_NOT_AVAILABLE
+        return outcomes
+
+    def _is_marked(self, partition: TopicPartition, end: int, joined_as: ProducerIdentity) -> bool:
+        """Whether the marker of this fence lies at the end, with nothing of ours behind it.
 
         Where an abort raises the epoch, so does its marker; otherwise the identity was new.
         """
-        end = high_watermark(self._router, partition)
-        header, _ = batch_at(self._router, partition, end - 1)
         least = joined_as.epoch + (1 if self._version >= EPOCH_RAISING else 0)
-        mine = header.producer_id == joined_as.producer_id and header.producer_epoch >= least
-        return end if header.is_control and mine else None
+        at = end
+        for _ in range(FARTHEST_BACK):
+            header, _ = batch_at(self._router, partition, at - 1)
+            if header.producer_id == joined_as.producer_id:
+                return header.is_control and header.producer_epoch >= least
+            at = header.base_offset
+        return False
 
     def _identity(self, fence_id: str) -> ProducerIdentity:
         if fence_id not in self._identities:

@@ -53,6 +53,10 @@ class Ledger(Protocol):
         """Remember these; returns when they are safe."""
         ...
 
+    def close(self) -> None:
+        """Let go of what it needs to be reached."""
+        ...
+
 
 def entry_of(lease: Lease, *, is_open: bool) -> Entry:
     """What to remember of a lease."""

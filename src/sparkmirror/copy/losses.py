@@ -1,9 +1,9 @@
 """Losses: the source no longer holds what was to be copied next, or is another topic by now.
 
-    retention    the log begins after the position: what lies between is gone truncated    the log
-    ends before the position: what was copied beyond is not at the source any more recreated    same
-    name, another topic: nothing of the old one is left remote       the remote topic was recreated:
-    what was copied to the old one is gone
+    retention    the log begins after the position: what lies between is gone
+    truncated    the log ends before the position: what was copied beyond is not there any more
+    recreated    same name, another topic: nothing of the old one is left
+    remote       the remote topic was recreated: what was copied to the old one is gone
 
 Pure: finds out which it is and where each policy goes on. Java MirrorMaker 2 passes over all four
 in silence.
@@ -80,13 +80,14 @@ def range_loss(position: int, there: Reach) -> Loss | None:
             (position, there.start),
             f"the source deleted offsets {position} to {there.start - 1} before they were copied",
         )
-    if position > there.end:
+    end = there.high_watermark
+    if position > end:
         return _loss(
             Kind.TRUNCATED,
             there,
             position,
-            (there.end, there.end),
-            f"the source ends at offset {there.end}, before the position {position}: it was"
+            (end, end),
+            f"the source ends at offset {end}, before the position {position}: it was"
             " truncated or recreated",
         )
     return None

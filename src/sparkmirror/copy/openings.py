@@ -1,14 +1,15 @@
 """Openings: the first lease of each partition, from what the ledger and both logs say.
 
-    ledger            target log                   what happens nothing           any
-    begin where the job says; append at the target's end offset only       any
-    somebody else wrote it (Java, an operator): take it at its word ours, closed      ends where we
-    left it        go on under the same identity, no fence ours, otherwise   more, less, or still
-    open    doubtful: fence and reconcile first
+    ledger             target log                what happens
+    nothing            any                       begin where the job says; append at its end
+    offset only        any                       somebody else wrote it: take it at its word
+    ours, closed       ends where we left it     go on under the same identity, no fence
+    ours, otherwise    more, less or still open  doubtful: fence and reconcile first
 
-Before any of that: does the source still hold what comes next? If the topic was recreated or its
-log begins after the position, that is a loss, and the job's policy decides. Nothing is passed over
-in silence.
+Does the source still hold what comes next? If the topic was recreated or its log begins after the
+position, that is a loss, and the job's policy decides. Nothing is passed over in silence. But of a
+doubtful place nobody knows the position yet: whether the log still holds it is asked afterwards, by
+the first fetch.
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ class Openings:
             return Opening(lease=lease, loss=loss, end=there.end)
         lease = _continued(place, entry.position, entry.ours, ids)
         doubtful = entry.ours.is_open or end != entry.ours.expected
+        if doubtful and loss and loss.kind is not Kind.RECREATED:
+            loss = None
         return Opening(lease=lease, is_doubtful=doubtful, loss=loss, end=there.end)
 
     def _fresh(self, place: Place, position: int, end: int, ids: tuple[str, str]) -> Lease:

@@ -1,6 +1,6 @@
 """One source partition in the conductor's book: who has it, where it stands, what it waits for.
 
-waiting   ready to be granted: its lease says where to go on, or none was made yet
+waiting   ready to be granted: its lease says where to go on, unless it must be opened first
 leased    a task attempt copies it
 doubtful  its last owner went without a word: fence and reconcile before the next one
 held      nothing is done about it until `not_before`; the reason is told to the operator
@@ -46,8 +46,13 @@ class Place:
     reason: str = ""
     not_before: float = 0.0
     runs: RunMap = field(default_factory=RunMap)
+    is_unopened: bool = True
+    """Whether both logs must be looked at before it can be granted."""
     is_dirty: bool = False
     """Whether the ledger does not know yet where it stands."""
+    is_elsewhere: bool = False
+    """Whether it goes on at a place of the source that what lies on the target says nothing of."""
+    doubtful_since: float = 0.0
     _then: State = State.WAITING
     _backoff: Backoff = field(default_factory=lambda: Backoff(first_s=0.2, longest_s=10.0))
 
@@ -55,7 +60,7 @@ class Place:
         """A task attempt has it now."""
         assert self.lease is not None
         assert self.state is State.WAITING
-        self.state, self.owner, self.reason = State.LEASED, owner, ""
+        self.state, self.owner = State.LEASED, owner
 
     def moved(self, position: int, expected: int) -> None:
         """What its owner reported."""
@@ -81,13 +86,14 @@ class Place:
         if len(self.runs) > MOST_RUNS:
             self.runs.bound(MOST_RUNS // 2)
 
-    def is_free(self, *, clean: bool) -> None:
+    def is_free(self, *, clean: bool, now: float) -> None:
         """Its owner has it no longer."""
         self.owner = None
         self.state = State.WAITING if clean else State.DOUBTFUL
+        self.doubtful_since = now
 
     def hold(self, reason: str, now: float, *, then: State, forever: bool = False) -> None:
-        """Do nothing for a while, longer each time, and tell why."""
+        """Do nothing for a while, longer each time, and tell why until there is progress."""
         self.state, self.owner, self.reason, self._then = State.HELD, None, reason, then
         self.not_before = NEVER if forever else now + self._backoff.pause_s()
 
@@ -99,14 +105,14 @@ class Place:
     def settled(self, lease: Lease) -> None:
         """It is known where it stands: the next owner gets this lease."""
         self.lease, self.state, self.owner = lease, State.WAITING, None
-        self.is_dirty = True
+        self.is_dirty, self.is_elsewhere, self.is_unopened = True, False, False
 
     def relocated(self, position: int) -> None:
         """Go on somewhere else at the source; what was known of the way there is void."""
         assert self.lease is not None
         self.lease = replace(self.lease, position=position)
         self.runs.reset()
-        self.is_dirty = True
+        self.is_dirty = self.is_elsewhere = True
 
     def view(self) -> PartitionView:
         """For the snapshot."""

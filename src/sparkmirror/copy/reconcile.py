@@ -10,10 +10,9 @@ Behind a fence the end cannot move. The n-th record must equal the last one of o
 say where the dead owner stood: then `NoMatch`. Two ways to find it:
 
     jump   if the sequence of our last batch proves that nothing else lies between, n is known
-    without reading, and the
-           record at S + n - 1 is compared
+           without reading, and the record at S + n - 1 is compared
     walk   otherwise both logs are read: ours are counted on the target, and the source is sorted as
-    a task would
+           a task would
 
 A jump over gaps in the source can only end too early, never too late: it repeats records and skips
 none.
@@ -21,6 +20,7 @@ none.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, replace
 
 from sparkmirror.copy.lease import Identity, Lease
@@ -39,6 +39,14 @@ FARTHEST_BACK = 1000
 """Batches of others or markers to step over while looking for our last one."""
 
 
+class Way(enum.StrEnum):
+    """How a position was found."""
+
+    NOTHING_APPENDED = "nothing-appended"
+    JUMP = "jump"
+    WALK = "walk"
+
+
 class NoMatch(MirrorError):
     """What lies on the target cannot be found at the source: compacted or changed meanwhile."""
 
@@ -49,7 +57,7 @@ class Found:
 
     position: int
     appended: int = 0
-    how: str = "nothing-appended"
+    how: Way = Way.NOTHING_APPENDED
     foreign: bool = False
 
 
@@ -79,10 +87,10 @@ class Reconciler:
             count = last.header.next_offset - lease.expected
             position = self._jump(lease, count, last.record, rules)
             if position is not None:
-                return Found(position=position, appended=count, how="jump", foreign=last.foreign)
+                return Found(position=position, appended=count, how=Way.JUMP, foreign=last.foreign)
         count, foreign = self._count(lease, end)
         position = self._walk(lease, count, last.record, rules)
-        return Found(position=position, appended=count, how="walk", foreign=foreign)
+        return Found(position=position, appended=count, how=Way.WALK, foreign=foreign)
 
     # -- the target ------------------------------------------------------------------------------
 

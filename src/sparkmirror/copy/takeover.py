@@ -5,20 +5,21 @@
     3. the next lease begins behind the fence, at sequence 0
 
 A place that cannot be fenced or matched is held with the reason; all others go on. Where the
-transactional id is forbidden, there is no fence: the old identity goes on, and the broker's
-compare-and-append alone keeps young data from being doubled. That is said in an event.
+transactional id is forbidden, there is no fence: after the time of a lease, when the last owner has
+stopped by itself, the old identity goes on, and the broker's compare-and-append alone keeps young
+data from being doubled. That is said in an event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sparkmirror.copy.clusters import Clusters
 from sparkmirror.copy.fence import Fenced, Fences
 from sparkmirror.copy.lease import Identity
 from sparkmirror.copy.place import Place, State
-from sparkmirror.copy.reconcile import Found, NoMatch, Reconciler
+from sparkmirror.copy.reconcile import Found, NoMatch, Reconciler, Way
 from sparkmirror.errors import ClusterError, MirrorError, NotAuthorized
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Code
@@ -29,19 +30,23 @@ Tell = Callable[[str, Place, str], None]
 """Tells the operator of an event: kind, place, text."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Takeover:
     """Settles doubtful places."""
 
     clusters: Clusters
     fences: Fences
     tell: Tell
+    lease_s: float
+    """After so long the last owner has stopped by itself."""
 
-    def settle(self, places: list[Place], rules: dict[str, Target | Code], now: float) -> None:
+    def settle(self, places: list[Place], rules: Mapping[str, Target | Code], now: float) -> None:
         """Fence and reconcile; afterwards each place waits to be granted, or is held."""
-        fenced = self._raise_fence(places)
+        fenced = self._raise_fence(places, now)
         for place in places:
-            outcome = fenced[place.target]
+            outcome = fenced.get(place.target)
+            if outcome is None:
+                continue
             topic_rules = rules.get(place.target.topic, Code.UNKNOWN_TOPIC_OR_PARTITION)
             if isinstance(outcome, Code) or isinstance(topic_rules, Code):
                 code = outcome if isinstance(outcome, Code) else topic_rules
@@ -54,57 +59,67 @@ class Takeover:
             except ClusterError as error:
                 place.hold(str(error), now, then=State.DOUBTFUL)
 
-    def _raise_fence(self, places: list[Place]) -> dict[TopicPartition, Fenced | Code]:
-        targets = [place.target for place in places]
+    def _raise_fence(self, places: list[Place], now: float) -> dict[TopicPartition, Fenced | Code]:
         try:
-            return dict(self.fences.raise_fence(targets))
+            return dict(self.fences.raise_fence(place.target for place in places))
         except NotAuthorized as error:
-            return self._without_fence(places, error)
+            return self._without_fence(places, error, now)
 
     def _without_fence(
-        self, places: list[Place], error: MirrorError
+        self, places: list[Place], error: MirrorError, now: float
     ) -> dict[TopicPartition, Fenced | Code]:
         """Keep the old identity; what it may still append is refused or recognised by sequence."""
-        ends = self.clusters.target_ends([place.target for place in places])
-        outcomes: dict[TopicPartition, Fenced | Code] = {}
+        ready = []
         for place in places:
-            end = ends[place.target]
-            assert place.lease is not None
-            self.tell("unfenced", place, f"taken over without a fence: {error}")
-            outcomes[place.target] = end if isinstance(end, Code) else Fenced(None, end)
-        return outcomes
+            if now - place.doubtful_since < self.lease_s:
+                place.hold("the last owner may still be there", now, then=State.DOUBTFUL)
+            else:
+                ready.append(place)
+                self.tell("unfenced", place, f"taken over without a fence: {error}")
+        ends = self.clusters.target_ends([place.target for place in ready])
+        return {
+            target: end if isinstance(end, Code) else Fenced(None, end)
+            for target, end in ends.items()
+        }
 
     def _settle(self, place: Place, fenced: Fenced, rules: Target) -> None:
         lease = place.lease
         assert lease is not None
-        reconciler = Reconciler(
+        if place.is_elsewhere:
+            found = Found(position=lease.position)
+        else:
+            found = self._reconciler().find(lease, fenced.end, rules)
+        self._note(place, found, fenced)
+        is_unbroken = fenced.end == lease.expected + found.appended and not found.foreign
+        self._hand_over(place, fenced, found.position, is_unbroken=is_unbroken)
+
+    def _reconciler(self) -> Reconciler:
+        return Reconciler(
             source=self.clusters.source,
             target=self.clusters.target,
             read_committed=self.clusters.read_committed,
         )
-        found = reconciler.find(lease, fenced.end, rules)
-        self._note(place, found)
-        place.settled(
-            replace(
-                lease,
-                position=found.position,
-                expected=fenced.end,
-                identity=_identity(lease.identity, fenced),
-            )
-        )
 
-    def _note(self, place: Place, found: Found) -> None:
+    def _note(self, place: Place, found: Found, fenced: Fenced) -> None:
         lease = place.lease
         assert lease is not None
-        if found.how == "jump":
+        if found.how is Way.JUMP:
             place.copied(lease.position, lease.expected, found.appended)
-        elif found.how == "walk":
+        elif found.how is Way.WALK:
             place.runs.reset()
         if found.foreign:
             self.tell(
                 "foreign-writer",
                 place,
                 f"somebody else writes to {place.target}; protect the remote topic by an ACL",
+            )
+        end = fenced.end - (1 if fenced.identity else 0)
+        if end < lease.expected:
+            self.tell(
+                "remote-truncated",
+                place,
+                f"{place.target} ends at offset {end}, not at {lease.expected}: the target has"
+                " lost records that it had acknowledged; compare it with the source",
             )
         self.tell(
             "takeover",
@@ -123,16 +138,16 @@ class Takeover:
             f"{why}; going on at offset {lease.position}: some records may come twice",
         )
         place.runs.reset()
-        place.settled(
-            replace(lease, expected=fenced.end, identity=_identity(lease.identity, fenced))
-        )
+        self._hand_over(place, fenced, lease.position, is_unbroken=False)
 
-
-def _identity(old: Identity, fenced: Fenced) -> Identity:
-    if fenced.identity is None:
-        return old
-    return Identity(
-        producer_id=fenced.identity.producer_id,
-        producer_epoch=fenced.identity.epoch,
-        anchor=fenced.end,
-    )
+    def _hand_over(self, place: Place, fenced: Fenced, position: int, *, is_unbroken: bool) -> None:
+        """Make the next lease. Without a fence the old identity goes on if its sequence does."""
+        lease = place.lease
+        assert lease is not None
+        identity = lease.identity
+        if fenced.identity or not is_unbroken:
+            given = fenced.identity or self.fences.plain_identity()
+            identity = Identity(
+                producer_id=given.producer_id, producer_epoch=given.epoch, anchor=fenced.end
+            )
+        place.settled(replace(lease, position=position, expected=fenced.end, identity=identity))

@@ -54,3 +54,7 @@ class OffsetsTopicLedger:
             ),
             now_ms=time.time_ns() // 1_000_000,
         )
+
+    def close(self) -> None:
+        """Hang up."""
+        self._topic.close()

@@ -51,6 +51,10 @@ class OffsetsTopic:
         for number, batch in by_partition.items():
             append(self._router, TopicPartition(self._topic, number), batch)
 
+    def close(self) -> None:
+        """Hang up."""
+        self._router.close()
+
     def _partitions(self) -> list[TopicPartition]:
         topic = self._router.metadata.topics.get(self._topic)
         if topic is None or not topic.partitions:

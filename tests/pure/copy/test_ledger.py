@@ -54,13 +54,20 @@ def remembered(source_id: str = "s", target_id: str = "t") -> Entry:
 @pytest.mark.parametrize(
     ("reach", "ids", "kind", "skip", "restart"),
     [
-        (Reach(start=0, end=200), ("s", "t"), None, None, None),
-        (Reach(start=100, end=100), ("s", "t"), None, None, None),
-        (Reach(start=0, end=200), ("", ""), None, None, None),
-        (Reach(start=120, end=200), ("s", "t"), Kind.RETENTION, 120, 120),
-        (Reach(start=0, end=90), ("s", "t"), Kind.TRUNCATED, 90, 0),
-        (Reach(start=5, end=200), ("other", "t"), Kind.RECREATED, 5, 5),
-        (Reach(start=5, end=200), ("s", "other"), Kind.REMOTE_RECREATED, 100, 5),
+        (Reach(start=0, end=200, high_watermark=200), ("s", "t"), None, None, None),
+        (Reach(start=100, end=100, high_watermark=100), ("s", "t"), None, None, None),
+        (Reach(start=0, end=200, high_watermark=200), ("", ""), None, None, None),
+        (Reach(start=120, end=200, high_watermark=200), ("s", "t"), Kind.RETENTION, 120, 120),
+        (Reach(start=0, end=90, high_watermark=100), ("s", "t"), None, None, None),
+        (Reach(start=0, end=90, high_watermark=90), ("s", "t"), Kind.TRUNCATED, 90, 0),
+        (Reach(start=5, end=200, high_watermark=200), ("other", "t"), Kind.RECREATED, 5, 5),
+        (
+            Reach(start=5, end=200, high_watermark=200),
+            ("s", "other"),
+            Kind.REMOTE_RECREATED,
+            100,
+            5,
+        ),
     ],
 )
 def test_every_loss_is_found_and_each_policy_knows_where_to_go_on(
@@ -79,7 +86,7 @@ def test_every_loss_is_found_and_each_policy_knows_where_to_go_on(
 
 
 def test_the_lost_range_is_named() -> None:
-    loss = find_loss(remembered(), Reach(start=120, end=200), ("s", "t"))
+    loss = find_loss(remembered(), Reach(start=120, end=200, high_watermark=200), ("s", "t"))
     assert loss
     assert (loss.lost_from, loss.lost_to) == (100, 120)
     assert "100 to 119" in loss.text
