@@ -60,6 +60,7 @@ class Stage:
         self.restarts = True
         self._attempts: dict[int, int] = {}
         self._server = socket.create_server(("127.0.0.1", 0))
+        self._guests: list[_Guest] = []
         self._closing = False
         self._threads = [
             threading.Thread(target=self._serve, daemon=True),
@@ -84,6 +85,8 @@ class Stage:
             thread.join(timeout=10)
         self.conductor.stop()
         self._server.close()
+        for guest in self._guests:
+            guest.link.close()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -150,6 +153,7 @@ class Stage:
         sock.settimeout(5)
         admit(sock, SECRET.encode())
         guest = _Guest(sock, self.conductor)
+        self._guests.append(guest)
         selector.register(guest.link, selectors.EVENT_READ, guest)
 
     def _read(self, selector: selectors.BaseSelector, guest: _Guest) -> None:

@@ -1,0 +1,104 @@
+"""Writing to a topic exactly as a test wants it: its own batches, transactions by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from sparkmirror.cluster.access import Access
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.append import append_batch
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.forward import Producer, forward
+from sparkmirror.wire.header import NO_SEQUENCE, read_header
+from sparkmirror.wire.producers import ProducerIdentity, init_producer_id
+from sparkmirror.wire.records import Record, build
+from sparkmirror.wire.transactions import end_transaction, transaction_version
+from tests.support.raw_copy import router_of
+
+
+def now_ms() -> int:
+    """The time, as records have it."""
+    return time.time_ns() // 1_000_000
+
+
+def numbered(numbers: Iterable[int], size: int = 100, timestamp: int | None = None) -> list[Record]:
+    """Records that can all be told apart, of about so many bytes."""
+    time_ms = now_ms() if timestamp is None else timestamp
+    return [
+        Record(n, time_ms, b"key %d" % n, (b"value %d " % n).ljust(size, b".")) for n in numbers
+    ]
+
+
+class Writer:
+    """Appends to one cluster. Belongs to one thread."""
+
+    def __init__(self, access: Access) -> None:
+        self.router = router_of(access)
+
+    def write(
+        self, partition: TopicPartition, records: Sequence[Record], codec: Codec = Codec.NONE
+    ) -> int:
+        """Append records as one batch; their own offsets do not matter."""
+        return self.raw(
+            partition, build([r._replace(offset=n) for n, r in enumerate(records)], codec)
+        )
+
+    def write_many(
+        self, partition: TopicPartition, records: Sequence[Record], batch: int = 100
+    ) -> None:
+        """Append records as batches of so many."""
+        for at in range(0, len(records), batch):
+            self.write(partition, records[at : at + batch])
+
+    def raw(self, partition: TopicPartition, batch: bytes | memoryview) -> int:
+        """Append a batch that somebody else built, as it is but for its producer."""
+        view = memoryview(batch)
+        buffers = forward(read_header(view), view, Producer(), NO_SEQUENCE)
+        return append_batch(self.router, partition, buffers)
+
+    def begin(self, transactional_id: str) -> Transaction:
+        """Begin a transaction."""
+        return Transaction(self, transactional_id)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.router.close()
+
+
+class Transaction:
+    """One transaction on brokers that raise the epoch with each end (transaction.version 2)."""
+
+    def __init__(self, writer: Writer, transactional_id: str) -> None:
+        self._router = writer.router
+        self._id = transactional_id
+        self._identity: ProducerIdentity = init_producer_id(
+            self._router, transactional_id=transactional_id
+        )
+        self._sequences: dict[TopicPartition, int] = {}
+
+    def write(self, partition: TopicPartition, records: Sequence[Record]) -> int:
+        """Append records as one batch of the transaction."""
+        view = memoryview(build([r._replace(offset=n) for n, r in enumerate(records)]))
+        producer = Producer(
+            producer_id=self._identity.producer_id, epoch=self._identity.epoch, transactional=True
+        )
+        sequence = self._sequences.get(partition, 0)
+        self._sequences[partition] = sequence + len(records)
+        buffers = forward(read_header(view), view, producer, sequence)
+        return append_batch(self._router, partition, buffers, transactional_id=self._id)
+
+    def commit(self) -> None:
+        """Make it count."""
+        self._end(commit=True)
+
+    def abort(self) -> None:
+        """Make it void."""
+        self._end(commit=False)
+
+    def _end(self, *, commit: bool) -> None:
+        version = transaction_version(self._router)
+        self._identity = end_transaction(
+            self._router, self._id, self._identity, commit=commit, version=version
+        )
+        self._sequences.clear()
