@@ -7,6 +7,7 @@ said wrongly, 2 for what failed while running. A stack trace is for bugs only.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib import metadata
 
@@ -51,12 +52,15 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; the only place that decides an exit code from an error."""
     try:
-        cli.main(standalone_mode=False, prog_name="sparkmirror")
-    except click.exceptions.Exit as exit_:
-        sys.exit(exit_.exit_code)
+        code = cli.main(standalone_mode=False, prog_name="sparkmirror")
+        sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
         sys.exit(BAD_USAGE)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more can be said to him.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         sys.exit(INTERRUPTED)

@@ -29,10 +29,10 @@ class Offer:
 
     choices: tuple[str, ...] = ()
 
-    def values(self, parsed: Mapping[str, Value]) -> tuple[str, ...]:  # noqa: ARG002  fixed
+    def values(self, parsed: Mapping[str, Value]) -> tuple[str, ...]:
         return self.choices
 
-    def visible(self, parsed: Mapping[str, Value]) -> bool:  # noqa: ARG002  always
+    def visible(self, parsed: Mapping[str, Value]) -> bool:
         return True
 
 
@@ -42,7 +42,7 @@ class VisibleWith:
 
     other: str
 
-    def values(self, parsed: Mapping[str, Value]) -> tuple[str, ...]:  # noqa: ARG002  none
+    def values(self, parsed: Mapping[str, Value]) -> tuple[str, ...]:
         return ()
 
     def visible(self, parsed: Mapping[str, Value]) -> bool:

@@ -36,7 +36,7 @@ class HeaderRules:
         "if any part of a header rule contains a comma"
     )
 
-    def fault(self, name: str, value: Value) -> str | None:  # noqa: ARG002  the texts name no key
+    def fault(self, name: str, value: Value) -> str | None:
         if not isinstance(value, str) or not trim(value):
             return None
         faults = (_rule_fault(trim(trim(rule).strip('"'))) for rule in _RULE.findall(value))
