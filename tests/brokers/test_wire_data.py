@@ -22,11 +22,12 @@ from sparkmirror.wire.header import Data, batches, read_header
 from sparkmirror.wire.produce import (
     Acknowledgement,
     OutgoingBatch,
-    ProduceAnswer,
     produce_request,
+    produce_version,
+    takes_ids,
 )
 from sparkmirror.wire.producers import init_producer_id
-from sparkmirror.wire.routing import LeaderOf, Router
+from sparkmirror.wire.routing import AnyBroker, LeaderOf, Router
 from sparkmirror.wire.topickey import TopicKey
 from sparkmirror.wire.transactions import (
     add_partitions,
@@ -58,20 +59,19 @@ def send(
     partition: TopicPartition,
     buffers: tuple[Data, ...],
     *,
-    version: int = 12,
-    topic: TopicKey | None = None,
+    topic: UUID | None = None,
     transactional_id: str | None = None,
 ) -> Acknowledgement:
     """Produce one batch and return what the leader says of it."""
-    key = partition.topic if topic is None else topic
+    key: TopicKey = partition.topic if topic is None else topic
+    link = router.connection_to(LeaderOf(partition))
     request = produce_request(
-        version,
+        produce_version(link.versions, by_id=topic is not None),
         [OutgoingBatch(key, partition.partition, buffers)],
         timeout_ms=5000,
         transactional_id=transactional_id,
     )
-    answer: ProduceAnswer = router.connection_to(LeaderOf(partition)).wait_for(request)
-    return answer.acknowledgements[key, partition.partition]
+    return link.wait_for(request).acknowledgements[key, partition.partition]
 
 
 def fetch(
@@ -99,6 +99,12 @@ def plain_producer(router: Router) -> Producer:
     return Producer(producer_id=identity.producer_id, epoch=identity.epoch)
 
 
+def spoken(router: Router, versions: tuple[int, int]) -> tuple[int, int]:
+    """The versions wanted, or the nearest that an older broker knows."""
+    offered = router.connection_to(AnyBroker()).versions.ranges
+    return min(versions[0], offered[1][1]), min(versions[1], offered[0][1])
+
+
 @pytest.mark.parametrize("versions", [(10, 7), (11, 8), (12, 9), (13, 12), (16, 13)], ids=str)
 def test_a_copied_topic_is_the_same_byte_for_byte(
     versions: tuple[int, int],
@@ -120,7 +126,7 @@ def test_a_copied_topic_is_the_same_byte_for_byte(
             assert send(source, TopicPartition(there, index), parts).base_offset == sequence
             sequence += 5 + index
         expected += sequence
-    copier = RawCopy(source, target, (there, here), versions)
+    copier = RawCopy(source, target, (there, here), spoken(target, versions))
     copier.run(expected)
     for index in range(3):
         original = log_of(source, TopicPartition(there, index))
@@ -192,8 +198,9 @@ def test_an_id_never_reaches_the_topic_that_took_the_name(
     for version in (13, 16):
         (got,) = fetch(source, partition, version=version, topic=old_id).partitions
         assert Code(got.error) is Code.UNKNOWN_TOPIC_ID
-    refused = send(source, partition, parts, version=13, topic=old_id)
-    assert Code(refused.error) is Code.UNKNOWN_TOPIC_ID
+    if takes_ids(source.connection_to(AnyBroker()).versions):
+        refused = send(source, partition, parts, topic=old_id)
+        assert Code(refused.error) is Code.UNKNOWN_TOPIC_ID
     assert log_of(source, partition) == []
 
 

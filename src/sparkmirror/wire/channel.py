@@ -110,7 +110,7 @@ class Channel:
         """Queue a request and send what the socket takes; it is settled by `then` or `lost`.
 
         `deadline` is on the monotonic clock. The request's buffers must not change before it is
-        settled.
+        settled. If sending ends the channel, `lost` has been told when this raises.
         """
         if self._closed:
             raise self._over()

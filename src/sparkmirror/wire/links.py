@@ -29,7 +29,7 @@ class Links:
 
     def addresses(self) -> Collection[Address]:
         """Where we are connected to."""
-        return [address for address, link in self._open.items() if not link.is_closed]
+        return {address for address, link in self._open.items() if not link.is_closed}
 
     def get(self, address: Address, deadline: float) -> Connection:
         """Return the connection to an address, opening it if there is none."""
@@ -48,15 +48,17 @@ class Links:
     ) -> dict[Address, T | ClusterError]:
         """Ask several brokers at once, so that one that is slow or dead costs its time only once.
 
-        Every address gets an entry: the answer, or why there is none.
+        Every address gets an entry: the answer, or why there is none. Brokers that we are connected
+        to already hear first: opening may take a while.
         """
         settled: dict[Address, T | ClusterError] = {}
-        for address, make in requests.items():
+        connected = self.addresses()
+        for address in sorted(requests, key=lambda address: address not in connected):
             settle = partial(settled.__setitem__, address)
             try:
                 link = self.get(address, deadline)
                 ends = time.monotonic() + self.patience_s(deadline)
-                link.send(make(link), then=settle, lost=settle, deadline=ends)
+                link.send(requests[address](link), then=settle, lost=settle, deadline=ends)
             except ClusterError as error:
                 settle(error)
         while len(settled) < len(requests):

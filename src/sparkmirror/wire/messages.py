@@ -6,7 +6,7 @@ from 2.1 on. The one place that encodes and decodes the library's messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -65,8 +65,16 @@ class Message(Protocol):
         """Tell whether a version speaks the flexible dialect."""
 
 
+class Answer(Protocol):
+    """What we use of an answer message of the library."""
+
+    @classmethod
+    def decode(cls, data: memoryview, version: int | None = None) -> Any:
+        """Read the body; returns an instance of the class."""
+
+
 Q = TypeVar("Q", bound=Message)
-A = TypeVar("A")
+A = TypeVar("A", bound=Answer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,11 +100,9 @@ class Api(Generic[Q, A]):
 
     def request(self, message: Q, version: int) -> Request[A]:
         """Make a request in a given version."""
-        # The library's classes carry no types: what decode returns is an instance of its class.
-        decode: Callable[..., Any] = getattr(self.answer, "decode")  # noqa: B009
 
         def read(frame: Frame, at: int) -> A:
-            answer: A = decode(frame.view[at:], version=version)
+            answer: A = self.answer.decode(frame.view[at:], version=version)
             return answer
 
         return Request(

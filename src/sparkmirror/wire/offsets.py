@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka.protocol.consumer import (
@@ -18,6 +18,7 @@ from sparkmirror.wire.leadercalls import LeaderCall, Outcome, ask_leaders
 from sparkmirror.wire.leaders import NO_EPOCH
 from sparkmirror.wire.messages import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from sparkmirror.wire.routing import CALL_TIMEOUT_S, Router
+from sparkmirror.wire.topickey import by_topic
 
 LATEST = -1
 """The end of what consumers may read: the high watermark, or with read_committed the last stable
@@ -38,20 +39,10 @@ class ListedOffset(NamedTuple):
 
 
 class EpochQuestion(NamedTuple):
-    """Where does this epoch end? `leader_epoch` is of the leader we believe to be asking."""
+    """Where does this epoch end? `leader_epoch` is of the leader that we believe to ask."""
 
     epoch: int
     leader_epoch: int = NO_EPOCH
-
-
-def by_topic(
-    partitions: Iterable[TopicPartition],
-) -> Iterator[tuple[str, list[TopicPartition]]]:
-    """Group partitions as most requests want them."""
-    topics: dict[str, list[TopicPartition]] = {}
-    for partition in partitions:
-        topics.setdefault(partition.topic, []).append(partition)
-    yield from topics.items()
 
 
 def list_offsets(

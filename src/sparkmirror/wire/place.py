@@ -107,4 +107,6 @@ def refusal(cluster: str, api: str, code: Code, message: str | None = None) -> C
         return ClusterTimeout(cluster, f"{said}; {BROKER_WELL}")
     if code.is_worth_retrying:
         return ClusterUnavailable(cluster, f"{said}; try again in a while")
+    if code.action is Action.FENCED:
+        said += "; another has taken over, so stop here"
     return RequestRefused(cluster, said, code=code.value)

@@ -13,7 +13,6 @@ from sparkmirror.wire.codes import Code
 from sparkmirror.wire.header import NO_EPOCH, NO_PRODUCER
 from sparkmirror.wire.leadercalls import LeaderCall, Outcome, ask_leaders
 from sparkmirror.wire.messages import DESCRIBE_PRODUCERS, INIT_PRODUCER_ID
-from sparkmirror.wire.offsets import by_topic
 from sparkmirror.wire.place import refusal
 from sparkmirror.wire.routing import (
     CALL_TIMEOUT_S,
@@ -23,6 +22,7 @@ from sparkmirror.wire.routing import (
     Destination,
     Router,
 )
+from sparkmirror.wire.topickey import by_topic
 
 TRANSACTION_TIMEOUT_MS = 60_000
 FIRST_WITH_IDENTITY = 3

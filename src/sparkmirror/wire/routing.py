@@ -208,7 +208,7 @@ class Router:
 
     def _candidates(self) -> Iterator[Address]:
         known = [broker.address for broker in self.metadata.brokers.values()]
-        connected = set(self.links.addresses())
+        connected = self.links.addresses()
         seen: set[Address] = set()
         for group in (
             [address for address in known if address in connected],

@@ -1,10 +1,15 @@
-"""A topic as requests name it: by its name, or by the id that no other topic ever gets."""
+"""A topic as requests name it: by its name, or by the id that no other topic ever gets.
+
+And partitions as requests list them: topic by topic.
+"""
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, Iterable
 from typing import TypeAlias
 from uuid import UUID
 
+from sparkmirror.model import TopicPartition
 from sparkmirror.wire.fields import compact_string, read_compact_string, read_uuid
 
 TopicKey: TypeAlias = str | UUID
@@ -32,3 +37,11 @@ def read_compact_topic(view: memoryview, at: int, *, by_id: bool) -> tuple[Topic
         return read_uuid(view, at)
     name, at = read_compact_string(view, at)
     return name or "", at
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> ItemsView[str, list[TopicPartition]]:
+    """Group partitions by topic."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition)
+    return topics.items()

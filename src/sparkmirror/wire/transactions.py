@@ -19,7 +19,6 @@ from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.messages import ADD_PARTITIONS_TO_TXN, DESCRIBE_TRANSACTIONS, END_TXN
-from sparkmirror.wire.offsets import by_topic
 from sparkmirror.wire.place import refusal
 from sparkmirror.wire.producers import ProducerIdentity
 from sparkmirror.wire.routing import (
@@ -29,6 +28,7 @@ from sparkmirror.wire.routing import (
     CoordinatorOf,
     Router,
 )
+from sparkmirror.wire.topickey import by_topic
 
 EPOCH_RAISING = 2
 """The transaction.version from which on an end raises the epoch (KIP-890)."""
