@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,10 +124,15 @@ class Flow:
 
     def logs(self, partition: TopicPartition) -> tuple[Log, Log]:
         """A partition as it lies on both sides."""
-        remote = TopicPartition(remote_name(partition.topic), partition.partition)
+        return next(self.all_logs([partition]))
+
+    def all_logs(self, partitions: Iterable[TopicPartition]) -> Iterator[tuple[Log, Log]]:
+        """Partitions as they lie on both sides, one after the other."""
         sides = router_of(self.source), router_of(self.target)
         try:
-            return read_log(sides[0], partition), read_log(sides[1], remote)
+            for partition in partitions:
+                remote = TopicPartition(remote_name(partition.topic), partition.partition)
+                yield read_log(sides[0], partition), read_log(sides[1], remote)
         finally:
             for side in sides:
                 side.close()
@@ -143,14 +148,12 @@ class Flow:
 
         With a stage its run map must be exact, too.
         """
-        for topic, count in topics.items():
-            for number in range(count):
-                partition = TopicPartition(topic, number)
-                source, target = self.logs(partition)
-                assert_copied(source.records, target, fences=fences)
-                if stage:
-                    runs: tuple[Run, ...] = stage.conductor.runs(partition)
-                    assert_runs(source.records, target, runs)
+        every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
+        for partition, (source, target) in zip(every, self.all_logs(every), strict=True):
+            assert_copied(source.records, target, fences=fences)
+            if stage:
+                runs: tuple[Run, ...] = stage.conductor.runs(partition)
+                assert_runs(source.records, target, runs)
 
 
 def _create(access: Access, topics: list[NewTopic]) -> None:

@@ -1,0 +1,81 @@
+"""Two one-broker clusters of our own for everything about copying: tests may stop them.
+
+They compact at once and forget old producers at once, so that no test waits for either, and keep
+records of any age. A test that stops a broker starts it again before it ends.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.spec import ClusterSpec
+from tests.support.clusters import UniqueName
+from tests.support.flows import Flow
+from tests.support.writing import Writer
+
+log = logging.getLogger(__name__)
+
+PROPERTIES = {
+    "auto.create.topics.enable": "false",
+    "log.cleaner.backoff.ms": "100",
+    "log.retention.ms": "-1",
+    "producer.id.expiration.check.interval.ms": "1000",
+    "socket.request.max.bytes": "209715200",
+}
+
+
+@pytest.fixture(scope="session")
+def pair(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+    """Source and target."""
+    specs = [
+        ClusterSpec(name=name, fast_start=True, properties=PROPERTIES)
+        for name in ("copy-source", "copy-target")
+    ]
+    source, target = Cluster.start_all(specs, lab_directory, guard, log.info)
+    yield source, target
+    for cluster in (source, target):
+        cluster.remove()
+
+
+@pytest.fixture
+def source(pair: tuple[Cluster, Cluster]) -> Cluster:
+    """The cluster that is read."""
+    return pair[0]
+
+
+@pytest.fixture
+def target(pair: tuple[Cluster, Cluster]) -> Cluster:
+    """The cluster that is written to."""
+    return pair[1]
+
+
+def flow_between(name: str, source: Cluster, target: Cluster, replicas: int = 1) -> Flow:
+    """A flow from one cluster to another."""
+    return Flow(
+        name=name,
+        source=source.access(),
+        target=target.access(),
+        source_properties=source.client_properties(),
+        target_properties=target.client_properties(),
+        replicas=replicas,
+    )
+
+
+@pytest.fixture
+def flow(source: Cluster, target: Cluster, unique_name: UniqueName) -> Flow:
+    """A flow of this test alone."""
+    return flow_between(unique_name("flow"), source, target)
+
+
+@pytest.fixture
+def writer(source: Cluster) -> Iterator[Writer]:
+    """Writes to the source."""
+    made = Writer(source.access())
+    yield made
+    made.close()
