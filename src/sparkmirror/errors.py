@@ -17,6 +17,7 @@
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
     ├─ RunConflict                 a copied range that contradicts the map of what was copied
+    ├─ DriverLost                  the Spark driver, or Spark itself, went away; retriable
     └─ LabError                    the clusters on this computer
        ├─ JavaMissing  JarsMissing
        └─ BrokerFailed
@@ -176,6 +177,12 @@ class BatchError(MirrorError):
 
 class RunConflict(MirrorError):
     """A copied range overlaps what the run map already holds: reset it, or say what happened."""
+
+
+class DriverLost(MirrorError):
+    """The Spark driver went away, or Spark under it: another one can take over."""
+
+    retriable = True
 
 
 class LabError(MirrorError):

@@ -1,0 +1,69 @@
+"""A task attempt inside a Spark worker: report for duty, copy until drained, hand in receipts.
+
+Ends in an error whenever the copying did: then Spark counts the attempt as failed and starts
+another one, which gets its leases from the conductor like any newcomer.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+
+from pyspark import TaskContext
+
+from sparkmirror import logs
+from sparkmirror.copy.messages import Hello
+from sparkmirror.copy.task import Task
+from sparkmirror.engine.post import Post
+from sparkmirror.engine.receipts import Row, Stay
+
+FREEZES = 5
+_calls = itertools.count()
+
+
+def attempt(flow: str, post: Post, task: int, epoch: int) -> Iterator[Row]:
+    """Copy what is granted until the driver drains us; then tell what was copied."""
+    _settle_in()
+    context = TaskContext.get()
+    assert context is not None, "Spark runs this"
+    started_ms = _now_ms()
+    # The number of the task attempt is never used twice, not even in the next epoch.
+    hello = Hello(
+        task=task, attempt=context.taskAttemptId(), host=socket.gethostname(), pid=os.getpid()
+    )
+    with logs.context(connector=flow, task=task):
+        copying = Task.at(post.address, post.secret, hello)
+        copying.run()
+    stay = Stay(
+        flow=flow,
+        epoch=epoch,
+        task=task,
+        attempt=context.attemptNumber(),
+        started_ms=started_ms,
+        ended_ms=_now_ms(),
+    )
+    for receipt, lanes in copying.receipts.all():
+        yield stay.row(receipt, lanes)
+
+
+def _settle_in() -> None:
+    """Make the worker a good place: its log lines say who speaks, its collector has little to do.
+
+    Spark's workers collect garbage after each task, all that was ever imported included. Frozen
+    objects are left alone; some modules come late, so the first few calls freeze.
+    """
+    call = next(_calls)
+    if call == 0:
+        logs.install(sys.stderr, logging.WARNING)
+    if call < FREEZES:
+        gc.freeze()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

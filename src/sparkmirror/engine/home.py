@@ -1,0 +1,87 @@
+"""A Spark home from which Spark starts quickly, kept in the user's cache.
+
+Two things make Spark slow to start. Its workers prefer the zipped copy of pyspark that lies in
+`python/lib` of the Spark home, and compile it anew each time; so here is a home with everything but
+that, links into the installed package, and workers find the installed, compiled one. And the JVM
+loads thousands of classes; so here is also the place for an archive of them (`engine.archive`),
+which it maps into memory instead.
+
+Only for masters on this computer, and only if the user has not named a Spark home.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+NOT_LINKED = {"python", "__pycache__"}
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A Spark home made of links, and the class archive that belongs to it (maybe not there)."""
+
+    path: Path
+    archive: Path
+
+
+def cache_directory(environ: Mapping[str, str]) -> Path:
+    """Where to keep what can be made again: SPARKMIRROR_CACHE, else the user's cache."""
+    if environ.get("SPARKMIRROR_CACHE"):
+        return Path(environ["SPARKMIRROR_CACHE"]).expanduser().absolute()
+    if environ.get("XDG_CACHE_HOME"):
+        return Path(environ["XDG_CACHE_HOME"]) / "sparkmirror"
+    return Path.home() / ".cache" / "sparkmirror"
+
+
+def quick_home(environ: Mapping[str, str]) -> Home | None:
+    """Find the home or make it; None where the user has one, or none can be made."""
+    package = _package()
+    if environ.get("SPARK_HOME") or package is None:
+        return None
+    directory = cache_directory(environ) / "spark" / _name(package, environ)
+    try:
+        if not (directory / "home").is_dir():
+            _make(package, directory)
+    except OSError:
+        return None  # a cache that cannot be written to is no reason not to start, only later
+    return Home(directory / "home", directory / "classes.jsa")
+
+
+def _package() -> Path | None:
+    """Where pyspark is installed, without importing it."""
+    found = importlib.util.find_spec("pyspark")
+    root = Path(found.origin).parent if found and found.origin else None
+    return root if root and (root / "jars").is_dir() else None
+
+
+def _name(package: Path, environ: Mapping[str, str]) -> str:
+    """Name what must match for an archive to be of use: the very jars, the very Java."""
+    version = metadata.version("pyspark")
+    installed = (package / "jars").stat().st_mtime_ns
+    home = environ.get("JAVA_HOME", "")
+    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
+    what = f"{package} {version} {installed} {os.path.realpath(java)}"
+    return f"{version}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+
+
+def _make(package: Path, directory: Path) -> None:
+    """Link everything, then put it in place at once: another driver may be doing the same."""
+    directory.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".home-", dir=directory))
+    for part in package.iterdir():
+        if part.is_dir() and part.name not in NOT_LINKED:
+            (draft / part.name).symlink_to(part)
+    try:
+        draft.rename(directory / "home")
+    except OSError:
+        shutil.rmtree(draft)
+        if not (directory / "home").is_dir():
+            raise

@@ -1,0 +1,87 @@
+"""The driver process as its parent sees it: started, spoken to, listened to, and gone for certain.
+
+The process leads a group of its own, to which Spark's JVM belongs too; Spark's workers notice the
+end of the JVM and end with it. The process ends when its input does, so it cannot outlive us. When
+all else fails the whole group is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import sparkmirror
+
+_CHUNK = 1 << 16
+_POLL_S = 0.05
+REAP_WITHIN_S = 10.0
+
+
+class DriverProcess:
+    """One driver process."""
+
+    def __init__(self, module: str, temporary: Path, log: Path) -> None:
+        """Start it; it keeps its temporary files where we can clear them up."""
+        root = str(Path(sparkmirror.__file__).parents[1])
+        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+        with log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=temporary,
+                env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary)},
+                start_new_session=True,
+                bufsize=0,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+
+    def say(self, line: bytes) -> None:
+        """Give it a line. To one that has ended nothing can be said; its end is noticed anyway."""
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._input.write(line)
+
+    def lines(self, silence_s: float) -> Iterator[bytes]:
+        """What it says, until it ends or says nothing for too long."""
+        rest = b""
+        while select.select([self._output], [], [], silence_s)[0]:
+            chunk = os.read(self._output.fileno(), _CHUNK)
+            if not chunk:
+                return
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+
+    def end(self, within_s: float) -> int:
+        """Wait for it and its group to end, or end them; returns the driver's exit code."""
+        with contextlib.suppress(BrokenPipeError):
+            self._input.close()
+        deadline = time.monotonic() + within_s
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=within_s)
+        while self._group_lives() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        self.kill()
+        self._output.close()
+        return self._process.wait(timeout=REAP_WITHIN_S)
+
+    def kill(self) -> None:
+        """Kill the group. The number stays ours as long as anybody in the group lives."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _group_lives(self) -> bool:
+        try:
+            os.killpg(self._process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True

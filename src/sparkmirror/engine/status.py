@@ -1,0 +1,65 @@
+"""A status: what a driver says of itself once a second, one line of JSON each.
+
+starting ──▶ running ──▶ draining ──▶ stopped
+    └───────────┴────────────┴──────▶ failed       (restarting: its supervisor tries again)
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from sparkmirror.copy.snapshot import Snapshot
+
+
+class Phase(enum.StrEnum):
+    """Where a driver is in its life."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    RESTARTING = "restarting"
+    """There is no driver just now; the next one is about to be started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How a driver is, and where its partitions stand."""
+
+    phase: Phase
+    application_id: str = ""
+    """Spark's name for the run; also the `run` of its receipts."""
+    web_ui: str = ""
+    slots: int = 0
+    """How many tasks Spark can run at once, as far as it knows; 0 until it is there."""
+    tasks: int = 0
+    epoch: int = 0
+    trouble: str = ""
+    """What keeps it from copying, or ended it, in a sentence for the operator."""
+    is_retriable: bool = False
+    """Whether another try may help, once it has failed."""
+    snapshot: Snapshot = Snapshot()
+
+    def to_line(self) -> bytes:
+        """As one line."""
+        value = asdict(self) | {"snapshot": self.snapshot.to_json()}
+        return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Self:
+        """Read what `to_line` wrote."""
+        value: Mapping[str, Any] = json.loads(line)
+        return cls(
+            **(
+                dict(value)
+                | {
+                    "phase": Phase(value["phase"]),
+                    "snapshot": Snapshot.from_json(value["snapshot"]),
+                }
+            )
+        )
