@@ -13,6 +13,7 @@ from sparkmirror.errors import (
     ClusterTimeout,
     ClusterUnavailable,
     ConfigError,
+    DriverLost,
     Fault,
     MirrorError,
     PropertiesError,
@@ -60,7 +61,8 @@ def test_every_error_stands_in_the_drawing(cls: type[MirrorError]) -> None:
 
 
 def test_only_what_may_heal_is_retriable() -> None:
-    assert {cls for cls in CLASSES if cls.retriable} == {ClusterUnavailable, ClusterTimeout}
+    heals = {ClusterUnavailable, ClusterTimeout, DriverLost}
+    assert {cls for cls in CLASSES if cls.retriable} == heals
 
 
 def test_a_config_error_names_every_fault_and_the_place() -> None:
