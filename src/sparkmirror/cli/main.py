@@ -17,6 +17,7 @@ from sparkmirror.errors import ConfigError, MirrorError, RequestError
 
 COMMANDS = {
     "config": "sparkmirror.cli.config:config",
+    "copy": "sparkmirror.cli.copy:copy",
     "demo": "sparkmirror.cli.demo:demo",
     "lab": "sparkmirror.cli.lab:lab",
 }

@@ -1,0 +1,45 @@
+"""Ctrl-C, taken kindly: the first asks to come to an end, the second ends at once.
+
+A request to terminate (a container that is stopped, a service manager) counts as a Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """Counts the signals."""
+
+    def __init__(self, on_first: Callable[[], None]) -> None:
+        self._on_first = on_first
+        self._count = 0
+
+    def is_asked(self) -> bool:
+        """Whether somebody wants it to end."""
+        return self._count > 0
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Take one signal; the second is an interruption like any other."""
+        del number, frame
+        self._count += 1
+        if self._count > 1:
+            raise KeyboardInterrupt
+        self._on_first()
+
+
+@contextmanager
+def interrupts(on_first: Callable[[], None]) -> Iterator[Interrupts]:
+    """Take signals inside the block; afterwards they mean what they meant before."""
+    counted = Interrupts(on_first)
+    before = {number: signal.signal(number, counted.take) for number in _SIGNALS}
+    try:
+        yield counted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

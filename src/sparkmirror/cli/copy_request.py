@@ -1,0 +1,109 @@
+"""What one `copy` is asked to do: options and client files read together, as one frozen value.
+
+Knows how a client file and the options beside it make the properties of a cluster, and how names
+follow from aliases. Talks to no cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from sparkmirror.cluster.access import Access
+from sparkmirror.config import properties, providers, variables
+from sparkmirror.copy.job import OnLoss, Start
+from sparkmirror.errors import ConfigError
+from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
+from sparkmirror.mirror.internal_topics import InternalTopic, connect_topics
+from sparkmirror.mirror.naming import ReplicationPolicy
+from sparkmirror.mirror.selection import Selection
+from sparkmirror.model import SourceAndTarget
+
+BOOTSTRAP = "bootstrap.servers"
+DEFAULT_CONNECTOR = "MirrorSourceConnector"
+"""What MirrorMaker 2 calls its source connector in dedicated mode: it finds our offsets by it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFile:
+    """The client properties of one cluster: raw, and with every placeholder replaced."""
+
+    raw: Mapping[str, str] = field(repr=False)
+    expanded: Mapping[str, str] = field(repr=False)
+    file: str = ""
+    notices: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, file: Path | None, servers: str | None, environ: Mapping[str, str]) -> Self:
+        """Read the file, if there is one; brokers that were named beside it win."""
+        raw: dict[str, str] = {}
+        if file is not None:
+            raw = dict(properties.load(file).mapping)
+        if servers is not None:
+            raw[BOOTSTRAP] = servers
+        where = str(file or "")
+        try:
+            declared = providers.declared(raw, environ)
+            expansion = variables.expand(raw, declared.by_name)
+        except ConfigError as error:
+            raise ConfigError(error.faults, where=where) from error
+        notices = (*declared.notices, *expansion.unresolved)
+        return cls(
+            raw=raw,
+            expanded=expansion.values,
+            file=where,
+            notices=tuple(f"{where}: {notice}" for notice in notices),
+        )
+
+    def access(self, alias: str) -> Access:
+        """The way to the cluster. Faults name the file and the key, never a secret."""
+        try:
+            return Access.from_properties(alias, self.expanded)
+        except ConfigError as error:
+            faults = [variables.conceal(fault, self.raw, self.expanded) for fault in error.faults]
+            raise ConfigError(faults, where=self.file or alias) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyRequest:
+    """Everything that was asked for."""
+
+    flow: SourceAndTarget
+    source: ClientFile
+    target: ClientFile
+    policy: ReplicationPolicy
+    topic_filter: TopicFilter
+    config_filter: ConfigPropertyFilter
+    patterns: tuple[str, ...]
+    tasks_max: int
+    connector: str = DEFAULT_CONNECTOR
+    start: Start | None = None
+    on_loss: OnLoss = OnLoss.HALT
+    read_committed: bool = True
+    bytes_per_s: int = 0
+    """For all tasks together; 0 means no limit."""
+    replication_factor: int | None = None
+    """Of new topics; None means as at the source, as far as the target has brokers for it."""
+
+    @property
+    def selection(self) -> Selection:
+        """Which topics are meant. Heartbeats are copied if asked for by name, as any other."""
+        return Selection(
+            flow=self.flow,
+            policy=self.policy,
+            topic_filter=self.topic_filter,
+            replicate_heartbeats=False,
+        )
+
+    @property
+    def group_id(self) -> str:
+        """The worker group of a dedicated MirrorMaker 2 for the same flow."""
+        return f"{self.flow.source}-mm2"
+
+    @property
+    def offsets_topic(self) -> InternalTopic:
+        """Where positions are kept: that MirrorMaker 2's own offsets topic."""
+        _, offsets, _ = connect_topics(self.flow)
+        return offsets

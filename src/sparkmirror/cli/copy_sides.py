@@ -1,0 +1,106 @@
+"""The two clusters of a copy, looked at and made ready: the only part of planning that does things.
+
+1. open      both clusters let us in, or it is said within seconds why not
+2. look      what topics there are
+3. complete  the settings that new topics start with
+4. carry out create and grow what the target lacks; nothing is ever shrunk or deleted
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from sparkmirror.cli.copy_plan import CopyPlan, Survey
+from sparkmirror.cli.copy_request import CopyRequest
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.client import find_open_door
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import ClusterError, TopicRejected
+from sparkmirror.mirror.topic_configs import creation_configs
+from sparkmirror.mirror.topic_plan import NewRemoteTopic
+
+REACHED_WITHIN_S = 5.0
+CLEANUP_POLICY = "cleanup.policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Hands on both clusters."""
+
+    source: Admin
+    target: Admin
+
+
+@contextmanager
+def opened(request: CopyRequest) -> Iterator[Sides]:
+    """Reach both clusters, or raise within seconds what is wrong."""
+    source = request.source.access(request.flow.source)
+    target = request.target.access(request.flow.target)
+    for access in (source, target):
+        find_open_door(access, time.monotonic() + REACHED_WITHIN_S)
+    with Admin(source) as one, Admin(target) as other:
+        yield Sides(source=one, target=other)
+
+
+def look(sides: Sides) -> Survey:
+    """List what both clusters hold."""
+    return Survey(
+        source=sides.source.describe_cluster(),
+        target=sides.target.describe_cluster(),
+        source_topics=sides.source.topics(),
+        target_topics=sides.target.topics(),
+    )
+
+
+def complete(request: CopyRequest, plan: CopyPlan, sides: Sides) -> CopyPlan:
+    """Give new topics their settings; check that positions would be safe where they are kept."""
+    if plan.offsets_topic is None:
+        _must_be_compacted(request, sides.target)
+    wanted = [new.source_topic for new in plan.topics.create]
+    configs: dict[str, Mapping[str, str]] = {}
+    for topic, found in sides.source.topic_configs(wanted).items():
+        if isinstance(found, ClusterError):
+            raise found
+        configs[topic] = creation_configs(found, request.config_filter)
+    return replace(plan, topics=plan.topics.with_configs(configs))
+
+
+def carry_out(plan: CopyPlan, sides: Sides) -> None:
+    """Create and grow topics; whatever is refused is raised, all of it at once."""
+    new = [_new_topic(topic) for topic in plan.topics.create]
+    if plan.offsets_topic is not None:
+        new.append(plan.offsets_topic)
+    failed = sides.target.create_topics(new)
+    failed |= sides.target.grow_topics({grown.name: grown.partitions for grown in plan.topics.grow})
+    errors = list(failed.values())
+    if len(errors) > 1:
+        first = errors[0]
+        raise TopicRejected(first.cluster, "; ".join(map(str, errors)))
+    for error in errors:
+        raise error
+
+
+def _new_topic(new: NewRemoteTopic) -> NewTopic:
+    return NewTopic(
+        name=new.name,
+        partitions=new.partitions,
+        replication_factor=new.replication_factor,
+        configs=new.configs,
+    )
+
+
+def _must_be_compacted(request: CopyRequest, target: Admin) -> None:
+    name = request.offsets_topic.name
+    found = target.topic_configs([name])[name]
+    if isinstance(found, ClusterError):
+        raise found
+    policy = next((entry.value for entry in found if entry.name == CLEANUP_POLICY), None)
+    if policy != "compact":
+        raise TopicRejected(
+            request.flow.target,
+            f"{name} keeps the positions of this mirror and has {CLEANUP_POLICY}={policy}, which"
+            f" forgets them in time; set {CLEANUP_POLICY}=compact",
+        )

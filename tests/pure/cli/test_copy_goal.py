@@ -1,0 +1,92 @@
+"""Caught up, stuck or still copying: judged from snapshots."""
+
+from __future__ import annotations
+
+from sparkmirror.cli.copy_goal import Goal, Verdict
+from sparkmirror.copy.job import OnLoss
+from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
+
+LOSS = Event(at_ms=0, kind="retention", partition="a-0", text="gone", lost_from=0, lost_to=5)
+
+
+def _view(position: int, state: str = "leased", reason: str = "") -> PartitionView:
+    return PartitionView(remote="a", task=0, state=state, position=position, reason=reason)
+
+
+def _snapshot(*views: PartitionView, events: tuple[Event, ...] = ()) -> Snapshot:
+    return Snapshot(
+        partitions={f"a-{number}": view for number, view in enumerate(views)}, events=events
+    )
+
+
+def test_caught_up_when_every_partition_has_passed_its_goal() -> None:
+    goal = Goal({"a-0": 5, "a-1": 0})
+    assert goal.judge(_snapshot(_view(4), _view(0)), 0) is Verdict.COPYING
+    assert goal.judge(_snapshot(_view(5), _view(-1)), 1) is Verdict.COPYING
+    assert goal.judge(_snapshot(_view(7), _view(0)), 2) is Verdict.CAUGHT_UP
+
+
+def test_a_partition_of_which_nothing_is_known_is_not_there_yet() -> None:
+    goal = Goal({"a-0": 0})
+    assert goal.judge(Snapshot(), 0) is Verdict.COPYING
+    assert goal.judge(Snapshot(), 10_000) is Verdict.COPYING
+
+
+def test_a_copy_without_a_goal_never_catches_up() -> None:
+    assert Goal(None).judge(_snapshot(_view(9)), 0) is Verdict.COPYING
+
+
+def test_a_halted_loss_is_stuck_at_once_when_all_else_is_there() -> None:
+    goal = Goal({"a-0": 5, "a-1": 5})
+    halted = _view(0, "held", "gone")
+    assert goal.judge(_snapshot(halted, _view(3), events=(LOSS,)), 0) is Verdict.COPYING
+    assert goal.judge(_snapshot(halted, _view(5)), 1) is Verdict.STUCK
+    (blocked,) = goal.blocked(_snapshot(halted, _view(5)))
+    assert (blocked.partition, blocked.reason, blocked.is_halted) == ("a-0", "gone", True)
+
+
+def test_a_held_partition_may_come_right_for_a_while() -> None:
+    goal = Goal({"a-0": 5}, patience_s=60)
+    held = _view(0, "held", "no leader")
+    assert goal.judge(_snapshot(held), 0) is Verdict.COPYING
+    assert goal.judge(_snapshot(held), 59) is Verdict.COPYING
+    assert goal.judge(_snapshot(_view(1, "held", "no leader")), 59.5) is Verdict.COPYING
+    assert goal.judge(_snapshot(_view(1, "held", "no leader")), 119) is Verdict.COPYING
+    assert goal.judge(_snapshot(_view(1, "held", "no leader")), 120) is Verdict.STUCK
+
+
+def test_patience_is_not_renewed_by_those_that_are_there_already() -> None:
+    goal = Goal({"a-0": 5, "a-1": 5}, patience_s=60)
+    held = _view(0, "held", "no leader")
+    goal.judge(_snapshot(held, _view(5)), 0)
+    assert goal.judge(_snapshot(held, _view(500)), 61) is Verdict.STUCK
+
+
+def test_a_task_that_waits_for_a_broker_counts_as_held() -> None:
+    goal = Goal({"a-0": 5}, patience_s=60)
+    waiting = _view(0, "leased", "source: connection refused")
+    goal.judge(_snapshot(waiting), 0)
+    assert goal.judge(_snapshot(waiting), 61) is Verdict.STUCK
+
+
+def test_slowness_is_not_being_stuck() -> None:
+    goal = Goal({"a-0": 5}, patience_s=60)
+    for state in ("leased", "waiting", "doubtful"):
+        goal.judge(_snapshot(_view(0, state)), 0)
+        assert goal.judge(_snapshot(_view(0, state)), 10_000) is Verdict.COPYING
+
+
+def test_without_a_goal_only_losses_everywhere_end_it() -> None:
+    goal = Goal(None, patience_s=60)
+    held = _view(0, "held", "no leader")
+    goal.judge(_snapshot(held), 0)
+    assert goal.judge(_snapshot(held), 10_000) is Verdict.COPYING
+    assert goal.judge(_snapshot(held, events=(LOSS,)), 10_001) is Verdict.STUCK
+
+
+def test_a_loss_that_is_passed_over_halts_nothing() -> None:
+    goal = Goal({"a-0": 5}, on_loss=OnLoss.SKIP)
+    held = _snapshot(_view(0, "held", "no leader"), events=(LOSS,))
+    assert goal.judge(held, 0) is Verdict.COPYING
+    (blocked,) = goal.blocked(held)
+    assert not blocked.is_halted

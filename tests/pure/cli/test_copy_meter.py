@@ -1,0 +1,107 @@
+"""Figures of a running copy follow from its snapshots."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkmirror.cli.copy_legs import Leg
+from sparkmirror.cli.copy_meter import Meter, Rate, Total
+from sparkmirror.copy.snapshot import PartitionView, Snapshot
+from sparkmirror.model import TopicPartition
+
+LEGS = {
+    TopicPartition("a", 0): Leg(first=100, goal=300, target_end=50, is_known=True),
+    TopicPartition("a", 1): Leg(first=0, goal=100),
+    TopicPartition("b", 0): Leg(first=0, goal=0),
+}
+
+
+def _meter(*, has_goal: bool = True) -> Meter:
+    return Meter(LEGS, {"a": "A.a", "b": "A.b"}, has_goal=has_goal, began=0.0)
+
+
+def _snapshot(*places: tuple[str, int, int], records: int = 0, end: int = -1) -> Snapshot:
+    return Snapshot(
+        partitions={
+            key: PartitionView(
+                remote="", task=0, state="leased", position=position, expected=expected, end=end
+            )
+            for key, position, expected in places
+        },
+        records=records,
+        bytes=records * 10,
+    )
+
+
+def test_before_anything_is_known_the_whole_way_is_left() -> None:
+    first, second = _meter().take(Snapshot(), 1.0).topics
+    assert (first.lag, first.fraction, first.copied, first.eta_s) == (300, 0.0, 0, None)
+    assert (second.lag, second.fraction, second.eta_s) == (0, 1.0, 0.0)
+
+
+def test_records_are_counted_on_the_target_and_the_way_on_the_source() -> None:
+    meter = _meter()
+    meter.take(_snapshot(("a-0", 100, 50), ("a-1", 0, 0)), 0.0)
+    progress = meter.take(_snapshot(("a-0", 200, 90), ("a-1", 50, 50), records=90), 2.0)
+    topic = progress.topics[0]
+    assert (topic.copied, topic.lag, topic.position) == (90, 150, 250)
+    assert topic.fraction == 0.5
+    assert topic.records_per_s == 45.0
+    assert topic.eta_s == 2.0
+    assert (progress.records_per_s, progress.bytes_per_s, progress.lag) == (45.0, 450.0, 150)
+
+
+def test_with_a_goal_the_lag_ends_there_without_one_at_the_end() -> None:
+    there = _snapshot(("a-0", 300, 250), ("a-1", 100, 100), end=400)
+    assert _meter().take(there, 1.0).topics[0].lag == 0
+    assert _meter(has_goal=False).take(there, 1.0).topics[0].lag == 400
+
+
+def test_counts_of_drivers_are_added_up() -> None:
+    meter = _meter()
+    meter.take(_snapshot(records=100), 1.0, "first")
+    assert meter.take(_snapshot(records=0), 2.0, "second").records == 100
+    assert meter.take(_snapshot(records=30), 3.0, "second").records == 130
+
+
+def test_lanes_of_drivers_are_added_up_too() -> None:
+    meter = _meter()
+    meter.take(Snapshot(lanes={"a": {"plain": 3, "compacted": 1}}), 1.0, "first")
+    progress = meter.take(Snapshot(lanes={"a": {"plain": 2, "control": 1}}), 2.0, "second")
+    assert progress.topics[0].lanes == {"plain": 5, "compacted": 1, "control": 1}
+
+
+def test_held_partitions_are_told_with_their_reason() -> None:
+    held = PartitionView(remote="", task=0, state="held", reason="no leader")
+    waits = PartitionView(remote="", task=0, state="leased", reason="source: refused")
+    progress = _meter().take(Snapshot(partitions={"a-0": held, "a-1": waits}), 1.0)
+    assert progress.held == ("a-0: no leader", "a-1: source: refused")
+    assert progress.partitions == 3
+
+
+def test_the_time_left_is_that_of_the_slowest_topic() -> None:
+    meter = _meter()
+    meter.take(_snapshot(("a-0", 100, 50)), 0.0)
+    assert meter.take(_snapshot(("a-0", 100, 50)), 1.0).eta_s is None
+    assert meter.take(_snapshot(("a-0", 250, 50)), 2.0).eta_s == pytest.approx(2.0)
+
+
+def test_a_rate_forgets_what_was_long_ago() -> None:
+    rate = Rate(window_s=10)
+    for second in range(100):
+        rate.take(0, second)
+    assert rate.take(100, 100) == 10.0
+    assert [rate.take(100, second) for second in range(101, 112)][-1] == 0.0
+
+
+@given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 100)), max_size=20))
+def test_a_total_never_shrinks_while_its_runs_do_not(values: list[tuple[str, int]]) -> None:
+    total, latest, shown = Total(), dict[str, int](), [0]
+    run = ""
+    for name, value in values:
+        value = max(value, latest.get(name, 0)) if name == run else value
+        latest[name], run = value, name
+        shown.append(total.take(value, name))
+    assert shown == sorted(shown)

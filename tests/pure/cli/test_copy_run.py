@@ -1,0 +1,146 @@
+"""How a copy is followed, and why it ends."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sparkmirror.cli.copy_goal import Goal
+from sparkmirror.cli.copy_interrupt import interrupts
+from sparkmirror.cli.copy_legs import Leg
+from sparkmirror.cli.copy_meter import Meter
+from sparkmirror.cli.copy_run import Ending, Engine, Run, Why
+from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
+from sparkmirror.engine.status import Phase, Status
+from sparkmirror.errors import DriverLost
+from sparkmirror.model import TopicPartition
+from tests.support.copy_engines import Notes, ScriptedEngine
+
+LOSS = Event(at_ms=0, kind="retention", partition="a-0", text="gone")
+STARTING = Status(phase=Phase.STARTING)
+
+
+def _at(position: int, phase: Phase = Phase.RUNNING, **more: object) -> Status:
+    view = PartitionView(remote="a", task=0, state="leased", position=position, expected=position)
+    held = PartitionView(remote="a", task=0, state="held", position=position, reason="gone")
+    events = (LOSS,) if more.get("halted") else ()
+    return Status(
+        phase=phase,
+        application_id=str(more.get("run", "one")),
+        trouble=str(more.get("trouble", "")),
+        snapshot=Snapshot(
+            partitions={"a-0": held if events else view}, records=position, events=events
+        ),
+    )
+
+
+def _follow(
+    engine: Engine, screen: Notes, is_interrupted: Callable[[], bool] = lambda: False
+) -> Ending:
+    legs = {TopicPartition("a", 0): Leg(first=0, goal=10)}
+    clock = itertools.count()
+    return Run(
+        engine=engine,
+        goal=Goal({"a-0": 10}),
+        meter=Meter(legs, {"a": "a"}, has_goal=True, began=0.0),
+        screen=screen,
+        is_interrupted=is_interrupted,
+        clock=lambda: float(next(clock)),
+    ).follow()
+
+
+def test_a_copy_that_has_caught_up_is_drained_and_told_as_it_stood_at_the_end() -> None:
+    stopped = [_at(11, Phase.DRAINING), _at(12, Phase.STOPPED)]
+    engine = ScriptedEngine([STARTING, _at(4), _at(10), _at(99)], stopped)
+    ending = _follow(engine, screen := Notes())
+    assert ending.why is Why.CAUGHT_UP
+    assert ending.progress.topics[0].copied == 12
+    assert engine.calls == ["start", "drain", "stop"]
+    assert [status.phase for status, _ in screen.shown] == [
+        *(Phase.STARTING, Phase.RUNNING, Phase.RUNNING, Phase.DRAINING, Phase.STOPPED),
+    ]
+
+
+def test_an_interrupted_copy_is_drained() -> None:
+    asked: list[bool] = []
+    engine = ScriptedEngine([_at(1), lambda: asked.append(True), _at(2), _at(3)])
+    ending = _follow(engine, Notes(), lambda: bool(asked))
+    assert ending.why is Why.INTERRUPTED
+    assert engine.calls == ["start", "drain", "stop"]
+
+
+def test_an_interruption_counts_even_before_spark_is_there() -> None:
+    engine = ScriptedEngine([STARTING, STARTING])
+    assert _follow(engine, Notes(), lambda: True).why is Why.INTERRUPTED
+    assert engine.calls == ["start", "drain", "stop"]
+
+
+def test_a_stuck_copy_is_drained_and_its_loss_told_once() -> None:
+    engine = ScriptedEngine([_at(3, halted=True), _at(3, halted=True)])
+    ending = _follow(engine, screen := Notes())
+    assert ending.why is Why.STUCK
+    assert screen.events == [LOSS]
+    assert ending.events == (LOSS,)
+
+
+def test_a_failed_engine_is_told_with_its_trouble() -> None:
+    engine = ScriptedEngine([_at(3), _at(3, Phase.FAILED, trouble="no Java")])
+    ending = _follow(engine, screen := Notes())
+    assert (ending.why, ending.status.trouble) == (Why.FAILED, "no Java")
+    assert screen.said == []
+    assert engine.calls == ["start", "stop"]
+
+
+def test_an_engine_that_ends_without_a_word_has_failed() -> None:
+    assert _follow(ScriptedEngine([]), Notes()).why is Why.FAILED
+
+
+def test_a_copy_that_fails_while_it_drains_has_still_caught_up() -> None:
+    engine = ScriptedEngine([_at(10)], [_at(10, Phase.FAILED, trouble="late")])
+    assert _follow(engine, Notes()).why is Why.CAUGHT_UP
+
+
+def test_what_an_earlier_driver_copied_is_not_forgotten_while_the_next_one_starts() -> None:
+    restarting = Status(phase=Phase.RESTARTING, trouble="Spark went away")
+    script = [_at(5), restarting, STARTING, _at(7, run="two"), _at(10, run="two")]
+    ending = _follow(ScriptedEngine(script, [_at(10, Phase.STOPPED, run="two")]), screen := Notes())
+    assert [progress.topics[0].position for _, progress in screen.shown][:3] == [5, 5, 5]
+    assert ending.progress.records == 15
+    assert screen.said == ["Spark went away"]
+
+
+def test_a_drain_that_does_not_end_is_given_up() -> None:
+    engine = ScriptedEngine([_at(10)], [_at(10, Phase.DRAINING)] * 200)
+    ending = _follow(engine, screen := Notes())
+    assert ending.why is Why.CAUGHT_UP
+    assert len(screen.shown) < 100
+    assert screen.said == ["Not everything was given back in time; the next run finds out."]
+
+
+def test_nothing_is_left_running_when_something_breaks() -> None:
+    class Broken(ScriptedEngine):
+        def statuses(self) -> Iterator[Status]:
+            raise DriverLost("gone")
+
+    engine = Broken([])
+    with pytest.raises(DriverLost):
+        _follow(engine, Notes())
+    assert engine.calls == ["start", "stop"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_and_the_second_interrupts(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    said: list[str] = []
+    with interrupts(lambda: said.append("finishing")) as asked:
+        assert not asked.is_asked()
+        os.kill(os.getpid(), number)
+        assert asked.is_asked()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+    assert said == ["finishing"]
+    assert signal.getsignal(number) is before
