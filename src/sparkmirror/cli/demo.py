@@ -182,8 +182,8 @@ def _show_plan(console: rich.console.Console, plan: TopicPlan) -> None:
 def _stay(console: rich.console.Console, seconds: float | None) -> None:
     """Keep the clusters up, so that people can look around."""
     how_long = "Ctrl-C ends it" if seconds is None else f"for {seconds:g} s"
-    console.print(f"The clusters are up ({how_long}); everything is removed at the end.")
     try:
+        console.print(f"The clusters are up ({how_long}); everything is removed at the end.")
         time.sleep(seconds if seconds is not None else 10**9)
     except KeyboardInterrupt:
         console.print("Taking everything down.")
