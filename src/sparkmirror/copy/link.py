@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -19,6 +20,7 @@ from sparkmirror.errors import ClusterUnavailable
 _LENGTH = struct.Struct(">I")
 LARGEST_MESSAGE = 64 << 20
 _CHUNK = 1 << 18
+FAREWELL_WITHIN_S = 5.0
 
 
 class LinkLost(ClusterUnavailable):
@@ -115,6 +117,22 @@ class Link:
             at += size
         del self._in[:at]
         return taken
+
+    def finish(self) -> None:
+        """Say no more, and wait until the other end has heard it all and hung up.
+
+        Closing at once would throw away what is still on its way, whenever the other end happens
+        to be saying something, too.
+        """
+        deadline = time.monotonic() + FAREWELL_WITHIN_S
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+            while (left_s := deadline - time.monotonic()) > 0:
+                self._socket.settimeout(left_s)
+                if not self._socket.recv(_CHUNK):
+                    return
+        except OSError:
+            return  # it is gone, or too slow; nothing more can be done about it
 
     def close(self) -> None:
         """End the channel. May be called again."""
