@@ -58,8 +58,7 @@ def _rehearse(home: Home, draft: Path, directory: Path, log: Path) -> Status:
     with Supervisor(assignment, module=REHEARSAL) as supervisor:
         for status in supervisor.statuses():
             if status.epoch > 1 or status.trouble:
-                break
-        supervisor.drain(within_s=DUMP_WITHIN_S)
+                supervisor.drain(within_s=DUMP_WITHIN_S)
         return supervisor.status
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Self
 
 from sparkmirror.copy.job import Job
@@ -36,6 +37,15 @@ class Assignment:
         """The flow it belongs to, as MirrorMaker 2 writes it."""
         settings = self.job.settings
         return f"{settings.source_alias}->{settings.target_alias}"
+
+    def with_absolute_paths(self) -> Self:
+        """The same for a process that runs in another directory."""
+        is_path = "://" not in self.receipts
+        return replace(
+            self,
+            receipts=str(Path(self.receipts).absolute()) if is_path else self.receipts,
+            log=str(Path(self.log).absolute()),
+        )
 
     def to_line(self) -> bytes:
         """As one line."""

@@ -165,7 +165,8 @@ class ControlServer:
                 log.warning("%s before a hello", type(message).__name__)
             case _:
                 if isinstance(message, Report):
-                    guest.send(Beat())
+                    # Not before everything that came with it was heard: it may be the last.
+                    self._send_soon(guest, Beat())
                 self._conductor.said(guest.hello, message)
 
     def _welcome(self, guest: Guest, hello: Hello) -> None:

@@ -196,7 +196,10 @@ def main(conductor: Callable[[Job], Conducting] = make_conductor) -> None:
     """Run the assignment that is on the input."""
     lines = sys.stdin.buffer
     statuses = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    assignment = Assignment.from_line(lines.readline())
+    first = lines.readline()
+    if not first:
+        return  # whoever started us is gone already
+    assignment = Assignment.from_line(first)
     _move_output(Path(assignment.log))
     logs.install(sys.stderr, logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)

@@ -14,13 +14,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import sparkmirror
 
 _CHUNK = 1 << 16
 _POLL_S = 0.05
+_LOOK_S = 0.5
 REAP_WITHIN_S = 10.0
 
 
@@ -29,6 +30,7 @@ class DriverProcess:
 
     def __init__(self, module: str, temporary: Path, log: Path) -> None:
         """Start it; it keeps its temporary files where we can clear them up."""
+        log.parent.mkdir(parents=True, exist_ok=True)
         root = str(Path(sparkmirror.__file__).parents[1])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
         with log.open("ab") as errors:
@@ -51,13 +53,20 @@ class DriverProcess:
         with contextlib.suppress(BrokenPipeError, ValueError):
             self._input.write(line)
 
-    def lines(self, silence_s: float) -> Iterator[bytes]:
-        """What it says, until it ends or says nothing for too long."""
+    def lines(self, patience_s: Callable[[float], float]) -> Iterator[bytes]:
+        """What it says, until it ends or our patience does.
+
+        `patience_s` is asked again and again how long to wait, after so many seconds of silence.
+        """
         rest = b""
-        while select.select([self._output], [], [], silence_s)[0]:
+        heard_at = time.monotonic()
+        while (left_s := patience_s(time.monotonic() - heard_at)) > 0:
+            if not select.select([self._output], [], [], min(left_s, _LOOK_S))[0]:
+                continue
             chunk = os.read(self._output.fileno(), _CHUNK)
             if not chunk:
                 return
+            heard_at = time.monotonic()
             *whole, rest = (rest + chunk).split(b"\n")
             yield from whole
 

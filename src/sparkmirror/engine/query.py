@@ -8,9 +8,10 @@ committer of files bears a second writer beside or after it; together the direct
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -30,8 +31,8 @@ class Query:
             builder = builder.config(key, value)
         try:
             self._session = builder.getOrCreate()
-        except PySparkException as error:
-            raise DriverLost(f"Spark did not start: {_first_line(error)}") from error
+        except (PySparkException, Py4JError) as error:
+            raise DriverLost(f"Spark did not start: {_sentence(error)}") from error
         self._stream: StreamingQuery | None = None
 
     @property
@@ -80,8 +81,8 @@ class Query:
         try:
             return bool(self._stream.awaitTermination(seconds))
         except PySparkException as error:
-            raise DriverLost(f"Spark gave up: {_first_line(error)}") from error
-        except (Py4JNetworkError, OSError) as error:
+            raise DriverLost(f"Spark gave up: {_sentence(error)}") from error
+        except (Py4JError, OSError) as error:
             raise DriverLost("Spark's JVM has died") from error
 
     def end_stream(self) -> None:
@@ -90,9 +91,15 @@ class Query:
             self._stream.stop()
 
     def close(self) -> None:
-        """End Spark."""
+        """End Spark, and see the JVM off."""
+        gateway = self._session.sparkContext._gateway
         self._session.stop()
+        jvm = vars(gateway).get("proc") if gateway else None
+        if isinstance(jvm, subprocess.Popen):
+            jvm.communicate()  # the end of its input is what it waits for
 
 
-def _first_line(error: PySparkException) -> str:
-    return str(error).strip().partition("\n")[0]
+def _sentence(error: Exception) -> str:
+    """What happened, without the stack trace: that is in the log."""
+    told = error.java_exception if isinstance(error, Py4JJavaError) else error
+    return str(told).strip().partition("\n")[0]

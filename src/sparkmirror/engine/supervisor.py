@@ -2,8 +2,8 @@
 
     with Supervisor(assignment) as supervisor:
         for status in supervisor.statuses():
-            ...
-        supervisor.drain()
+            if ...:
+                supervisor.drain()
 
 Starts the driver, listens to it, and starts another one after a pause when it, or its JVM, has
 died. Never imports Spark. When this process dies the driver notices, drains and ends.
@@ -38,33 +38,36 @@ DRAIN_WITHIN_S = 60.0
 STOP_WITHIN_S = 20.0
 STEADY_S = 60.0
 """A driver that ran so long was well: its end is not part of a series."""
+FALSE_STARTS = 3
+"""So many drivers in a row that never got to copy: something is wrong that time does not heal."""
 
 
 class Supervisor:
-    """Keeps one assignment running."""
+    """Keeps one assignment running. Nothing here may be called by two threads at once."""
 
     def __init__(
         self, assignment: Assignment, *, module: str = DRIVER, backoff: Backoff | None = None
     ) -> None:
         """`module` is what the driver process runs."""
-        self._assignment = assignment
+        self._assignment = assignment.with_absolute_paths()
         self._module = module
         self._backoff = backoff or Backoff(first_s=1.0, longest_s=60.0)
-        self._temporary = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
         self._news = threading.Condition()
         self._status = Status(phase=Phase.STARTING, tasks=len(assignment.job.tasks))
         self._number = 0
         self._process: DriverProcess | None = None
+        self._has_run = False
+        self._false_starts = 0
         self._is_wanted = True
+        self._ending: Order | None = None
         self._is_over = False
-        self._end_by = 0.0
+        self._end_by = float("inf")
         self._failure: MirrorError | None = None
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
-    def start(self) -> Self:
-        """Begin."""
+    def start(self) -> None:
+        """Begin; returns at once."""
         self._thread.start()
-        return self
 
     @property
     def status(self) -> Status:
@@ -96,15 +99,23 @@ class Supervisor:
         self._order(Order(do=Do.RATE, bytes_per_s=bytes_per_s))
 
     def drain(self, within_s: float = DRAIN_WITHIN_S) -> None:
-        """Have everything finished and given back; returns when it is all over."""
+        """Have everything finished and given back; returns at once. `statuses` ends with it."""
         self._end(Order(do=Do.DRAIN), within_s)
 
     def stop(self, within_s: float = STOP_WITHIN_S) -> None:
-        """End now; returns when it is all over."""
+        """End now, if it has not ended yet; returns when nothing runs any more."""
+        if not self._thread.ident:
+            return
         self._end(Order(do=Do.STOP), within_s)
+        self._thread.join(timeout=within_s)
+        if self._thread.is_alive() and self._process:
+            log.warning("The Spark driver did not end within %.0f s and is killed", within_s)
+            self._process.kill()
+            self._thread.join(timeout=STOP_WITHIN_S)
 
     def __enter__(self) -> Self:
-        return self.start()
+        self.start()
+        return self
 
     def __exit__(
         self,
@@ -117,42 +128,51 @@ class Supervisor:
     # -- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
+        temporary = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
         try:
             while self._is_wanted and not self._failure:
                 began = time.monotonic()
-                code = self._run_driver()
+                code = self._run_driver(temporary)
                 if self._is_wanted:
                     self._judge(code, time.monotonic() - began)
         finally:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
             with self._news:
                 self._is_over = True
                 self._news.notify_all()
 
-    def _run_driver(self) -> int:
+    def _run_driver(self, temporary: Path) -> int:
         """Start a driver and listen to it until it is gone; returns its exit code."""
-        process = DriverProcess(self._module, self._temporary, Path(self._assignment.log))
-        with self._news:
-            self._process = process
-            wanted = self._is_wanted
+        process = DriverProcess(self._module, temporary, Path(self._assignment.log))
         process.say(self._assignment.to_line())
-        if wanted:
-            for line in process.lines(SILENCE_S):
-                self._publish(Status.from_line(line))
-        left_s = self._end_by - time.monotonic() if not self._is_wanted else STOP_WITHIN_S
+        with self._news:
+            self._has_run = False
+            self._process = process
+            if self._ending:  # it was given before there was anybody to take it
+                self._order(self._ending)
+        for line in process.lines(self._patience_s):
+            self._publish(Status.from_line(line))
+        left_s = STOP_WITHIN_S if self._is_wanted else self._end_by - time.monotonic()
         return process.end(max(left_s, 0.0))
+
+    def _patience_s(self, silent_s: float) -> float:
+        return min(SILENCE_S - silent_s, self._end_by - time.monotonic())
 
     def _judge(self, code: int, lasted_s: float) -> None:
         """Nobody asked the driver to end: is another one to be tried?"""
         last = self._status
-        lost = DriverLost(f"the Spark driver ended with code {code}; see {self._assignment.log}")
-        if last.phase is Phase.FAILED and not last.is_retriable:
-            self._failure = MirrorError(last.trouble)
+        why = f"the Spark driver ended with code {code}; see {self._assignment.log}"
+        if last.phase is Phase.FAILED and last.trouble:
+            why = last.trouble
+        self._false_starts = 0 if self._has_run else self._false_starts + 1
+        is_final = last.phase is Phase.FAILED and not last.is_retriable
+        if is_final or self._false_starts >= FALSE_STARTS:
+            self._failure = MirrorError(why) if is_final else DriverLost(why)
+            self._publish(replace(last, phase=Phase.FAILED, trouble=why, slots=0))
             return
         if lasted_s > STEADY_S:
             self._backoff.reset()
         pause_s = self._backoff.pause_s()
-        why = last.trouble if last.phase is Phase.FAILED and last.trouble else str(lost)
         log.warning("%s; the next driver starts in %.0f s", why, pause_s)
         self._publish(replace(last, phase=Phase.RESTARTING, trouble=why, slots=0))
         with self._news:
@@ -160,6 +180,7 @@ class Supervisor:
 
     def _publish(self, status: Status) -> None:
         with self._news:
+            self._has_run |= status.phase is Phase.RUNNING
             self._status = status
             self._number += 1
             self._news.notify_all()
@@ -172,15 +193,7 @@ class Supervisor:
 
     def _end(self, order: Order, within_s: float) -> None:
         with self._news:
-            self._is_wanted = False
-            self._end_by = time.monotonic() + within_s
+            self._is_wanted, self._ending = False, order
+            self._end_by = min(self._end_by, time.monotonic() + within_s)
+            self._order(order)
             self._news.notify_all()
-        self._order(order)
-        if not self._thread.ident:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            return
-        self._thread.join(timeout=within_s)
-        if self._thread.is_alive() and self._process:
-            log.warning("The Spark driver did not end within %.0f s and is killed", within_s)
-            self._process.kill()
-            self._thread.join(timeout=STOP_WITHIN_S)
