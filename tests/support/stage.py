@@ -16,7 +16,7 @@ from sparkmirror.copy.job import Job
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.link import Link, LinkLost, admit
 from sparkmirror.copy.messages import Beat, Hello, Message, Report
-from sparkmirror.copy.snapshot import Snapshot
+from sparkmirror.copy.snapshot import Event, Snapshot
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +57,8 @@ class Stage:
         self.job = job
         self.conductor = Conductor(job, ledger)
         self.tasks: dict[int, subprocess.Popen[bytes]] = {}
+        self.replaced: list[subprocess.Popen[bytes]] = []
+        """Attempts that another one was started beside, whether they live or not."""
         self.restarts = True
         self._attempts: dict[int, int] = {}
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -77,7 +79,7 @@ class Stage:
 
     def __exit__(self, *_: object) -> None:
         self._closing = True
-        for process in self.tasks.values():
+        for process in (*self.tasks.values(), *self.replaced):
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
@@ -109,6 +111,10 @@ class Stage:
 
         self.wait("everything to be copied", passed, timeout_s)
 
+    def wait_for_attempts(self, number: int, timeout_s: float = 60) -> None:
+        """Wait until the attempts of all tasks have at least this number; the first one is 0."""
+        wait_until(lambda: min(self._attempts.values()) >= number, f"attempts {number}", timeout_s)
+
     def drain(self, timeout_s: float = 30) -> None:
         """Have everything given back."""
         self.restarts = False
@@ -118,6 +124,22 @@ class Stage:
     def kill(self, task: int) -> None:
         """Kill a task without a word."""
         self.tasks[task].kill()
+
+    def freeze(self, task: int) -> None:
+        """Let a task sleep: it keeps its connections, and says nothing."""
+        self.tasks[task].send_signal(signal.SIGSTOP)
+
+    def start_beside(self, task: int) -> subprocess.Popen[bytes]:
+        """Start another attempt of a task; the one before is returned as it is."""
+        before = self.tasks[task]
+        self.replaced.append(before)
+        self._start(task)
+        return before
+
+    def wait_for_event(self, kind: str, timeout_s: float = 60) -> Event:
+        """Wait until something was told, and return what it was."""
+        self.wait(kind, lambda seen: any(one.kind == kind for one in seen.events), timeout_s)
+        return next(one for one in self.snapshot.events if one.kind == kind)
 
     def _start(self, task: int) -> None:
         attempt = self._attempts[task] = self._attempts.get(task, -1) + 1

@@ -102,3 +102,27 @@ class Transaction:
             self._router, self._id, self._identity, commit=commit, version=version
         )
         self._sequences.clear()
+
+
+MIXED = 3
+"""Partitions of a topic that `write_mixed` fills."""
+MIXED_LIMIT = {"max.message.bytes": "20000"}
+"""The setting of a remote topic that makes the batches of partition 2 be split."""
+
+
+def write_mixed(writer: Writer, topic: str, first: int = 0, records: int = 1500) -> None:
+    """Fill three partitions: plain batches, transactions of which some abort, and fat batches."""
+    plain, transactional, fat = (TopicPartition(topic, n) for n in range(MIXED))
+    numbers = range(first, first + records)
+    writer.write_many(plain, numbered(numbers, size=1000), batch=10)
+    transaction = writer.begin(f"mixed-{topic}")
+    for at in numbers[::30]:
+        transaction.write(transactional, numbered(range(at, at + 10), size=1000))
+        transaction.commit()
+        transaction.write(transactional, [Record(0, now_ms(), b"k", b"aborted %d" % at)])
+        transaction.abort()
+        writer.write(transactional, numbered(range(at + 10, at + 30), size=500))
+    for at in numbers[::50]:
+        writer.write(
+            fat, numbered(range(at, at + 50), size=1000), Codec.GZIP if at % 20 else Codec.NONE
+        )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from sparkmirror.copy.course import Course
 from sparkmirror.copy.messages import How
 from sparkmirror.copy.side import Side
+from sparkmirror.copy.throttle import Throttle
 from sparkmirror.errors import ClusterError
 from sparkmirror.wire.codes import Action, Code
 from sparkmirror.wire.connection import Connection
@@ -71,9 +72,9 @@ class Fetching:
     _appetites: dict[int, _Appetite] = field(default_factory=dict)
     _turn: int = 0
 
-    def pump(self, courses: Iterable[Course], now: float, *, may_fetch: bool) -> None:
+    def pump(self, courses: Iterable[Course], now: float, throttle: Throttle) -> None:
         """Ask every idle source broker for what its partitions have room for."""
-        if not may_fetch or not self.side.budget.free:
+        if not throttle.allows(now) or not self.side.budget.free:
             return
         by_node: dict[int, list[Course]] = {}
         for course in courses:
@@ -87,9 +88,16 @@ class Fetching:
         for node, there in by_node.items():
             connection = self.side.connection(node)
             if connection and not connection.in_flight and now >= connection.muted_until:
-                self._fetch(node, connection, there, now)
+                self._fetch(node, connection, there, now, throttle.most)
 
-    def _fetch(self, node: int, connection: Connection, there: list[Course], now: float) -> None:
+    def _fetch(
+        self,
+        node: int,
+        connection: Connection,
+        there: list[Course],
+        now: float,
+        most: int | None,
+    ) -> None:
         appetite = self._appetites.setdefault(node, _Appetite())
         if self.side.budget.used >= ANSWERS_AHEAD * appetite.bytes:
             return
@@ -101,6 +109,7 @@ class Fetching:
         first = self._turn % len(hungry)
         hungry = hungry[first:] + hungry[:first]
         size = max(min(appetite.bytes, self.side.budget.free), SMALLEST_ANSWER // 4)
+        size = min(size, most or size)
         limits = FetchLimits(
             max_wait_ms=LONG_POLL_MS if len(hungry) == len(there) else SHORT_POLL_MS,
             max_bytes=size,

@@ -142,6 +142,7 @@ class Task:
             self.link.send(Done())
             while self.link.wants_write:
                 self.loop.turn(IDLE_TURN_S)
+            self.link.finish()
         finally:
             self.close()
 
@@ -155,7 +156,7 @@ class Task:
             )
         self.source.pump(now)
         self.target.pump(now)
-        self.fetching.pump(self.courses.values(), now, may_fetch=self.throttle.allows(now))
+        self.fetching.pump(self.courses.values(), now, self.throttle)
         self.producing.pump(now)
         self._settle_doubts()
         self._give_back(now)

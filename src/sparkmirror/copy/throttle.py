@@ -21,6 +21,11 @@ class Throttle:
         self._fill(now)
         return self.bytes_per_s == 0 or self._saved > 0
 
+    @property
+    def most(self) -> int | None:
+        """How much to fetch at once at the most, so that a low rate flows instead of gushing."""
+        return max(self.bytes_per_s // 4, 1) if self.bytes_per_s else None
+
     def spend(self, size: int, now: float) -> None:
         """Take what was fetched out of the bucket."""
         self._fill(now)

@@ -217,8 +217,7 @@ class Copied:
     def logs(self, case: str) -> tuple[list[Record], Log, Log]:
         """What was wanted, and both logs."""
         source, target = self.flow.logs(TopicPartition(self.topic(case), 0))
-        wanted = [one for one in source.records if not (one.value or b"").startswith(b"aborted")]
-        return wanted, source, target
+        return source.wanted, source, target
 
     def lanes(self, case: str) -> Mapping[str, int]:
         return self.snapshot.lanes[self.topic(case)]

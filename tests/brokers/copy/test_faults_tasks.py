@@ -1,0 +1,154 @@
+"""Tasks and drivers that die, sleep or double: every record arrives once, in order."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from sparkmirror.copy.fence import Overtaken
+from sparkmirror.copy.job import Job
+from sparkmirror.copy.snapshot import Snapshot
+from tests.support.flows import Flow
+from tests.support.stage import Stage
+from tests.support.stage_process import StageProcess
+from tests.support.waiting import wait_until
+from tests.support.writing import MIXED, MIXED_LIMIT, Writer, write_mixed
+
+SLOWLY = {"bytes_per_s": 1_000_000}
+"""So slow that faults find everything under way."""
+
+
+def prepared(flow: Flow, topic: str, writer: Writer) -> dict[str, int]:
+    """A topic with plain, transactional and fat partitions, and its number of partitions."""
+    flow.create(topic, MIXED, remote=MIXED_LIMIT)
+    write_mixed(writer, topic)
+    return {topic: MIXED}
+
+
+def something(seen: Snapshot) -> bool:
+    """Whether copying is under way."""
+    return seen.records > 0
+
+
+def everything(seen: Snapshot) -> bool:
+    """Whether every partition is being copied."""
+    return all(one.state == "leased" for one in seen.partitions.values())
+
+
+def finish(flow: Flow, stage: Stage, topics: dict[str, int], fences: int) -> None:
+    """Copy the rest at full speed, and compare."""
+    stage.conductor.set_rate(0)
+    stage.wait_until_caught_up(flow.ends(topics))
+    stage.drain()
+    flow.assert_mirrored(topics, fences=fences, stage=stage)
+
+
+def test_a_killed_task_is_replaced(flow: Flow, topic: str, writer: Writer) -> None:
+    topics = prepared(flow, topic, writer)
+    with flow.stage(flow.job(topics, tasks=2, settings=SLOWLY)) as stage:
+        stage.wait("copying to begin", something)
+        stage.kill(0)
+        stage.wait_for_event("takeover")
+        finish(flow, stage, topics, fences=1)
+
+
+def test_all_tasks_may_be_killed_again_and_again(flow: Flow, topic: str, writer: Writer) -> None:
+    topics = prepared(flow, topic, writer)
+    with flow.stage(flow.job(topics, tasks=2, settings=SLOWLY)) as stage:
+        for turn in range(2):
+            stage.wait("every partition to be copied", everything)
+            stage.kill(0)
+            stage.kill(1)
+            stage.wait_for_attempts(turn + 1)
+        finish(flow, stage, topics, fences=2)
+
+
+def test_a_killed_driver_is_replaced_however_little_the_ledger_knows(
+    flow: Flow, topic: str, writer: Writer
+) -> None:
+    topics = prepared(flow, topic, writer)
+    job = flow.job(topics, tasks=2, settings=SLOWLY)
+    for records in (300, 500):
+        with StageProcess(job) as doomed:
+            doomed.wait_until_copied(records)
+            doomed.kill()
+    with flow.stage(job) as stage:
+        stage.wait_for_event("takeover")
+        assert all(one.kind == "takeover" for one in stage.snapshot.events)
+        finish(flow, stage, topics, fences=2)
+
+
+def test_a_task_that_slept_through_its_replacement_writes_nothing(
+    flow: Flow, topic: str, writer: Writer
+) -> None:
+    topics = prepared(flow, topic, writer)
+    with flow.stage(flow.job(topics, settings=SLOWLY)) as stage:
+        stage.wait("copying to begin", something)
+        stage.freeze(0)
+        stage.wait_for_event("takeover")
+        zombie = stage.start_beside(0)
+        copied = stage.snapshot.records
+        stage.wait("its successor to copy", lambda seen: seen.records > copied)
+        zombie.send_signal(signal.SIGCONT)
+        wait_until(lambda: zombie.poll() is not None, "the zombie to end by itself")
+        assert zombie.returncode != 0, "it was given up, and says so"
+        finish(flow, stage, topics, fences=1)
+
+
+def test_a_task_that_slept_comes_back_by_itself(flow: Flow, topic: str, writer: Writer) -> None:
+    topics = prepared(flow, topic, writer)
+    with flow.stage(flow.job(topics, settings=SLOWLY)) as stage:
+        stage.wait("copying to begin", something)
+        stage.freeze(0)
+        stage.wait_for_event("takeover")
+        stage.tasks[0].send_signal(signal.SIGCONT)
+        finish(flow, stage, topics, fences=1)
+
+
+def test_a_second_driver_takes_over_and_the_first_one_stops(
+    flow: Flow, topic: str, writer: Writer
+) -> None:
+    topics = prepared(flow, topic, writer)
+    job = flow.job(topics, settings=SLOWLY)
+    with flow.stage(job) as first:
+        first.wait("copying to begin", something)
+        with flow.stage(job) as second:
+            wait_until(lambda: first.conductor.failure() is not None, "the first to stop", 60)
+            assert isinstance(first.conductor.failure(), Overtaken)
+            finish(flow, second, topics, fences=1)
+
+
+def test_a_clean_end_costs_nothing(flow: Flow, topic: str, writer: Writer) -> None:
+    topics = prepared(flow, topic, writer)
+    job = flow.job(topics, tasks=2, settings=SLOWLY)
+    with flow.stage(job) as stage:
+        stage.wait("copying to begin", something)
+        stage.drain()
+        first = stage.snapshot
+    with flow.stage(job) as stage:
+        stage.wait("every partition to be copied", everything)
+        stage.conductor.end_epoch()
+        stage.wait_for_attempts(1)
+        finish(flow, stage, topics, fences=0)
+        assert first.records + stage.snapshot.records == records_of(flow, topics)
+        assert stage.snapshot.events == ()
+
+
+def test_the_rate_limit_is_kept(flow: Flow, topic: str, writer: Writer) -> None:
+    topics = prepared(flow, topic, writer)
+    with flow.stage(flow.job(topics, settings=SLOWLY)) as stage:
+        stage.wait("copying to begin", something)
+        began, before = time.monotonic(), stage.snapshot.bytes
+        stage.wait_until_caught_up(flow.ends(topics))
+        took_s = time.monotonic() - began
+        copied = stage.snapshot.bytes - before
+        assert copied > 2_000_000
+        # What a second allows may come at once in the beginning.
+        assert copied / took_s < 2 * SLOWLY["bytes_per_s"]
+        finish(flow, stage, topics, fences=0)
+
+
+def records_of(flow: Flow, topics: dict[str, int]) -> int:
+    """How many records there are to copy."""
+    job: Job = flow.job(topics)
+    return sum(len(source.wanted) for source, _ in flow.all_logs(job.tasks[0]))

@@ -1,0 +1,67 @@
+"""A stage in a process of its own, so that a test can kill the driver with everything it knows.
+
+python -m tests.support.stage_process    reads a job as JSON, then prints the records copied so far
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import Self
+
+from sparkmirror.copy.job import Job
+from sparkmirror.engine.ledger import OffsetsTopicLedger
+from tests.support.stage import ROOT, Stage
+
+
+class StageProcess:
+    """The parent's end: `with StageProcess(job) as stage:`; it is killed in the end."""
+
+    def __init__(self, job: Job) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.stage_process"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(job.to_json()))
+        self._process.stdin.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def wait_until_copied(self, records: int) -> None:
+        """Wait until so many records were reported as copied."""
+        assert self._process.stdout
+        for line in self._process.stdout:
+            if int(line) >= records:
+                return
+        raise AssertionError("the stage ended by itself")
+
+    def kill(self) -> None:
+        """Kill the driver. Its tasks notice that it is gone, and end."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+
+def main() -> None:
+    """Run a stage until killed."""
+    job = Job.from_json(json.load(sys.stdin))
+    with Stage(job, OffsetsTopicLedger.of(job)) as stage:
+        while True:
+            sys.stdout.write(f"{stage.snapshot.records}\n")
+            sys.stdout.flush()
+            time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    main()
