@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 
@@ -112,7 +113,7 @@ class FakeBroker:
         self.heard: list[Heard] = []
         """Every request, greetings too, in order."""
         self.connections = 0
-        self._replies = iter([greeting(), *replies] if greets else replies)
+        self._replies = chain([greeting()] if greets else [], replies)
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = Address(*self._listener.getsockname())

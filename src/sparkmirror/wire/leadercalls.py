@@ -84,13 +84,11 @@ def _ask_once(
         partition: Outcome(code, None) for partition, code in unled.items()
     }
     requests = {address: _question(call, sorted(group)) for address, group in groups.items()}
-    for address, answer in router.links.gather(requests, deadline).items():
+    for answer in router.links.gather(requests, deadline).values():
         if not isinstance(answer, ClusterError):
             for partition, code, value in call.read(answer):
                 outcomes[partition] = Outcome(Code(code), value)
-        elif answer.retriable:
-            router.links.drop(address)
-        else:
+        elif not answer.retriable:
             raise answer
     silent = Outcome[V](Code.NETWORK_EXCEPTION, None)
     return {partition: outcomes.get(partition, silent) for partition in partitions}

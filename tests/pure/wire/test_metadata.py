@@ -106,9 +106,15 @@ def test_the_higher_epoch_is_believed(
     assert leader.node_id == kept
 
 
-@pytest.mark.parametrize("topic_id", [OTHER_ID, None], ids=["other-id", "no-id"])
-def test_epochs_of_another_topic_or_of_none_are_not_compared(topic_id: UUID | None) -> None:
-    old, new = picture(1, 50), picture(2, 0, topic_id)
+@pytest.mark.parametrize(
+    ("old_id", "new_id"),
+    [(ID, OTHER_ID), (ID, None), (None, ID), (None, None)],
+    ids=["other", "lost", "new", "none"],
+)
+def test_epochs_of_another_topic_or_of_an_unknown_one_are_not_compared(
+    old_id: UUID | None, new_id: UUID | None
+) -> None:
+    old, new = picture(1, 50, old_id), picture(2, 0, new_id)
     assert old.merged(new).leader_of(PARTITION) == Leader(2, 0)
 
 

@@ -19,11 +19,14 @@ from sparkmirror.errors import (
     ClusterUnavailable,
     NotAuthorized,
     RequestRefused,
+    UnsupportedByBroker,
 )
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.backoff import Backoff
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.connection import Client
+from sparkmirror.wire.messages import METADATA as METADATA_API
+from sparkmirror.wire.metadata import metadata_request
 from sparkmirror.wire.offsets import LATEST, list_offsets
 from sparkmirror.wire.place import Address
 from sparkmirror.wire.producers import ProducerIdentity, init_producer_id
@@ -177,6 +180,24 @@ def test_when_time_is_up_each_partition_has_its_reason() -> None:
         assert outcome.code is Code.NOT_LEADER_OR_FOLLOWER
 
 
+def test_a_leader_too_old_for_the_question_is_an_error() -> None:
+    with fake_cluster(1) as cluster, routed(cluster) as router:
+        cluster.rules[API_VERSIONS] = lambda index: greeting({METADATA: (0, 13), 18: (0, 4)})
+        with pytest.raises(UnsupportedByBroker, match="does not know ListOffsets"):
+            list_offsets(router, {PARTITION: LATEST})
+
+
+def test_brokers_that_we_talk_to_already_are_asked_first() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        soon = time.monotonic() + 5
+        connected = router.links.get(cluster.address(1), soon)
+        request = METADATA_API.ask(metadata_request(()), connected.versions)
+        wanted = {cluster.address(index): lambda link: request for index in (0, 1)}
+        answers = router.links.gather(wanted, soon)
+        assert len(answers) == 2
+        assert cluster.heard_by(METADATA) == [1, 0]
+
+
 def test_a_coordinator_that_moved_is_found_again() -> None:
     with fake_cluster(2) as cluster, routed(cluster) as router:
 
@@ -223,12 +244,14 @@ def test_a_refused_login_says_more_than_a_dead_host() -> None:
     refusal = answering(SaslHandshakeResponse(error_code=33, mechanisms=["GSSAPI"]))
     with FakeBroker() as gone:
         dead = gone.address
-    with FakeBroker(itertools.chain(*[[refusal, greeting()]] * 9)) as broker:
-        for order in ([dead, broker.address], [broker.address, dead]):
-            router = Router(Client(cluster="primary", security=security), order)
+    with FakeBroker(itertools.cycle([refusal, greeting()])) as broker:
+        router = Router(Client(cluster="primary", security=security), [dead, broker.address])
+        for _ in range(8):  # in any order
             with pytest.raises(NotAuthorized, match="it offers GSSAPI"):
-                router.refresh(timeout_s=5)
-            router.close()
+                router.find_any(time.monotonic() + 5)
+        with pytest.raises(NotAuthorized):
+            router.refresh(timeout_s=5)
+        router.close()
 
 
 def test_nobody_there_ends_with_the_time_given() -> None:
