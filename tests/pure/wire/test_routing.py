@@ -193,9 +193,16 @@ def test_brokers_that_we_talk_to_already_are_asked_first() -> None:
         connected = router.links.get(cluster.address(1), soon)
         request = METADATA_API.ask(metadata_request(()), connected.versions)
         wanted = {cluster.address(index): lambda link: request for index in (0, 1)}
-        answers = router.links.gather(wanted, soon)
-        assert len(answers) == 2
-        assert cluster.heard_by(METADATA) == [1, 0]
+        heard_before: list[list[int]] = []
+
+        def slow_door(index: int) -> Reply:
+            time.sleep(0.05)
+            heard_before.append(cluster.heard_by(METADATA))
+            return greeting()
+
+        cluster.rules[API_VERSIONS] = slow_door
+        assert len(router.links.gather(wanted, soon)) == 2
+        assert heard_before == [[1]]
 
 
 def test_a_coordinator_that_moved_is_found_again() -> None:
