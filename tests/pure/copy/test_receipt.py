@@ -1,0 +1,61 @@
+"""Receipts: acknowledged parcels become one line per partition, and nothing else does."""
+
+from __future__ import annotations
+
+from sparkmirror.copy.lease import Identity, Lease
+from sparkmirror.copy.parcel import Parcel
+from sparkmirror.copy.receipt import Receipts
+from sparkmirror.mirror.runs import Run
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.header import read_header
+from sparkmirror.wire.records import Record, build
+
+
+def lease(partition: int) -> Lease:
+    return Lease(
+        source=TopicPartition("orders", partition),
+        target=TopicPartition("primary.orders", partition),
+        position=0,
+        expected=0,
+        identity=Identity(producer_id=1, producer_epoch=0, anchor=0),
+    )
+
+
+def parcel(*times_ms: int) -> Parcel:
+    batch = memoryview(build([Record(n, ms, None, b"v") for n, ms in enumerate(times_ms)]))
+    return Parcel(
+        header=read_header(batch),
+        batch=batch,
+        spans=((0, len(times_ms)),),
+        source_next=len(times_ms),
+        release=lambda: None,
+    )
+
+
+def test_parcels_of_a_partition_add_up() -> None:
+    receipts = Receipts()
+    first, second = parcel(1000, 3000), parcel(2000, 2500, 2600)
+    receipts.add(lease(3), first, [Run(10, 70, 2)])
+    receipts.add(lease(3), second, [Run(14, 72, 1), Run(16, 73, 2)])
+    receipts.count(TopicPartition("orders", 3), {"plain": 1})
+    receipts.count(TopicPartition("orders", 3), {"plain": 1, "compacted": 1})
+    [(receipt, lanes)] = receipts.all()
+    assert (receipt.source, receipt.target.topic) == (TopicPartition("orders", 3), "primary.orders")
+    assert (receipt.source_first, receipt.source_last) == (10, 17)
+    assert (receipt.target_first, receipt.target_last) == (70, 74)
+    assert (receipt.records, receipt.bytes) == (5, first.size + second.size)
+    assert (receipt.first_ms, receipt.last_ms) == (1000, 3000)
+    assert lanes == {"plain": 2, "compacted": 1}
+
+
+def test_each_partition_has_its_own_receipt_in_order() -> None:
+    receipts = Receipts()
+    for number in (2, 0, 1):
+        receipts.add(lease(number), parcel(1), [Run(number, number, 1)])
+    assert [receipt.source.partition for receipt, _ in receipts.all()] == [0, 1, 2]
+
+
+def test_a_partition_of_which_nothing_was_copied_has_none() -> None:
+    receipts = Receipts()
+    receipts.count(TopicPartition("orders", 0), {"control": 4})
+    assert receipts.all() == []

@@ -1,0 +1,48 @@
+"""The quick Spark home: links to all of Spark but its zipped Python, in the user's cache."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from sparkmirror.engine.home import cache_directory, quick_home
+
+
+def test_the_home_has_spark_but_not_its_zipped_python(tmp_path: Path) -> None:
+    home = quick_home({"SPARKMIRROR_CACHE": str(tmp_path)})
+    assert home is not None
+    assert (home.path / "bin" / "spark-submit").is_file()
+    assert any((home.path / "jars").glob("spark-core_*.jar"))
+    assert not (home.path / "python").exists()
+    assert not any(zipfile.is_zipfile(path) for path in home.path.rglob("*.zip"))
+    assert home.archive.parent == home.path.parent
+
+
+def test_it_is_the_same_the_next_time(tmp_path: Path) -> None:
+    environ = {"SPARKMIRROR_CACHE": str(tmp_path)}
+    assert quick_home(environ) == quick_home(environ)
+    assert len(list((tmp_path / "spark").iterdir())) == 1
+    assert [path.name for path in next((tmp_path / "spark").iterdir()).iterdir()] == ["home"]
+
+
+def test_another_java_has_a_place_of_its_own(tmp_path: Path) -> None:
+    first = quick_home({"SPARKMIRROR_CACHE": str(tmp_path)})
+    second = quick_home({"SPARKMIRROR_CACHE": str(tmp_path), "JAVA_HOME": "/opt/java"})
+    assert first != second
+
+
+def test_a_home_that_the_user_named_is_left_alone(tmp_path: Path) -> None:
+    environ = {"SPARKMIRROR_CACHE": str(tmp_path), "SPARK_HOME": "/opt/spark"}
+    assert quick_home(environ) is None
+
+
+def test_a_cache_that_cannot_be_written_to_is_done_without(tmp_path: Path) -> None:
+    occupied = tmp_path / "file"
+    occupied.touch()
+    assert quick_home({"SPARKMIRROR_CACHE": str(occupied)}) is None
+
+
+def test_the_cache_is_where_the_user_says() -> None:
+    assert cache_directory({"SPARKMIRROR_CACHE": "/c"}) == Path("/c")
+    assert cache_directory({"XDG_CACHE_HOME": "/x"}) == Path("/x/sparkmirror")
+    assert cache_directory({}) == Path.home() / ".cache" / "sparkmirror"

@@ -1,0 +1,79 @@
+"""What parent and driver say to each other survives the pipe, one line each."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.copy.job import Job, OnLoss, Start, StartAt
+from sparkmirror.copy.settings import Settings
+from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
+from sparkmirror.engine.assignment import Assignment
+from sparkmirror.engine.order import Do, Order
+from sparkmirror.engine.status import Phase, Status
+from sparkmirror.model import TopicPartition
+
+JOB = Job(
+    connector="MirrorSourceConnector",
+    group_id="A-mm2",
+    settings=Settings(source_alias="A", target_alias="B", source={"sasl.jaas.config": "hidden"}),
+    offsets_topic="mm2-offsets.A.internal",
+    remote_topics={"orders": "A.orders"},
+    tasks=((TopicPartition("orders", 0),), (TopicPartition("orders", 1),)),
+    start=Start(at=StartAt.OFFSETS, offsets={"orders-1": 5}),
+    on_loss=OnLoss.SKIP,
+)
+
+
+def test_an_assignment_is_one_line() -> None:
+    assignment = Assignment(
+        job=JOB,
+        receipts="s3a://bucket/receipts",
+        log="/var/log/mirror",
+        master="spark://host:7077",
+        epoch_s=60,
+        conf={"spark.cores.max": "4"},
+    )
+    line = assignment.to_line()
+    assert line.count(b"\n") == 1
+    assert Assignment.from_line(line) == assignment
+    assert assignment.flow == "A->B"
+
+
+def test_an_assignment_shows_no_secret() -> None:
+    assert "hidden" not in repr(Assignment(job=JOB, receipts="r", log="l"))
+
+
+@pytest.mark.parametrize("receipts", ["hdfs://nn/r", "s3a://b/r", "file:///r"])
+def test_a_uri_is_left_alone(receipts: str) -> None:
+    there = Assignment(job=JOB, receipts=receipts, log="l").with_absolute_paths()
+    assert there.receipts == receipts
+    assert there.log.startswith("/")
+
+
+def test_a_path_is_made_absolute() -> None:
+    assert Assignment(job=JOB, receipts="r", log="l").with_absolute_paths().receipts[0] == "/"
+
+
+@pytest.mark.parametrize("order", [Order(do=Do.DRAIN), Order(do=Do.RATE, bytes_per_s=5)])
+def test_an_order_is_one_line(order: Order) -> None:
+    assert Order.from_line(order.to_line()) == order
+
+
+def test_a_status_is_one_line() -> None:
+    status = Status(
+        phase=Phase.RUNNING,
+        application_id="local-1",
+        slots=2,
+        tasks=3,
+        epoch=7,
+        trouble="too\nfew",
+        snapshot=Snapshot(
+            partitions={"orders-0": PartitionView(remote="A.orders", task=0, state="leased")},
+            records=5,
+            lanes={"orders": {"plain": 1}},
+            events=(Event(at_ms=1, kind="loss", partition="orders-0", text="gone"),),
+        ),
+    )
+    line = status.to_line()
+    assert line.count(b"\n") == 1
+    assert Status.from_line(line) == status

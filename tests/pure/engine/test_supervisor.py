@@ -1,0 +1,131 @@
+"""The supervisor: drivers are started again when they die, ended when asked, and never left."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.engine.assignment import Assignment
+from sparkmirror.engine.rehearsal import rehearsed_job
+from sparkmirror.engine.status import Phase, Status
+from sparkmirror.engine.supervisor import FALSE_STARTS, Supervisor
+from sparkmirror.errors import DriverLost
+from sparkmirror.wire.backoff import Backoff
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return tmp_path
+
+
+def supervisor(directory: Path, script: str) -> Supervisor:
+    """A supervisor of a driver that follows a script (see tests.support.fake_driver)."""
+    return Supervisor(
+        Assignment(
+            job=replace(rehearsed_job(1), connector=script),
+            receipts=str(directory / "receipts"),
+            log=str(directory / "there" / "log"),
+        ),
+        module="tests.support.fake_driver",
+        backoff=Backoff(first_s=0.01, longest_s=0.01),
+    )
+
+
+def starts(directory: Path) -> list[int]:
+    """The processes that were started."""
+    path = directory / "there" / "starts"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def until(statuses: Iterator[Status], phase: Phase) -> Status:
+    return next(status for status in statuses if status.phase is phase)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_drained_driver_ends_the_statuses(directory: Path) -> None:
+    with supervisor(directory, "well") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, Phase.RUNNING)
+        supervised.drain()
+        assert [status.phase for status in statuses][-1] is Phase.STOPPED
+        assert supervised.failure() is None
+    assert len(starts(directory)) == 1
+    assert is_gone(starts(directory)[0])
+
+
+def test_a_driver_that_dies_is_followed_by_another(directory: Path) -> None:
+    with supervisor(directory, "dies") as supervised:
+        statuses = supervised.statuses()
+        again = until(statuses, Phase.RESTARTING)
+        assert "ended with code -9" in again.trouble
+        wait_until(lambda: len(starts(directory)) > FALSE_STARTS, "more drivers")
+    assert all(map(is_gone, starts(directory)))
+
+
+def test_a_driver_that_never_gets_to_run_is_given_up(directory: Path) -> None:
+    with supervisor(directory, "stillborn") as supervised:
+        last = list(supervised.statuses())[-1]
+        assert last.phase is Phase.FAILED
+        assert isinstance(supervised.failure(), DriverLost)
+    assert len(starts(directory)) == FALSE_STARTS
+
+
+def test_what_no_retry_can_heal_is_not_retried(directory: Path) -> None:
+    with supervisor(directory, "refuses") as supervised:
+        last = list(supervised.statuses())[-1]
+        assert (last.phase, last.trouble) == (Phase.FAILED, "it cannot be")
+        assert str(supervised.failure()) == "it cannot be"
+    assert len(starts(directory)) == 1
+
+
+def test_a_driver_that_does_not_obey_is_killed(directory: Path) -> None:
+    with supervisor(directory, "stubborn") as supervised:
+        until(supervised.statuses(), Phase.RUNNING)
+        began = time.monotonic()
+        supervised.stop(within_s=0.5)
+        assert time.monotonic() - began < 5
+        assert is_gone(starts(directory)[0])
+
+
+def test_a_drain_has_a_deadline(directory: Path) -> None:
+    with supervisor(directory, "stubborn") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, Phase.RUNNING)
+        supervised.drain(within_s=0.5)
+        assert Phase.STOPPED not in [status.phase for status in statuses]
+        assert is_gone(starts(directory)[0])
+
+
+def test_a_rate_reaches_this_driver_and_the_next(directory: Path) -> None:
+    with supervisor(directory, "well") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, Phase.RUNNING)
+        supervised.set_rate(77)
+        assert next(status for status in statuses if status.slots == 77).trouble == "rate"
+        os.kill(starts(directory)[0], 9)
+        until(statuses, Phase.RESTARTING)
+        assert until(statuses, Phase.RUNNING).slots == 77
+
+
+def test_a_supervisor_can_be_ended_before_its_driver_runs(directory: Path) -> None:
+    supervised = supervisor(directory, "mute")
+    supervised.start()
+    supervised.stop(within_s=0.2)
+    assert list(supervised.statuses()) == []
+    assert all(map(is_gone, starts(directory)))
