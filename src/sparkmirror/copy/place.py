@@ -87,9 +87,10 @@ class Place:
             self.runs.bound(MOST_RUNS // 2)
 
     def is_free(self, *, clean: bool, now: float) -> None:
-        """Its owner has it no longer."""
+        """Its owner has it no longer; that it is closed is news for the ledger too."""
         self.owner = None
         self.state = State.WAITING if clean else State.DOUBTFUL
+        self.is_dirty = self.is_dirty or clean
         self.doubtful_since = now
 
     def hold(self, reason: str, now: float, *, then: State, forever: bool = False) -> None:
