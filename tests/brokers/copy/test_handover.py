@@ -8,7 +8,7 @@ from tests.support.writing import Writer, numbered
 
 
 def test_three_runs_in_a_row_need_no_takeover(flow: Flow, topic: str, writer: Writer) -> None:
-    """The second run copies nothing: its leases end where they began, and are closed all the same."""
+    """The second run copies nothing: its leases end where they began, and are closed too."""
     topics = {topic: 2}
     flow.create(topic, 2)
     for run in range(3):
