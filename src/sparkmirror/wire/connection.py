@@ -113,10 +113,12 @@ class Connection(Channel):
         return self.wait_for(api.ask(message, self.versions, known), timeout_s)
 
     def _submit(self, pending: Pending) -> None:
-        """See to the session first, if it is about to end."""
-        if time.monotonic() >= self._renew_at and not self._holding:
-            self._renew(pending.deadline)
+        """See to the session first, if it is about to end; the request waits for that."""
+        renew = time.monotonic() >= self._renew_at and not self._holding
+        self._holding = self._holding or renew
         super()._submit(pending)
+        if renew:
+            self._renew(pending.deadline)
 
     # -- opening -------------------------------------------------------------------------------
 
@@ -158,7 +160,6 @@ class Connection(Channel):
     def _renew(self, deadline: float) -> None:
         """Begin to log in anew, behind what is in flight; requests are held until that is done."""
         exchange = Exchange(self.place, self._client.security)
-        self._holding = True
 
         def shaken(answer: SaslHandshakeResponse) -> None:
             with self._ending_on_refusal():
