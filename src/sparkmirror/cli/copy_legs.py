@@ -37,6 +37,8 @@ class Leg:
 
     first: int
     goal: int
+    source_start: int = 0
+    """Where the source begins; what lies between `first` and this was deleted before its time."""
     target_end: int = 0
     """Where the copy ended before; what we append comes behind."""
     is_known: bool = False
@@ -44,8 +46,13 @@ class Leg:
 
     @property
     def length(self) -> int:
-        """Offsets to copy until the goal."""
-        return max(self.goal - self.first, 0)
+        """Offsets to copy until the goal, as far as the source still holds them."""
+        return max(self.goal - max(self.first, self.source_start), 0)
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether the source no longer holds what is to be copied next."""
+        return self.first < self.source_start
 
     @property
     def meets_strangers(self) -> bool:
@@ -87,6 +94,7 @@ def _measure(job: Job, plan: CopyPlan, survey: Survey, clusters: Clusters) -> Le
         partition: Leg(
             first=firsts[partition],
             goal=reach[partition].end,
+            source_start=reach[partition].start,
             target_end=target_ends.get(plan.remote(partition), 0),
             is_known=partition in entries,
         )

@@ -162,8 +162,8 @@ class Meter:
             copying_s=0.0 if self._opened is None else now - self._opened,
             records=records,
             bytes=size,
-            records_per_s=self._records_rate.take(records, now),
-            bytes_per_s=self._bytes_rate.take(size, now),
+            records_per_s=self._speed(self._records_rate, records, now),
+            bytes_per_s=self._speed(self._bytes_rate, size, now),
             topics=tuple(self._topic(topic, snapshot, now, run) for topic in self._remote_topics),
         )
 
@@ -175,7 +175,8 @@ class Meter:
         copied = sum(_copied(views[p], leg) for p, leg in legs.items())
         lag = sum(self._lag(views[p], leg) for p, leg in legs.items())
         gone = position - sum(leg.first for leg in legs.values())
-        speed = track.offsets.take(position, now)
+        speed = self._speed(track.offsets, position, now)
+        held = tuple(_held((p, snapshot.partitions.get(str(p))) for p in legs))
         return TopicProgress(
             topic=topic,
             remote=self._remote_topics[topic],
@@ -184,9 +185,9 @@ class Meter:
             copied=copied,
             lag=lag,
             fraction=gone / (gone + lag) if lag and gone >= 0 else float(not lag),
-            records_per_s=track.records.take(copied, now),
-            eta_s=_eta_s(lag, speed),
-            held=tuple(_held((p, snapshot.partitions.get(str(p))) for p in legs)),
+            records_per_s=self._speed(track.records, copied, now),
+            eta_s=None if held and lag else _eta_s(lag, speed),
+            held=held,
             lanes=track.count(snapshot.lanes.get(topic, {}), run),
         )
 
@@ -199,6 +200,10 @@ class Meter:
                     self._views[partition] = view
         if self._opened is None and self._views:
             self._opened = now
+
+    def _speed(self, rate: Rate, value: int, now: float) -> float:
+        """Leave the time that Spark took to start out of every rate."""
+        return 0.0 if self._opened is None else rate.take(value, now)
 
     def _lag(self, view: PartitionView | None, leg: Leg) -> int:
         end = leg.goal if self._has_goal or view is None or view.end < 0 else view.end

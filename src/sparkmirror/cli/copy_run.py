@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sparkmirror.cli.copy_goal import Goal, Verdict
@@ -89,6 +89,9 @@ class Run:
     screen: Screen
     is_interrupted: Callable[[], bool]
     clock: Callable[[], float]
+    _why: Why | None = field(init=False, default=None)
+    _drain_by: float = field(init=False, default=float("inf"))
+    _failed_starts: int = field(init=False, default=0)
 
     def follow(self) -> Ending:
         """Run the job to its end. Whatever happens, nothing is left running."""
@@ -99,9 +102,6 @@ class Run:
             self.engine.stop()
 
     def _follow(self) -> Ending:
-        why: Why | None = None
-        starts = 0
-        drain_by = float("inf")
         status = Status(phase=Phase.STARTING)
         progress = self.meter.take(status.snapshot, self.clock())
         teller = _Teller(self.screen)
@@ -110,21 +110,18 @@ class Run:
             progress = self.meter.take(status.snapshot, now, status.application_id)
             teller.tell(status)
             self.screen.show(status, progress)
-            if why is None:
-                why = self._reason_to_end(status, now)
-                if why is not None:
-                    drain_by = now + DRAINED_WITHIN_S
-                    self.engine.drain()
-            starts = 0 if status.phase is Phase.RUNNING else starts + _is_a_failed_start(status)
-            if starts >= MOST_STARTS:
-                why = Why.FAILED
+            self._drain_if_it_is_time(status, now)
+            if self._is_hopeless(status, now):
                 break
-            if now > drain_by:
-                self.screen.say("Not everything was given back in time; the next run finds out.")
-                break
-        if status.phase is Phase.FAILED and why is not Why.CAUGHT_UP:
-            why = Why.FAILED
-        return Ending(why=why or Why.FAILED, status=status, progress=progress, events=teller.events)
+        why = self._verdict(status, self.clock())
+        return Ending(why=why, status=status, progress=progress, events=teller.events)
+
+    def _drain_if_it_is_time(self, status: Status, now: float) -> None:
+        if self._why is None:
+            self._why = self._reason_to_end(status, now)
+            if self._why is not None:
+                self._drain_by = now + DRAINED_WITHIN_S
+                self.engine.drain()
 
     def _reason_to_end(self, status: Status, now: float) -> Why | None:
         if self.is_interrupted():
@@ -139,9 +136,23 @@ class Run:
             case Verdict.COPYING:
                 return None
 
+    def _is_hopeless(self, status: Status, now: float) -> bool:
+        """Whether waiting for more statuses makes no sense."""
+        if status.phase is Phase.RUNNING:
+            self._failed_starts = 0
+        elif status.phase is Phase.RESTARTING:
+            self._failed_starts += 1
+        if now > self._drain_by:
+            self.screen.say("Not everything was given back in time; the next run finds out.")
+            return True
+        return self._failed_starts >= MOST_STARTS
 
-def _is_a_failed_start(status: Status) -> bool:
-    return status.phase is Phase.RESTARTING
+    def _verdict(self, status: Status, now: float) -> Why:
+        """What was reached is reached, whatever else happened on the way out."""
+        if self.goal.judge(status.snapshot, now) is Verdict.CAUGHT_UP:
+            return Why.CAUGHT_UP
+        is_broken = status.phase is Phase.FAILED or self._failed_starts >= MOST_STARTS
+        return Why.FAILED if is_broken or self._why is None else self._why
 
 
 class _Teller:

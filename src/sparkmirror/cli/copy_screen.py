@@ -102,7 +102,7 @@ def topic_table(progress: Progress, room: int) -> rich.table.Table:
     for topic in shown:
         table.add_row(
             rich.text.Text(_way(topic)),
-            rich.progress_bar.ProgressBar(1.0, topic.fraction, width=BAR_WIDTH),
+            _bar(topic.fraction),
             percent(topic.fraction),
             figures.count(topic.copied),
             figures.per_second(topic.records_per_s),
@@ -117,6 +117,9 @@ def topic_table(progress: Progress, room: int) -> rich.table.Table:
 
 def total_line(status: Status, progress: Progress) -> str:
     """Everything in one line."""
+    if status.phase is Phase.STARTING and not progress.records:
+        to_copy = f"{figures.counted(progress.lag, 'record')} to copy"
+        return f"{figures.duration(progress.elapsed_s)}  Spark is starting  {to_copy}"
     parts = [
         figures.duration(progress.elapsed_s),
         str(status.phase),
@@ -156,6 +159,12 @@ def _busiest(topics: Sequence[TopicProgress], room: int) -> Sequence[TopicProgre
     if len(topics) <= room:
         return topics
     return sorted(topics, key=lambda topic: (-len(topic.held), -topic.lag, topic.topic))[:room]
+
+
+def _bar(fraction: float) -> rich.progress_bar.ProgressBar:
+    return rich.progress_bar.ProgressBar(
+        1.0, fraction, width=BAR_WIDTH, complete_style="cyan", finished_style="green"
+    )
 
 
 def _way(topic: TopicProgress) -> str:

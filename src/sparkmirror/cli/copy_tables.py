@@ -44,8 +44,8 @@ def show_plan(
             figures.count(sum(leg.length for leg in of_topic)),
         )
     console.print(table)
-    for line in _notes(request, plan):
-        console.print(line)
+    for line in (*_losses(request, legs), *_notes(request, plan)):
+        console.print(line, soft_wrap=True)
 
 
 def show_summary(
@@ -114,6 +114,15 @@ def _notes(request: CopyRequest, plan: CopyPlan) -> Iterable[str]:
     )
     if plan.left_out:
         yield f"Never copied, as it is internal or came from there: {', '.join(plan.left_out)}."
+
+
+def _losses(request: CopyRequest, legs: Legs) -> Iterable[str]:
+    for partition, leg in legs.items():
+        if leg.is_lossy:
+            yield (
+                f"{partition}: {request.flow.source} no longer holds offsets {leg.first} to"
+                f" {leg.source_start - 1}, which were next; --on-loss {request.on_loss} decides."
+            )
 
 
 def _on_target(plan: CopyPlan, remote: str) -> str:

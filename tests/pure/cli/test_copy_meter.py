@@ -81,6 +81,13 @@ def test_held_partitions_are_told_with_their_reason() -> None:
     assert progress.partitions == 3
 
 
+def test_nobody_knows_how_long_a_held_topic_takes() -> None:
+    meter = _meter()
+    meter.take(_snapshot(("a-0", 100, 50)), 0.0)
+    held = PartitionView(remote="", task=0, state="held", position=200, reason="no leader")
+    assert meter.take(Snapshot(partitions={"a-0": held}), 1.0).topics[0].eta_s is None
+
+
 def test_the_time_left_is_that_of_the_slowest_topic() -> None:
     meter = _meter()
     meter.take(_snapshot(("a-0", 100, 50)), 0.0)

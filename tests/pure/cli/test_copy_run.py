@@ -99,6 +99,11 @@ def test_an_engine_that_ends_without_a_word_has_failed() -> None:
     assert _follow(ScriptedEngine([]), Notes()).why is Why.FAILED
 
 
+def test_an_interrupted_copy_that_got_there_all_the_same_has_caught_up() -> None:
+    engine = ScriptedEngine([_at(9)], [_at(10, Phase.STOPPED)])
+    assert _follow(engine, Notes(), lambda: True).why is Why.CAUGHT_UP
+
+
 def test_a_copy_that_fails_while_it_drains_has_still_caught_up() -> None:
     engine = ScriptedEngine([_at(10)], [_at(10, Phase.FAILED, trouble="late")])
     assert _follow(engine, Notes()).why is Why.CAUGHT_UP
@@ -111,6 +116,21 @@ def test_what_an_earlier_driver_copied_is_not_forgotten_while_the_next_one_start
     assert [progress.topics[0].position for _, progress in screen.shown][:3] == [5, 5, 5]
     assert ending.progress.records == 15
     assert screen.said == ["Spark went away"]
+
+
+def test_an_engine_that_never_gets_going_is_given_up() -> None:
+    lost = Status(phase=Phase.RESTARTING, trouble="Spark ended with code 1")
+    engine = ScriptedEngine([STARTING, lost] * 9)
+    ending = _follow(engine, screen := Notes())
+    assert (ending.why, ending.status.trouble) == (Why.FAILED, "Spark ended with code 1")
+    assert len(screen.shown) == 6
+    assert engine.calls == ["start", "stop"]
+
+
+def test_an_engine_that_gets_going_again_may_be_lost_any_number_of_times() -> None:
+    lost = Status(phase=Phase.RESTARTING, trouble="Spark went away")
+    engine = ScriptedEngine([*[lost, STARTING, _at(1)] * 9, _at(10)])
+    assert _follow(engine, Notes()).why is Why.CAUGHT_UP
 
 
 def test_a_drain_that_does_not_end_is_given_up() -> None:

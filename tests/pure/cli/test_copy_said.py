@@ -1,0 +1,155 @@
+"""Options and client files make a request, or are refused with a sentence and without secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import pytest
+
+from sparkmirror.cli.copy_engine import Where
+from sparkmirror.cli.copy_job import make_job
+from sparkmirror.cli.copy_plan import plan_copy
+from sparkmirror.cli.copy_request import ClientFile
+from sparkmirror.cli.copy_said import Said, request_of
+from sparkmirror.errors import ConfigError, PropertiesError
+from sparkmirror.mirror.naming import DefaultPolicy, IdentityPolicy
+from tests.support.copy_requests import request, survey, topic
+
+SECRET = "hunter2"
+PROVIDER = (
+    "config.providers=env\n"
+    "config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
+)
+LOGIN = (
+    "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+    "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required"
+    ' username="me" password="{}";\n'
+)
+
+
+def _said(**changes: Any) -> Said:
+    said = {
+        "source_servers": "a:1",
+        "target_servers": "b:2",
+        "source_config": None,
+        "target_config": None,
+        "source_alias": "source",
+        "target_alias": "target",
+        "topics": ("orders|pay.*",),
+        "exclude": None,
+        "policy": "IdentityReplicationPolicy",
+        "start": None,
+        "rate": None,
+        "tasks": None,
+        "on_loss": "halt",
+        "read_uncommitted": False,
+        "replication_factor": None,
+        "name": None,
+    }
+    return cast(Said, said | changes)
+
+
+def _file(directory: Path, text: str) -> Path:
+    file = directory / "client.properties"
+    file.write_text(text)
+    return file
+
+
+def test_what_is_not_said_is_as_mirrormaker_has_it() -> None:
+    asked = request_of(_said(), {})
+    assert isinstance(asked.policy, IdentityPolicy)
+    assert asked.connector == "MirrorSourceConnector"
+    assert asked.group_id == "source-mm2"
+    assert asked.read_committed
+    assert asked.tasks_max >= 1
+    assert asked.topic_filter.should_replicate_topic("payments")
+    assert not asked.topic_filter.should_replicate_topic("orders.replica")
+    assert not asked.config_filter.should_replicate_config_property("min.insync.replicas")
+
+
+def test_own_excludes_come_besides_the_usual_ones() -> None:
+    asked = request_of(_said(topics=(".*",), exclude=("tmp.*",)), {})
+    wanted = asked.topic_filter.should_replicate_topic
+    assert [name for name in ("a", "tmp-1", "x.replica", "__x") if wanted(name)] == ["a"]
+
+
+def test_policies_go_by_their_java_names() -> None:
+    assert isinstance(
+        request_of(_said(policy="DefaultReplicationPolicy"), {}).policy, DefaultPolicy
+    )
+    with pytest.raises(ConfigError, match="names the unknown class com.example.Mine"):
+        request_of(_said(policy="com.example.Mine"), {})
+
+
+def test_both_clusters_need_a_name_of_their_own() -> None:
+    with pytest.raises(click.UsageError, match="Both clusters have the alias 'x'"):
+        request_of(_said(source_alias="x", target_alias="x"), {})
+
+
+def test_brokers_may_stand_in_the_file_and_those_on_the_command_line_win(tmp_path: Path) -> None:
+    file = _file(tmp_path, "bootstrap.servers=file:9\n")
+    from_file = request_of(_said(source_servers=None, source_config=file), {})
+    assert str(from_file.source.access("A").bootstrap[0]) == "file:9"
+    both = request_of(_said(source_config=file), {})
+    assert str(both.source.access("A").bootstrap[0]) == "a:1"
+    with pytest.raises(click.UsageError, match="no broker is named: say --to HOST:PORT"):
+        request_of(_said(target_servers=None), {})
+    empty = _file(tmp_path, "security.protocol=SSL\n")
+    with pytest.raises(click.UsageError, match=r"client.properties has no bootstrap.servers"):
+        request_of(_said(source_servers=None, source_config=empty), {})
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PropertiesError, match="none.properties"):
+        ClientFile.read(tmp_path / "none.properties", None, {})
+
+
+def test_placeholders_are_replaced_and_never_shown(tmp_path: Path) -> None:
+    file = _file(tmp_path, PROVIDER + LOGIN.format("${env:PASSWORD}"))
+    client = ClientFile.read(file, "a:1", {"PASSWORD": SECRET})
+    assert SECRET in client.expanded["sasl.jaas.config"]
+    assert SECRET not in client.raw["sasl.jaas.config"]
+    assert SECRET not in repr(client)
+    login = client.access("A").security.login
+    assert login is not None
+    assert login.password.value == SECRET
+    asked = request("a", source=client)
+    assert SECRET not in repr(make_job(asked, plan_copy(asked, survey([topic("a")], []))))
+
+
+def test_a_placeholder_without_a_value_is_told(tmp_path: Path) -> None:
+    client = ClientFile.read(_file(tmp_path, PROVIDER + LOGIN.format("${env:NONE}")), "a:1", {})
+    (notice,) = client.notices
+    assert "client.properties" in notice
+    assert "${env:NONE} is left as text" in notice
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("security.protocol=SASL\n", "security.protocol SASL is unknown"),
+        (LOGIN.format(SECRET).replace("=PLAIN\n", "=GSSAPI\n"), "sasl.mechanism GSSAPI is not"),
+        (LOGIN.format(SECRET).replace("username", "user"), "sasl.jaas.config lacks username"),
+    ],
+    ids=["protocol", "mechanism", "jaas"],
+)
+def test_faults_name_the_file_and_the_key_and_no_secret(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    client = ClientFile.read(_file(tmp_path, text), "a:1", {})
+    with pytest.raises(ConfigError) as refused:
+        client.access("A")
+    assert "client.properties" in str(refused.value)
+    assert sentence in str(refused.value)
+    assert SECRET not in str(refused.value)
+
+
+def test_each_copy_has_a_directory_of_its_own_unless_told_otherwise() -> None:
+    asked = request("a", connector="my copy/1")
+    job = make_job(asked, plan_copy(asked, survey([topic("a")], [])))
+    where = Where.of(job, None, "", {"XDG_STATE_HOME": "/state"})
+    assert where.receipts == "/state/sparkmirror/copies/A-B-my_copy_1/receipts"
+    assert where.log == "/state/sparkmirror/copies/A-B-my_copy_1/spark.log"
+    assert Where.of(job, "s3a://bucket/r", "spark://x:7077", {}).receipts == "s3a://bucket/r"

@@ -1,0 +1,150 @@
+"""A running copy on a terminal and elsewhere, and what is said before and after it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import rich.console
+
+from sparkmirror.cli import copy_tables
+from sparkmirror.cli.copy_goal import Blocked
+from sparkmirror.cli.copy_legs import Leg
+from sparkmirror.cli.copy_meter import Meter, Progress
+from sparkmirror.cli.copy_plan import plan_copy
+from sparkmirror.cli.copy_screen import LINE_EVERY_S, LineScreen, screen, topic_table, total_line
+from sparkmirror.copy.job import OnLoss
+from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
+from sparkmirror.engine.status import Phase, Status
+from sparkmirror.model import TopicPartition
+from tests.support.copy_requests import request, survey, topic
+
+RUNNING = Status(phase=Phase.RUNNING)
+LOSS = Event(at_ms=0, kind="retention", partition="a-0", text="offsets 0 to 9 are gone")
+
+
+def _console(*, terminal: bool = False, height: int = 40) -> rich.console.Console:
+    return rich.console.Console(
+        file=io.StringIO(), width=160, height=height, force_terminal=terminal, highlight=False
+    )
+
+
+def _printed(show: Callable[[rich.console.Console], None]) -> str:
+    console = _console()
+    show(console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def _progress(topics: int = 1, *, held: str = "") -> Progress:
+    names = [f"t{number:02}" for number in range(topics)]
+    legs = {TopicPartition(name, 0): Leg(first=0, goal=1000) for name in names}
+    meter = Meter(legs, {name: name for name in names}, has_goal=True, began=0.0)
+    state = "held" if held else "leased"
+
+    def at(position: int) -> Snapshot:
+        view = PartitionView(
+            remote="", task=0, state=state, position=position, expected=position, reason=held
+        )
+        return Snapshot(
+            partitions={f"{name}-0": view for name in names},
+            records=position * topics,
+            bytes=position * topics * 100,
+            lanes={name: {"plain": 7, "compacted": 1} for name in names},
+        )
+
+    meter.take(at(0), 10.0)
+    return meter.take(at(500), 12.0)
+
+
+def test_all_of_it_in_one_line() -> None:
+    assert total_line(RUNNING, _progress()) == (
+        "12.0 s  running  500 records  50.0 kB  250/s  25.0 kB/s  lag 500  ETA 2.0 s"
+        "  1 topic  1 partition"
+    )
+    assert total_line(RUNNING, _progress(held="no leader")).endswith(
+        "ETA -  1 topic  1 partition  1 held"
+    )
+
+
+def test_while_spark_starts_there_is_nothing_but_the_way_to_go() -> None:
+    legs = {TopicPartition("a", 0): Leg(first=0, goal=1000)}
+    progress = Meter(legs, {"a": "a"}, has_goal=True, began=0.0).take(Snapshot(), 3.0)
+    line = total_line(Status(phase=Phase.STARTING), progress)
+    assert line == "3.0 s  Spark is starting  1,000 records to copy"
+
+
+def test_where_lines_stay_one_is_printed_every_few_seconds_or_when_something_begins() -> None:
+    console, now = _console(), [0.0]
+    lines = LineScreen(console, lambda: now[0])
+    for status in (RUNNING, RUNNING, Status(phase=Phase.DRAINING), Status(phase=Phase.DRAINING)):
+        lines.show(status, _progress())
+    now[0] = LINE_EVERY_S
+    lines.show(Status(phase=Phase.DRAINING), _progress())
+    lines.tell(LOSS)
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue().splitlines()
+    assert [line.split("  ")[1] for line in printed[:3]] == ["running", "draining", "draining"]
+    assert printed[3].endswith("a-0: retention: offsets 0 to 9 are gone")
+
+
+def test_each_topic_has_a_bar_and_what_is_held_its_reason() -> None:
+    console = _console(terminal=True)
+    with screen(console) as shown:
+        shown.show(RUNNING, _progress(held="no leader"))
+        shown.say("a sentence")
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue()
+    for text in ("t00", "━", "50%", "250/s", "t00-0: no leader", "a sentence"):
+        assert text in printed
+
+
+def test_if_there_is_no_room_for_all_topics_the_busiest_are_shown() -> None:
+    printed = _printed(lambda console: console.print(topic_table(_progress(12), room=3)))
+    assert len(printed.splitlines()) == 5
+    assert "and 9 topics more" in printed
+
+
+def test_the_plan_says_what_is_created_where_it_begins_and_what_is_lost() -> None:
+    asked = request(".*", on_loss=OnLoss.SKIP)
+    found = survey([topic("a"), topic("b", 2), topic("c")], [topic("b"), topic("c")])
+    plan = plan_copy(asked, found)
+    legs = {
+        TopicPartition("a", 0): Leg(first=0, goal=1000),
+        TopicPartition("b", 0): Leg(first=5, goal=1000, source_start=9, is_known=True),
+        TopicPartition("b", 1): Leg(first=0, goal=1000),
+        TopicPartition("c", 0): Leg(first=1000, goal=1000, is_known=True),
+    }
+    printed = _printed(lambda console: copy_tables.show_plan(console, asked, found, plan, legs))
+    rows = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "a a 1 to be created: 1 replica earliest 1,000" in rows
+    assert "b b 2 grows to 2 partitions where it stood, new ones at earliest 1,991" in rows
+    assert "c c 1 is there where it stood 0" in rows
+    assert "b-0: A no longer holds offsets 5 to 8, which were next; --on-loss skip decides." in rows
+    assert "4 partitions, 2 tasks." in rows
+
+
+def test_the_summary_counts_records_lanes_and_events() -> None:
+    printed = _printed(
+        lambda console: copy_tables.show_summary(console, _progress(2), 2, [LOSS, LOSS])
+    )
+    assert "plain 7, compacted 1" in printed
+    assert "Copied 1,000 records, 100.0 kB, in 12.0 s" in printed
+    assert "500/s, 50.0 kB/s, 2 tasks." in printed
+    assert "Events: 2 retention." in printed
+
+
+def test_where_it_stood_is_told_by_topic() -> None:
+    printed = _printed(lambda console: copy_tables.show_standing(console, _progress()))
+    assert ["t00", "500", "500"] in [line.split() for line in printed.splitlines()]
+
+
+def test_what_is_stuck_is_told_with_what_to_do() -> None:
+    halted = Blocked(partition="a-0", reason="gone", is_halted=True)
+    held = Blocked(partition="a-1", reason="grant Read on the topic", is_halted=False)
+    printed = _printed(lambda console: copy_tables.show_blocked(console, [halted, held]))
+    assert "a-0: gone\n" in printed
+    assert "--on-loss skip goes on" in printed
+    assert "Put right what is said above" in printed
+    only = _printed(lambda console: copy_tables.show_blocked(console, [held]))
+    assert "--on-loss" not in only
