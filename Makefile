@@ -17,12 +17,12 @@ help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
 		| awk -F ':.*## ' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
-$(READY): requirements/dev.txt pyproject.toml
+$(READY): requirements/dev.txt
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "sparkmirror needs Python 3.11 or newer. Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
 		exit 1; \
 	fi
-	@echo "Setting up $(VENV) with $(PYTHON). The first time this downloads about 500 MB (Spark)."
+	@echo "Setting up $(VENV) with $(PYTHON); with an empty cache this downloads about 500 MB (Spark)."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .

@@ -12,7 +12,16 @@ from sparkmirror.lab.detached import DetachedLab, clear_stale
 from sparkmirror.lab.guard import Guard
 from sparkmirror.lab.state import DEFAULT_LAB, LabStore
 
-HOW_TO_START = "start one with: sparkmirror lab up"
+
+def of_lab(name: str) -> str:
+    """The words that name a lab in a command; none for the default one."""
+    return "" if name == DEFAULT_LAB else f" --lab {name}"
+
+
+def how_to_start(name: str) -> str:
+    """What to type to have a lab."""
+    return f"start one with: sparkmirror lab up{of_lab(name)}"
+
 
 lab_option = click.option(
     "--lab", "lab_name", default=DEFAULT_LAB, metavar="NAME", help="Which lab, if not the default."
@@ -33,7 +42,7 @@ def must_open_lab(store: LabStore, name: str, guard: Guard | None = None) -> Det
     if found is None:
         others = ", ".join(store.names())
         known = f" (others: {others}, see --lab)" if others else ""
-        raise NotFound(f"No lab {name!r} is up{known}: {HOW_TO_START}.")
+        raise NotFound(f"No lab {name!r} is up{known}: {how_to_start(name)}.")
     return found
 
 

@@ -51,8 +51,11 @@ def read_property(text: str) -> tuple[str, str]:
 
 
 def read_user(text: str) -> tuple[str, str]:
-    """Read `name:password`."""
-    return _pair(text, ":", "name:password")
+    """Read `name:password`. What is wrong with it is told without repeating it."""
+    name, colon, password = text.partition(":")
+    if not name.strip() or not colon:
+        raise click.BadParameter("a user is written name:password.")
+    return name.strip(), password.strip()
 
 
 def read_topic(text: str) -> tuple[str, TopicSpec]:

@@ -8,10 +8,10 @@ import rich.box
 import rich.console
 import rich.table
 
+from sparkmirror.cli.lab_opening import of_lab
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.detached import connection
 from sparkmirror.lab.spec import ClusterSpec
-from sparkmirror.lab.state import DEFAULT_LAB
 from sparkmirror.lab.status import ClusterStatus
 
 
@@ -47,8 +47,7 @@ def show_clients(console: rich.console.Console, clusters: Sequence[Cluster]) -> 
 
 def show_next_steps(console: rich.console.Console, lab: str, specs: Sequence[ClusterSpec]) -> None:
     """Suggest what to do with a lab that has just started."""
-    of_lab = "" if lab == DEFAULT_LAB else f" --lab {lab}"
-    run = f"sparkmirror lab exec{of_lab}"
+    run = f"sparkmirror lab exec{of_lab(lab)}"
     topics = [topic.name for topic in specs[0].topics]
     topic = topics[0] if topics else "orders"
     create = f"{run} kafka-topics --create --topic {topic} --partitions 3"
@@ -57,8 +56,8 @@ def show_next_steps(console: rich.console.Console, lab: str, specs: Sequence[Clu
         f"{run} kafka-console-producer --topic {topic}",
         f"{run} kafka-console-consumer --topic {topic} --from-beginning",
         *(f"{run} --cluster {spec.name} kafka-topics --list" for spec in specs[1:2]),
-        f"sparkmirror lab status{of_lab}",
-        f"sparkmirror lab down{of_lab}",
+        f"sparkmirror lab status{of_lab(lab)}",
+        f"sparkmirror lab down{of_lab(lab)}",
     ]
     console.print("\nTry next:")
     for line in lines:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from sparkmirror.cli.lab_opening import lab_option, must_open_lab, open_lab
+from sparkmirror.cli.lab_opening import lab_option, must_open_lab, of_lab, open_lab
 from sparkmirror.cli.progress import ticking
 from sparkmirror.errors import Conflict
 from sparkmirror.lab.detached import connection
@@ -38,7 +38,8 @@ def exec_(cluster: str | None, lab_name: str, tool: str, arguments: tuple[str, .
         Tools(_version(lab_name, cluster), jvm=jvm).become(known.name, arguments)
     chosen = must_open_lab(LabStore(), lab_name).cluster(cluster)
     if cluster_status(chosen).is_down:
-        raise Conflict(f"{chosen.name} is down: start it with sparkmirror lab start {chosen.name}.")
+        how = f"sparkmirror lab start {chosen.name}{of_lab(lab_name)}"
+        raise Conflict(f"{chosen.name} is down: start it with {how}.")
     version = chosen.spec.version
     filled = fill_connection(known, arguments, connection(chosen), version)
     Tools(version, jvm=jvm).become(known.name, filled)

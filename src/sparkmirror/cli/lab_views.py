@@ -11,8 +11,8 @@ import click
 import rich.console
 
 from sparkmirror.cli.lab_opening import (
-    HOW_TO_START,
     broker_option,
+    how_to_start,
     lab_option,
     must_open_lab,
     open_lab,
@@ -36,7 +36,7 @@ def status(lab_name: str, form: str) -> None:
         plain = {"lab": lab_name, "clusters": [asdict(cluster) for cluster in clusters]}
         click.echo(json.dumps(plain, indent=2))
     elif found is None:
-        click.echo(f"No lab {lab_name!r} is up; {HOW_TO_START}")
+        click.echo(f"No lab {lab_name!r} is up; {how_to_start(lab_name)}")
         if others := ", ".join(store.names()):
             click.echo(f"Other labs: {others} (see them with --lab NAME)")
     else:

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.probe import Glimpse
-from sparkmirror.errors import NotFound
+from sparkmirror.errors import Conflict, NotFound
 from sparkmirror.lab.broker import Broker
 from sparkmirror.lab.certificates import Authority
 from sparkmirror.lab.clients import Clients
@@ -153,6 +153,12 @@ class Cluster:
             known = ", ".join(str(known) for known in self._brokers)
             raise NotFound(f"{self.name} has no broker {node_id}: it has {known}.") from None
 
+    def _running(self, node_id: int) -> Broker:
+        broker = self.broker(node_id)
+        if not broker.runs():
+            raise Conflict(f"{self.name}/{node_id} is down: start it first.")
+        return broker
+
     def start_broker(self, node_id: int) -> None:
         """Start a broker that is down, and wait until it serves."""
         self.broker(node_id).launch()
@@ -173,11 +179,11 @@ class Cluster:
 
     def pause_broker(self, node_id: int) -> None:
         """Freeze a broker: connections stay open, nothing is answered."""
-        self.broker(node_id).pause()
+        self._running(node_id).pause()
 
     def resume_broker(self, node_id: int) -> None:
         """Thaw a broker, and wait until it serves again."""
-        self.broker(node_id).resume()
+        self._running(node_id).resume()
         self._wait_for_broker(node_id)
 
     def wipe_broker(self, node_id: int) -> None:

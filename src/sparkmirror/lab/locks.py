@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sparkmirror.errors import LabError
+
 
 @contextmanager
 def locked(path: Path, waiting: Callable[[str], None]) -> Iterator[int]:
@@ -19,8 +21,14 @@ def locked(path: Path, waiting: Callable[[str], None]) -> Iterator[int]:
 
     If somebody else holds it, `waiting` is called once with who that is, before the wait.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise LabError(
+            f"{path.parent} cannot be used ({error.strerror}): make it writable, or name other"
+            " directories with SPARKMIRROR_CACHE and SPARKMIRROR_LABS"
+        ) from error
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

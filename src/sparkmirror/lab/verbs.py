@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sparkmirror.errors import Conflict
+from sparkmirror.lab.broker import Broker
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.provision import make_users
 
@@ -26,16 +28,24 @@ class Verb:
 
 
 def _pause(cluster: Cluster) -> None:
-    for broker in cluster.brokers.values():
+    for broker in _running(cluster).values():
         broker.pause()
 
 
 def _resume(cluster: Cluster) -> None:
-    for broker in cluster.brokers.values():
+    running = _running(cluster)
+    for broker in running.values():
         broker.resume()
-    for node_id, broker in cluster.brokers.items():
-        if broker.runs():
-            cluster.resume_broker(node_id)
+    for node_id in running:
+        cluster.resume_broker(node_id)
+
+
+def _running(cluster: Cluster) -> dict[int, Broker]:
+    """The brokers that can be frozen or thawed; a cluster without any is down."""
+    running = {node_id: b for node_id, b in cluster.brokers.items() if b.runs()}
+    if not running:
+        raise Conflict(f"{cluster.name} is down: start it first.")
+    return running
 
 
 def _restart(cluster: Cluster) -> None:
