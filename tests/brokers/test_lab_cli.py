@@ -116,6 +116,11 @@ def test_killed_broker_is_down_until_started_again(
     before = _brokers(sparkmirror)["east"]["pid"]
     assert sparkmirror.run("lab", "kill", "east", "--broker", "1").out == "east/1 is down.\n"
     assert _brokers(sparkmirror)["east"]["state"] == "down"
+    for verb in ("pause", "resume"):
+        for words in (("east",), ("east", "--broker", "1")):
+            refused = sparkmirror.run("lab", verb, *words)
+            assert refused.code == 1
+            assert "is down: start it first" in refused.err
     assert sparkmirror.run("lab", "start", "east").out == "east runs.\n"
     after = _brokers(sparkmirror)["east"]["pid"]
     guard.adopt(after)
