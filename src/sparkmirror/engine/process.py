@@ -48,6 +48,11 @@ class DriverProcess:
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
 
+    @property
+    def pid(self) -> int:
+        """Its number, and that of the group and session it leads."""
+        return self._process.pid
+
     def say(self, line: bytes) -> None:
         """Give it a line. To one that has ended nothing can be said; its end is noticed anyway."""
         with contextlib.suppress(BrokenPipeError, ValueError):

@@ -1,0 +1,54 @@
+"""`sparkmirror copy` as people type it: Spark, Ctrl-C, and the same command again."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.cluster.record import NewRecord
+from sparkmirror.cluster.records import produce, read_topic
+from sparkmirror.lab.cluster import Cluster
+from tests.support.clusters import create_topic
+from tests.support.commandline import CommandLine
+
+RECORDS = 20_000
+KILOBYTE = b"x" * 1000
+INTERRUPTED = 130
+
+
+@pytest.fixture
+def sparkmirror(tmp_path: Path) -> CommandLine:
+    return CommandLine({"XDG_STATE_HOME": str(tmp_path)})
+
+
+def test_an_interrupted_copy_goes_on_where_it_stood(
+    pair: tuple[Cluster, Cluster], sparkmirror: CommandLine, tmp_path: Path
+) -> None:
+    source, target = (cluster.access() for cluster in pair)
+    topic = f"orders-{secrets.token_hex(3)}"
+    create_topic(source, topic, partitions=2)
+    produce(source, topic, [NewRecord(value=KILOBYTE, partition=n % 2) for n in range(RECORDS)])
+    copy = (
+        *("copy", "--from", pair[0].bootstrap(), "--to", pair[1].bootstrap()),
+        *("--topics", topic, "--until-caught-up", "--ledger", str(tmp_path / "receipts")),
+    )
+    with sparkmirror.start(*copy, "--rate", "1MB") as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if "  running  " in line:
+                break
+        running.send_signal(signal.SIGINT)
+        said = running.stdout.read()
+        assert running.wait(60) == INTERRUPTED, said
+    assert "Interrupted. The same command goes on from there." in said
+    before = len(read_topic(target, topic))
+    assert before < RECORDS
+    done = sparkmirror.run(*copy)
+    assert done.code == 0, done.out + done.err
+    assert f"Copied {RECORDS - before:,} records" in done.out
+    assert "Events: none." in done.out
+    assert len(read_topic(target, topic)) == RECORDS
+    assert list((tmp_path / "receipts").rglob("*.parquet"))

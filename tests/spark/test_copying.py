@@ -1,0 +1,235 @@
+"""Copying on real Spark between real brokers: nothing lost, nothing twice, whoever is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkmirror.engine.assignment import Assignment
+from sparkmirror.engine.conf import QUICK_JVM
+from sparkmirror.engine.home import quick_home
+from sparkmirror.engine.status import Phase, Status
+from sparkmirror.engine.supervisor import Supervisor
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.backoff import Backoff
+from tests.support.drivers import JVM, WORKER
+from tests.support.flows import Flow
+from tests.support.processes import Seen, all_processes, of_session
+from tests.support.writing import Writer, numbered
+
+TOPIC = "spark-copying"
+PARTITIONS = 4
+TOPICS = {TOPIC: PARTITIONS}
+TASKS = 2
+FIRST_RUN = 3 * 400
+SECOND_RUN = 100
+
+READER = r"""
+import json, sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.read.parquet(sys.argv[1]).orderBy("topic", "partition", "started")
+sys.stdout.write(json.dumps([json.loads(row) for row in rows.toJSON().collect()]))
+"""
+
+
+class Follower:
+    """Follows a supervisor; fails with its story."""
+
+    def __init__(self, supervisor: Supervisor, log: Path) -> None:
+        self.supervisor = supervisor
+        self.seen: list[Status] = []
+        self._statuses = supervisor.statuses()
+        self._log = log
+
+    def until(self, reason: str, condition: Callable[[Status], bool]) -> Status:
+        """Listen until a status is as wanted."""
+        for status in self._statuses:
+            self.seen.append(status)
+            if condition(status):
+                return status
+        said = self._log.read_text("utf-8", errors="replace")[-3000:]
+        raise AssertionError(f"it ended before {reason}: {self.seen[-3:]}\n{said}")
+
+    def until_copied(self, flow: Flow, *numbers: int) -> Status:
+        """Listen until these partitions have reached the source's end."""
+        ends = {key: end for key, end in flow.ends(TOPICS).items() if int(key[-1]) in numbers}
+
+        def copied(status: Status) -> bool:
+            there = status.snapshot.partitions
+            return all(key in there and there[key].position >= ends[key] for key in ends)
+
+        return self.until("everything was copied", copied)
+
+    def rest(self) -> list[Status]:
+        """Everything until it is over."""
+        self.seen += self._statuses
+        return self.seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """What happened in two runs."""
+
+    flow: Flow
+    first: list[Status]
+    second: list[Status]
+    receipts: Path
+    left: list[Seen]
+
+
+def write(writer: Writer, first: int, count: int) -> None:
+    for number in range(PARTITIONS):
+        writer.write_many(TopicPartition(TOPIC, number), numbered(range(first, first + count)))
+
+
+def kill(driver: int, part: str) -> None:
+    """Kill one process that works for a driver: the youngest."""
+    max(of_session(driver, part), key=lambda process: process.pid).kill()
+
+
+def driver_of_this_process() -> int:
+    """The driver that our supervisor started."""
+    modules = ("sparkmirror.engine.driver", "-m")
+    mine = [one for one in all_processes() if all(part in one.command for part in modules)]
+    return max(one.pid for one in mine if one.pid == one.session)
+
+
+@pytest.fixture(scope="module")
+def story(flow: Flow, writer: Writer, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Two runs one after the other; in the first a worker is killed, and then the JVM."""
+    directory = tmp_path_factory.mktemp("copying")
+    log, receipts = directory / "log", directory / "receipts"
+    flow.create_many({TOPIC: (PARTITIONS, {}, {})})
+    settings = {"report_every_s": 0.5, "lease_s": 10.0}
+    job = flow.job(TOPICS, tasks=TASKS, settings=settings, silence_s=8.0)
+    assignment = Assignment(job=job, receipts=str(receipts), log=str(log), epoch_s=6.0)
+    write(writer, 0, 400)
+    backoff = Backoff(first_s=0.2)
+    with Supervisor(assignment, backoff=backoff) as supervisor:
+        follower = Follower(supervisor, log)
+        follower.until_copied(flow, 0, 1, 2, 3)
+        driver = driver_of_this_process()
+        follower.until("a second epoch", lambda status: status.epoch > 1)
+        kill(driver, WORKER)
+        write(writer, 400, 400)
+        follower.until_copied(flow, 0, 1, 2, 3)
+        kill(driver, JVM)
+        write(writer, 800, 400)
+        follower.until("it was started again", lambda s: s.phase is Phase.RESTARTING)
+        follower.until_copied(flow, 0, 1, 2, 3)
+        supervisor.drain()
+        first = follower.rest()
+    write(writer, 1200, SECOND_RUN)
+    narrow = Assignment(
+        job=job, receipts=str(receipts), log=str(log), epoch_s=60.0, master="local[1,4]"
+    )
+    with Supervisor(narrow) as supervisor:
+        follower = Follower(supervisor, log)
+        follower.until_copied(flow, 0, 2)
+        supervisor.drain()
+        second = follower.rest()
+    return Story(flow=flow, first=first, second=second, receipts=receipts, left=of_session(driver))
+
+
+@pytest.fixture(scope="module")
+def kept(story: Story) -> list[dict[str, Any]]:
+    """All receipts, as anybody with Spark reads them."""
+    home = quick_home(os.environ)
+    assert home is not None
+    quick = {
+        "SPARK_HOME": str(home.path),
+        "SPARK_SUBMIT_OPTS": f"{QUICK_JVM} -XX:SharedArchiveFile={home.archive}",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    answer = subprocess.run(
+        [sys.executable, "-c", READER, str(story.receipts)],
+        env={**os.environ, **quick},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    receipts: list[dict[str, Any]] = json.loads(answer.stdout)
+    return receipts
+
+
+def test_everything_is_copied_once_and_in_order_whoever_is_killed(story: Story) -> None:
+    """A fence for each takeover: the worker's, the JVM's, and one for a busy computer."""
+    for number in range(PARTITIONS):
+        source, target = story.flow.logs(TopicPartition(TOPIC, number))
+        there = [(one.key, one.value) for one in target.records]
+        wanted = FIRST_RUN + (SECOND_RUN if number % TASKS == 0 else 0)
+        assert there == [(one.key, one.value) for one in source.records[:wanted]]
+        assert len(target.markers) <= 3
+
+
+def test_a_dead_jvm_is_replaced_by_a_new_driver(story: Story) -> None:
+    phases = [status.phase for status in story.first]
+    again = phases.index(Phase.RESTARTING)
+    assert "JVM" in story.first[again].trouble
+    assert Phase.RUNNING in phases[again:]
+    applications = {status.application_id for status in story.first if status.application_id}
+    assert len(applications) == 2
+    assert story.left == []
+
+
+def test_a_killed_worker_does_not_end_the_driver(story: Story) -> None:
+    before = story.first[: [s.phase for s in story.first].index(Phase.RESTARTING)]
+    assert [status.phase for status in before].count(Phase.FAILED) <= 1, "at the JVM's death only"
+    assert any(status.snapshot.events for status in before), "the takeover is told"
+
+
+def test_runs_end_drained(story: Story) -> None:
+    for run in (story.first, story.second):
+        assert run[-1].phase is Phase.STOPPED
+        assert run[-1].trouble in ("", story.second[-1].trouble)
+        assert {view.state for view in run[-1].snapshot.partitions.values()} <= {"waiting"}
+
+
+def test_more_tasks_than_slots_are_told_and_the_others_copy(story: Story) -> None:
+    assert all("only 1 of 2 tasks have a slot" in status.trouble for status in story.second)
+    views = story.second[-1].snapshot.partitions
+    assert views[f"{TOPIC}-1"].position == -1 or views[f"{TOPIC}-1"].position == FIRST_RUN
+
+
+def test_a_clean_run_leaves_one_exact_receipt_per_partition(
+    story: Story, kept: list[dict[str, Any]]
+) -> None:
+    run = story.second[-1].application_id
+    mine = [receipt for receipt in kept if receipt["run"] == run]
+    assert [receipt["partition"] for receipt in mine] == [0, 2]
+    for receipt in mine:
+        assert receipt["topic"] == TOPIC
+        assert receipt["remote_topic"] == f"source.{TOPIC}"
+        assert receipt["flow"] == "source->target"
+        assert receipt["records"] == SECOND_RUN
+        assert (receipt["source_first"], receipt["source_last"]) == (1200, 1299)
+        assert receipt["target_last"] - receipt["target_first"] == SECOND_RUN - 1
+        assert receipt["lanes"] == {"plain": 1}
+        assert receipt["bytes"] > SECOND_RUN * 100
+        assert (receipt["epoch"], receipt["task"], receipt["attempt"]) == (1, 0, 0)
+        assert receipt["first_time"] <= receipt["last_time"] <= receipt["ended"]
+        assert receipt["started"] < receipt["ended"]
+        assert receipt["day"] == receipt["ended"][:10]
+
+
+def test_all_runs_are_one_table(story: Story, kept: list[dict[str, Any]]) -> None:
+    runs = {status.application_id for status in [*story.first, *story.second]} - {""}
+    assert {receipt["run"] for receipt in kept} == runs
+    assert len(runs) == 3
+
+
+def test_no_receipt_claims_what_another_claims(kept: list[dict[str, Any]]) -> None:
+    for number in range(PARTITIONS):
+        mine = [receipt for receipt in kept if receipt["partition"] == number]
+        ranges = sorted((r["source_first"], r["source_last"]) for r in mine)
+        assert all(last < first for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False))
+        assert sum(receipt["records"] for receipt in mine) <= FIRST_RUN + SECOND_RUN

@@ -1,0 +1,57 @@
+"""The processes of this computer, as tests look for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One process that runs (a zombie does not)."""
+
+    pid: int
+    parent: int
+    session: int
+    command: str
+
+    def environment(self) -> str:
+        """Its environment variables, as far as they can be seen."""
+        try:
+            return Path(f"/proc/{self.pid}/environ").read_text("utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def kill(self) -> None:
+        """Kill it without a word."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def all_processes() -> list[Seen]:
+    """Everything that runs now."""
+    listing = subprocess.run(
+        ["ps", "-ww", "-eo", "pid=,ppid=,sess=,stat=,args="],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seen = []
+    for line in listing.stdout.splitlines():
+        pid, parent, session, state, command = line.split(None, 4)
+        if not state.startswith("Z"):
+            seen.append(
+                Seen(pid=int(pid), parent=int(parent), session=int(session), command=command)
+            )
+    return seen
+
+
+def of_session(session: int, *parts: str) -> list[Seen]:
+    """The processes of a session whose command holds all these parts."""
+    return [
+        process
+        for process in all_processes()
+        if process.session == session and all(part in process.command for part in parts)
+    ]
