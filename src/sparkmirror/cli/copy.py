@@ -18,8 +18,8 @@ from sparkmirror.cli.copy_said import Said, request_of
 from sparkmirror.cli.copy_wiring import Manner, carry_through
 from sparkmirror.copy.job import OnLoss
 
-WIDTH_OF_A_PIPE = 160
-"""Nobody's screen is asked when the output goes to a file or another program."""
+WIDTH_OF_A_PIPE = 500
+"""Where the output goes to a file or another program, no name is broken into pieces."""
 
 
 class _Said(Said):

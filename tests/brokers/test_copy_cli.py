@@ -1,0 +1,178 @@
+"""`sparkmirror copy` between two real clusters, with a stage in the place of Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sparkmirror.cli.copy import copy_command
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.record import NewRecord
+from sparkmirror.cluster.records import produce, read_topic
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import BadRequest, ClusterError, ClusterUnavailable
+from sparkmirror.model import TopicPartition
+from tests.support.clusters import Reachable, UniqueName, create_topic, read_values, write_values
+from tests.support.operator import delete_records
+from tests.support.stage_engine import StageEngine
+
+
+class Copying:
+    """The command between the two clusters, under an alias of this test alone."""
+
+    def __init__(self, primary: Reachable, backup: Reachable, alias: str) -> None:
+        self.alias = alias
+        self._ends = ("--from", primary.bootstrap, "--to", backup.bootstrap)
+
+    def run(self, *arguments: str) -> Result:
+        options = (*self._ends, "--source-alias", self.alias, *arguments)
+        return CliRunner().invoke(copy_command(StageEngine), options, catch_exceptions=True)
+
+
+@pytest.fixture
+def copying(primary: Reachable, backup: Reachable, unique_name: UniqueName) -> Copying:
+    return Copying(primary, backup, unique_name("a")[-40:])
+
+
+def _rows(output: str) -> list[str]:
+    return [" ".join(line.split()) for line in output.splitlines()]
+
+
+def _topics(cluster: Reachable) -> set[str]:
+    with Admin(cluster.access) as admin:
+        return set(admin.topics())
+
+
+def test_topics_are_created_as_they_are_and_everything_is_copied(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    settings = {"retention.ms": "7200000", "cleanup.policy": "compact,delete"}
+    with Admin(primary.access) as admin:
+        admin.create_topic(NewTopic(name=topic, partitions=3, configs=settings))
+    written = [NewRecord(key=b"%d" % n, value=b"v%d" % n, partition=n % 3) for n in range(300)]
+    produce(primary.access, topic, written)
+    result = copying.run("--topics", topic, "--until-caught-up")
+    assert result.exit_code == 0, result.output
+    assert f"All that {copying.alias} held at the start is on target." in result.output
+    summary = f"{topic} {topic} 3 300 0 plain "
+    assert [row for row in _rows(result.output) if row.startswith(summary)]
+    assert "Copied 300 records" in result.output
+    source, target = read_topic(primary.access, topic), read_topic(backup.access, topic)
+    assert [(r.partition, r.key, r.value) for r in target] == [
+        (r.partition, r.key, r.value) for r in source
+    ]
+    with Admin(backup.access) as admin:
+        found = admin.topic_configs([topic])[topic]
+        assert not isinstance(found, ClusterError)
+        entries = {entry.name: entry.value for entry in found}
+    assert {name: entries[name] for name in settings} == settings
+
+
+def test_the_same_command_goes_on_where_it_stood(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic)
+    write_values(primary.access, topic, b"1", b"2")
+    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
+    write_values(primary.access, topic, b"3")
+    again = copying.run("--topics", topic, "--until-caught-up")
+    assert f"{topic} {topic} 1 is there where it stood 1" in _rows(again.output)
+    assert "Copied 1 record," in again.output
+    assert read_values(backup.access, topic) == [b"1", b"2", b"3"]
+    (key,) = {
+        json.dumps(json.loads(record.key or b""))
+        for record in read_topic(backup.access, f"mm2-offsets.{copying.alias}.internal")
+    }
+    assert json.loads(key) == [
+        "MirrorSourceConnector",
+        {"cluster": copying.alias, "partition": 0, "topic": topic},
+    ]
+
+
+def test_a_dry_run_shows_the_plan_and_changes_nothing(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic, partitions=2)
+    write_values(primary.access, topic, b"1")
+    before = _topics(backup)
+    result = copying.run("--topics", topic, "--policy", "default", "--dry-run")
+    assert result.exit_code == 0
+    row = f"{topic} {copying.alias}.{topic} 2 to be created: 1 replica earliest 1"
+    assert row in _rows(result.output)
+    assert "Nothing was changed: --dry-run." in result.output
+    assert _topics(backup) == before
+
+
+def test_a_copy_that_is_too_small_grows(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic, partitions=3)
+    create_topic(backup.access, topic, partitions=1)
+    produce(primary.access, topic, [NewRecord(value=b"x", partition=2)])
+    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
+    assert [record.partition for record in read_topic(backup.access, topic)] == [2]
+
+
+def test_records_of_others_are_appended_to_only_if_somebody_says_so(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    for cluster, value in ((primary, b"ours"), (backup, b"theirs")):
+        create_topic(cluster.access, topic)
+        write_values(cluster.access, topic, value)
+    refused = copying.run("--topics", topic, "--until-caught-up")
+    assert isinstance(refused.exception, BadRequest)
+    assert f"already holds records in {topic}" in str(refused.exception)
+    assert read_values(backup.access, topic) == [b"theirs"]
+    assert copying.run("--topics", topic, "--until-caught-up", "--yes").exit_code == 0
+    assert read_values(backup.access, topic) == [b"theirs", b"ours"]
+
+
+def test_a_loss_halts_until_somebody_decides(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic)
+    write_values(primary.access, topic, b"1", b"2")
+    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
+    write_values(primary.access, topic, b"3", b"4")
+    delete_records(primary.access, TopicPartition(topic, 0), 3)
+    halted = copying.run("--topics", topic, "--until-caught-up")
+    assert halted.exit_code == 2
+    assert f"{topic}-0: the source deleted offsets 2 to 2 before" in halted.output
+    assert "--on-loss skip goes on with what is there" in halted.output
+    skipped = copying.run("--topics", topic, "--until-caught-up", "--on-loss", "skip")
+    assert skipped.exit_code == 0, skipped.output
+    assert "Events: 1 retention." in skipped.output
+    assert read_values(backup.access, topic) == [b"1", b"2", b"4"]
+
+
+def test_new_partitions_begin_where_they_are_told_to(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str, tmp_path: Path
+) -> None:
+    create_topic(primary.access, topic)
+    write_values(primary.access, topic, b"1", b"2", b"3")
+    file = tmp_path / "offsets.json"
+    file.write_text(json.dumps({f"{topic}-0": 9}))
+    start = ("--topics", topic, "--until-caught-up", "--start", f"offsets:{file}")
+    refused = copying.run(*start)
+    assert "cannot begin at offset 9: the source holds 0 to 3" in str(refused.exception)
+    file.write_text(json.dumps({topic: {"0": 2}}))
+    assert copying.run(*start).exit_code == 0
+    assert read_values(backup.access, topic) == [b"3"]
+
+
+def test_an_offsets_topic_that_forgets_is_refused(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic)
+    create_topic(backup.access, f"mm2-offsets.{copying.alias}.internal")
+    refused = copying.run("--topics", topic)
+    assert "cleanup.policy=delete, which forgets them" in str(refused.exception)
+
+
+def test_a_cluster_that_is_not_there_is_told_within_seconds(copying: Copying) -> None:
+    refused = copying.run("--from", "127.0.0.1:1", "--topics", "x")
+    assert isinstance(refused.exception, ClusterUnavailable)
+    assert "127.0.0.1:1" in str(refused.exception)
