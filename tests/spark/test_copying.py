@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.backoff import Backoff
 from tests.support.drivers import JVM, WORKER
 from tests.support.flows import Flow
-from tests.support.processes import Seen, all_processes, of_session
+from tests.support.followers import Follower, driver_of_this_process
+from tests.support.processes import Seen, of_session
 from tests.support.writing import Writer, numbered
 
 TOPIC = "spark-copying"
@@ -39,40 +39,6 @@ spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "fals
 rows = spark.read.parquet(sys.argv[1]).orderBy("topic", "partition", "started")
 sys.stdout.write(json.dumps([json.loads(row) for row in rows.toJSON().collect()]))
 """
-
-
-class Follower:
-    """Follows a supervisor; fails with its story."""
-
-    def __init__(self, supervisor: Supervisor, log: Path) -> None:
-        self.supervisor = supervisor
-        self.seen: list[Status] = []
-        self._statuses = supervisor.statuses()
-        self._log = log
-
-    def until(self, reason: str, condition: Callable[[Status], bool]) -> Status:
-        """Listen until a status is as wanted."""
-        for status in self._statuses:
-            self.seen.append(status)
-            if condition(status):
-                return status
-        said = self._log.read_text("utf-8", errors="replace")[-3000:]
-        raise AssertionError(f"it ended before {reason}: {self.seen[-3:]}\n{said}")
-
-    def until_copied(self, flow: Flow, *numbers: int) -> Status:
-        """Listen until these partitions have reached the source's end."""
-        ends = {key: end for key, end in flow.ends(TOPICS).items() if int(key[-1]) in numbers}
-
-        def copied(status: Status) -> bool:
-            there = status.snapshot.partitions
-            return all(key in there and there[key].position >= ends[key] for key in ends)
-
-        return self.until("everything was copied", copied)
-
-    def rest(self) -> list[Status]:
-        """Everything until it is over."""
-        self.seen += self._statuses
-        return self.seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +62,6 @@ def kill(driver: int, part: str) -> None:
     max(of_session(driver, part), key=lambda process: process.pid).kill()
 
 
-def driver_of_this_process() -> int:
-    """The driver that our supervisor started."""
-    modules = ("sparkmirror.engine.driver", "-m")
-    mine = [one for one in all_processes() if all(part in one.command for part in modules)]
-    return max(one.pid for one in mine if one.pid == one.session)
-
-
 @pytest.fixture(scope="module")
 def story(flow: Flow, writer: Writer, tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Two runs one after the other; in the first a worker is killed, and then the JVM."""
@@ -115,17 +74,17 @@ def story(flow: Flow, writer: Writer, tmp_path_factory: pytest.TempPathFactory) 
     write(writer, 0, 400)
     backoff = Backoff(first_s=0.2)
     with Supervisor(assignment, backoff=backoff) as supervisor:
-        follower = Follower(supervisor, log)
-        follower.until_copied(flow, 0, 1, 2, 3)
+        follower = Follower(supervisor, flow, TOPICS, log)
+        follower.until_copied()
         driver = driver_of_this_process()
         follower.until("a second epoch", lambda status: status.epoch > 1)
         kill(driver, WORKER)
         write(writer, 400, 400)
-        follower.until_copied(flow, 0, 1, 2, 3)
+        follower.until_copied()
         kill(driver, JVM)
         write(writer, 800, 400)
         follower.until("it was started again", lambda s: s.phase is Phase.RESTARTING)
-        follower.until_copied(flow, 0, 1, 2, 3)
+        follower.until_copied()
         supervisor.drain()
         first = follower.rest()
     write(writer, 1200, SECOND_RUN)
@@ -133,8 +92,8 @@ def story(flow: Flow, writer: Writer, tmp_path_factory: pytest.TempPathFactory) 
         job=job, receipts=str(receipts), log=str(log), epoch_s=60.0, master="local[1,4]"
     )
     with Supervisor(narrow) as supervisor:
-        follower = Follower(supervisor, log)
-        follower.until_copied(flow, 0, 2)
+        follower = Follower(supervisor, flow, TOPICS, log)
+        follower.until_copied(0, 2)
         supervisor.drain()
         second = follower.rest()
     return Story(flow=flow, first=first, second=second, receipts=receipts, left=of_session(driver))
