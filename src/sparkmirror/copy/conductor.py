@@ -270,8 +270,9 @@ class Conductor:
         place.is_free(clean=ended.is_clean, now=now)
         if ended.how is How.CLOSED:
             return
-        if ended.why != place.reason:
+        if ended.why != place.told:
             self._events.tell(ended.how.value, place, ended.why)
+            place.told = ended.why
         match ended.how:
             case How.OUT_OF_RANGE | How.SOURCE_GONE | How.TARGET_GONE:
                 self._book.note(place)

@@ -102,12 +102,12 @@ class Course:
         if self.is_sending:
             self.how, self.why, self._finishes = how, why, False
 
-    def standing(self) -> Standing:
-        """Where it stands, for the report."""
+    def standing(self, trouble: str = "") -> Standing:
+        """Where it stands, for the report; `trouble` is what keeps its brokers away."""
         return Standing(
             position=self.partition.position,
             expected=self.partition.expected,
             end=self.end,
             newest_ms=self.newest_ms,
-            held=self.why or self.writing.why or self.reading.why,
+            held=self.why or trouble or self.writing.why or self.reading.why,
         )

@@ -51,6 +51,16 @@ class _Appetite:
 
     bytes: int = SMALLEST_ANSWER
     _round_trip_s: float = float("inf")
+    _turn: int = 0
+
+    def next_turn(self) -> int:
+        """Count the fetches from this broker.
+
+        The partition that is asked for first may fill the whole answer, so each broker's partitions
+        take turns. Counted together with other brokers' fetches, some would never have theirs.
+        """
+        self._turn += 1
+        return self._turn
 
     def learn(self, received: int, took_s: float) -> None:
         """Take in how long an answer took."""
@@ -70,7 +80,6 @@ class Fetching:
     arrived: Callable[[Course, int], None]
     """Told when a partition has so many new bytes to send."""
     _appetites: dict[int, _Appetite] = field(default_factory=dict)
-    _turn: int = 0
 
     def pump(self, courses: Iterable[Course], now: float, throttle: Throttle) -> None:
         """Ask every idle source broker for what its partitions have room for."""
@@ -105,8 +114,7 @@ class Fetching:
         hungry = [c for c in there if now >= c.reading.until and c.partition.queued_bytes < room]
         if not hungry:
             return
-        self._turn += 1
-        first = self._turn % len(hungry)
+        first = appetite.next_turn() % len(hungry)
         hungry = hungry[first:] + hungry[:first]
         size = max(min(appetite.bytes, self.side.budget.free), SMALLEST_ANSWER // 4)
         size = min(size, most or size)

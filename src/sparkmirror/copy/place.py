@@ -53,6 +53,8 @@ class Place:
     is_elsewhere: bool = False
     """Whether it goes on at a place of the source that what lies on the target says nothing of."""
     doubtful_since: float = 0.0
+    told: str = ""
+    """What was told of it last, without any progress since."""
     _then: State = State.WAITING
     _backoff: Backoff = field(default_factory=lambda: Backoff(first_s=0.2, longest_s=10.0))
 
@@ -67,7 +69,7 @@ class Place:
         assert self.lease is not None
         if (position, expected) != (self.lease.position, self.lease.expected):
             self.lease = self.lease.moved(position, expected)
-            self.is_dirty = True
+            self.is_dirty, self.told = True, ""
 
     def stands(self, standing: Standing) -> None:
         """Take in a report."""

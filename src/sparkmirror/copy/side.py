@@ -38,6 +38,8 @@ class _Door:
     connection: Connection | None = None
     opening: bool = False
     not_before: float = 0.0
+    trouble: str = ""
+    """Why it is shut."""
     backoff: Backoff = field(default_factory=Backoff)
 
 
@@ -81,6 +83,14 @@ class Side:
             self._stale.add(partition.topic)
             return None
         return leader.node_id
+
+    def trouble_with(self, partition: TopicPartition) -> str:
+        """Why a partition's leader cannot be talked to now; empty if it can, or may soon."""
+        leader = self._metadata.leader_of(partition)
+        if leader is None:
+            return self.trouble
+        door = self._doors.get(leader.node_id)
+        return "" if door is None or door.connection else door.trouble or self.trouble
 
     def topic_key(self, name: str, topic_id: str, *, by_id: bool) -> TopicKey:
         """How a request names a topic."""
@@ -159,7 +169,7 @@ class Side:
         )
 
     def _opened(self, node_id: int, door: _Door, connection: Connection) -> None:
-        door.opening = False
+        door.opening, door.trouble = False, ""
         door.backoff.reset()
         if self._doors.get(node_id) is not door:
             connection.close()
@@ -169,7 +179,7 @@ class Side:
 
     def _not_opened(self, door: _Door, error: MirrorError) -> None:
         """Keep a broker's door shut for a while; who leads its partitions may have changed."""
-        door.opening, door.connection = False, None
+        door.opening, door.connection, door.trouble = False, None, str(error)
         door.not_before = time.monotonic() + door.backoff.pause_s()
         self._stale |= self._topics
         log.info("%s", error)

@@ -296,6 +296,10 @@ class Task:
                 )
             )
 
+    def _trouble(self, course: Course) -> str:
+        lease = course.partition.lease
+        return self.target.trouble_with(lease.target) or self.source.trouble_with(lease.source)
+
     def _report(self, now: float) -> None:
         self._report_at = now + self.settings.report_every_s
         self._send_report()
@@ -312,7 +316,10 @@ class Task:
         self._unanswered.append(time.monotonic())
         self.link.send(
             Report(
-                standings={key: course.standing() for key, course in self.courses.items()},
+                standings={
+                    key: course.standing(self._trouble(course))
+                    for key, course in self.courses.items()
+                },
                 runs=tally.runs,
                 lanes={topic: dict(counts) for topic, counts in lanes.items() if counts},
                 records=tally.records,
