@@ -22,6 +22,9 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
 """The driver's JVM plans one small job every few minutes: starting quickly is all it must do."""
 
+LONGEST_SOCKET_DIRECTORY = 60
+"""Spark's workers have sockets among the temporary files, and their names have a limit."""
+
 _LOCAL = re.compile(r"local(\[.*\])?")
 _LOCAL_SLOTS = re.compile(r"local\[(\d+)(,\s*\d+)?\]")
 
@@ -128,7 +131,9 @@ def environment(
 
 def _java_options(around: Surroundings, given: str) -> list[str]:
     """Ours first: of two that contradict each other the JVM takes the last."""
-    options = [QUICK_JVM, f'"-Djava.io.tmpdir={around.directory}"']
+    options = [QUICK_JVM]
+    if len(str(around.directory)) <= LONGEST_SOCKET_DIRECTORY:
+        options.append(f'"-Djava.io.tmpdir={around.directory}"')
     if around.home and around.has_archive:
         options.append(f'"-XX:SharedArchiveFile={around.home.archive}"')
     return [*options, given] if given else options

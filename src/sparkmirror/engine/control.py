@@ -45,9 +45,9 @@ class ControlServer:
         self._conductor = conductor
         self._tasks = tasks
         self._epoch_s = epoch_s
-        listener = socket.create_server((bind, 0), backlog=128)
+        listener = _listen(_bare(bind))
         self.post = Post(
-            host=host or bind,
+            host=_bare(host or bind),
             port=listener.getsockname()[1],
             secret=secrets.token_hex(SECRET_BYTES).encode(),
         )
@@ -196,3 +196,13 @@ class ControlServer:
     def _send(self, guest: Guest, message: Message) -> None:
         if guest in self._guests:
             self._loop.guard(guest, partial(guest.send, message))
+
+
+def _bare(host: str) -> str:
+    """A host without the brackets that Spark writes around an IPv6 address."""
+    return host.removeprefix("[").removesuffix("]")
+
+
+def _listen(host: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, 0), family=family, backlog=128)

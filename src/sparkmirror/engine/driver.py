@@ -97,6 +97,10 @@ class Driver:
                     self._fail(error)
                     return
                 time.sleep(backoff.pause_s())
+            except Exception as error:
+                log.exception("The conductor did not start")
+                self._fail(error)
+                return
             else:
                 self._trouble = ""
                 self._running.conductor_is_ready.set()

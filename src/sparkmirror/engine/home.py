@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from sparkmirror.errors import ConfigError
+
+MINIMUM_JAVA = 17
 NOT_LINKED = {"python", "__pycache__"}
 
 
@@ -55,6 +58,17 @@ def quick_home(environ: Mapping[str, str]) -> Home | None:
     return Home(directory / "home", directory / "classes.jsa")
 
 
+def demand_java(environ: Mapping[str, str]) -> None:
+    """Say what is missing before Spark does: it would not be understood."""
+    java = _java(environ)
+    if not shutil.which(java, path=environ.get("PATH")):
+        raise ConfigError.of(
+            "JAVA_HOME",
+            f"Spark needs Java {MINIMUM_JAVA} or newer, and {java} is not there: install it and put"
+            " it on PATH, or point JAVA_HOME at it",
+        )
+
+
 def _package() -> Path | None:
     """Where pyspark is installed, without importing it."""
     found = importlib.util.find_spec("pyspark")
@@ -66,10 +80,15 @@ def _name(package: Path, environ: Mapping[str, str]) -> str:
     """Name what must match for an archive to be of use: the very jars, the very Java."""
     version = metadata.version("pyspark")
     installed = (package / "jars").stat().st_mtime_ns
-    home = environ.get("JAVA_HOME", "")
-    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
+    java = shutil.which(_java(environ), path=environ.get("PATH")) or _java(environ)
     what = f"{package} {version} {installed} {os.path.realpath(java)}"
     return f"{version}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+
+
+def _java(environ: Mapping[str, str]) -> Path:
+    """The Java that Spark will run, as its own scripts find it."""
+    home = environ.get("JAVA_HOME", "")
+    return Path(home, "bin", "java") if home else Path("java")
 
 
 def _make(package: Path, directory: Path) -> None:

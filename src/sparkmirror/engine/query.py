@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sparkmirror.engine.home import MINIMUM_JAVA
 from sparkmirror.engine.receipts import COLUMNS, KEPT_BY
 from sparkmirror.engine.source import MirrorSource
 from sparkmirror.errors import DriverLost
@@ -32,7 +33,9 @@ class Query:
         try:
             self._session = builder.getOrCreate()
         except (PySparkException, Py4JError) as error:
-            raise DriverLost(f"Spark did not start: {_sentence(error)}") from error
+            raise DriverLost(
+                f"Spark did not start: {_sentence(error)} (it needs Java {MINIMUM_JAVA} or newer)"
+            ) from error
         self._stream: StreamingQuery | None = None
 
     @property

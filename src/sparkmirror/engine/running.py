@@ -23,7 +23,7 @@ from sparkmirror.engine.conf import (
     settings,
 )
 from sparkmirror.engine.control import ControlServer
-from sparkmirror.engine.home import quick_home
+from sparkmirror.engine.home import demand_java, quick_home
 from sparkmirror.engine.query import Query
 
 log = logging.getLogger(__name__)
@@ -115,6 +115,7 @@ class Running:
 
     def _start_and_wait(self) -> None:
         assignment = self._assignment
+        demand_java(os.environ)
         home = quick_home(os.environ) if is_local(master_of(assignment)) else None
         around = Surroundings(
             directory=self._directory,

@@ -105,3 +105,9 @@ def test_too_few_slots_are_said_at_once_where_the_master_tells(master: str) -> N
 @pytest.mark.parametrize("master", ["", "local[3]", "local[*]", "spark://a:7077"])
 def test_enough_or_unknown_slots_are_no_reason_to_complain(master: str) -> None:
     assert too_few_slots(on(master)) == ""
+
+
+def test_sockets_of_workers_stay_within_the_limit_of_their_names() -> None:
+    deep = Surroundings(directory=Path("/" + "x" * 60))
+    assert "java.io.tmpdir" in settings(ASSIGNMENT, AROUND)[JAVA_OPTIONS]
+    assert "java.io.tmpdir" not in settings(ASSIGNMENT, deep)[JAVA_OPTIONS]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from sparkmirror.engine.home import cache_directory, quick_home
+import pytest
+
+from sparkmirror.engine.home import cache_directory, demand_java, quick_home
+from sparkmirror.errors import ConfigError
 
 
 def test_the_home_has_spark_but_not_its_zipped_python(tmp_path: Path) -> None:
@@ -46,3 +49,18 @@ def test_the_cache_is_where_the_user_says() -> None:
     assert cache_directory({"SPARKMIRROR_CACHE": "/c"}) == Path("/c")
     assert cache_directory({"XDG_CACHE_HOME": "/x"}) == Path("/x/sparkmirror")
     assert cache_directory({}) == Path.home() / ".cache" / "sparkmirror"
+
+
+def test_a_missing_java_is_named_before_spark_stumbles_over_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="needs Java 17"):
+        demand_java({"JAVA_HOME": str(tmp_path)})
+    with pytest.raises(ConfigError, match="put it on PATH"):
+        demand_java({"PATH": str(tmp_path)})
+
+
+def test_a_java_that_is_there_will_do(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.touch(mode=0o755)
+    demand_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+    demand_java({"PATH": str(java.parent)})
