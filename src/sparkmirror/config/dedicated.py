@@ -187,7 +187,8 @@ class Dedicated:
     def _why_nothing(self, targets: Collection[str]) -> str:
         unknown = sorted(set(targets) - set(self.clusters))
         if unknown:
-            return f"No cluster is called {', '.join(unknown)}: clusters={','.join(self.clusters)}"
+            listed = self.said[CLUSTERS].value
+            return f"No cluster is called {', '.join(unknown)}: {CLUSTERS}={listed}"
         if len(self.clusters) < 2:
             return "A flow needs two clusters: name them in clusters"
         return f"Enable one, for example {self.pairs[0]}.{ENABLED}=true"

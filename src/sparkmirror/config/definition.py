@@ -13,7 +13,6 @@ own validator. `validate` never raises, and reports a fault exactly when `parse`
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
@@ -29,12 +28,9 @@ from sparkmirror.config.value import (
     Value,
     parse_type,
     render,
-    shown,
     split,
 )
 from sparkmirror.errors import ConfigError, Fault
-
-log = logging.getLogger(__name__)
 
 
 class Importance(Enum):
@@ -174,7 +170,6 @@ class ConfigDef:
             faults += [Fault(key.name, error) for error in errors[:1]]
         if faults:
             raise ConfigError(faults)
-        _mention_duplicates(props, values)
         return values
 
     def validate(self, props: Props, classes: ClassResolver = known_class) -> list[ConfigValue]:
@@ -182,6 +177,15 @@ class ConfigDef:
         judged = {key.name: _evaluate(key, props, classes) for key in self}
         parsed = {name: value for name, (value, _) in judged.items()}
         return [_config_value(self[name], errors, parsed) for name, (_, errors) in judged.items()]
+
+    def repeating(self, props: Props) -> tuple[str, ...]:
+        """Names of the lists that say something twice; it is read once."""
+        return tuple(key.name for key in self if _says_twice(key, props))
+
+
+def _says_twice(key: Key, props: Props) -> bool:
+    items = split(props.get(key.name) or "")
+    return isinstance(key.validator, ListOf) and len(set(items)) < len(items)
 
 
 def _config_value(key: Key, errors: Iterable[str], parsed: Mapping[str, Value]) -> ConfigValue:
@@ -193,13 +197,6 @@ def _config_value(key: Key, errors: Iterable[str], parsed: Mapping[str, Value]) 
         errors=tuple(errors),
         visible=recommender.visible(parsed) if recommender else True,
     )
-
-
-def _mention_duplicates(props: Props, values: Mapping[str, Value]) -> None:
-    for name, value in values.items():
-        said = props.get(name)
-        if isinstance(value, tuple) and said and len(split(said)) > len(value):
-            log.warning("%s=%s says something twice; read as %s", name, said, shown(value))
 
 
 def _evaluate(key: Key, props: Props, classes: ClassResolver) -> tuple[Value, list[str]]:

@@ -167,7 +167,7 @@ class _Reasons:
         return self._unknown_cluster(unknown[0])
 
     def _unknown_cluster(self, alias: str) -> _Reason:
-        listed = ", ".join(self._file.clusters)
+        listed = ", ".join(split(self._file.said[CLUSTERS].value))
         return _Reason(f"{CLUSTERS} lists {listed}, not {alias}", alias, self._file.clusters)
 
     def _below_cluster(self, alias: str, name: str, found: list[Landing]) -> _Reason:

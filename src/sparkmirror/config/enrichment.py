@@ -78,6 +78,10 @@ _CHAINS: Final = (
 )
 
 
+CHAINS: Final = tuple(chain.key for chain in _CHAINS)
+"""Keys whose values become part of the names of other keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unprefixed:
     """Judges under the short name: a transformation does not know its alias."""

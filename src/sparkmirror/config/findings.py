@@ -78,6 +78,12 @@ def inline_secrets(file: Properties) -> Iterator[Notice]:
             )
 
 
+def repeated_item(key: str, line: int | None) -> Notice:
+    """Point out a list that says something twice, perhaps by mistake."""
+    message = "says something twice; it is read once"
+    return Notice(kind=NoticeKind.REPEATED_ITEM, message=message, key=key, line=line)
+
+
 def login_notices(client: Mapping[str, Value], key: str) -> tuple[Notice, ...]:
     """Judge the login module of a client that needs one. ConfigError if it cannot be used."""
     text = client.get(jaas.KEY)

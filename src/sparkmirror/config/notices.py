@@ -25,6 +25,7 @@ class NoticeKind(StrEnum):
     NO_EFFECT = "no effect"
     SHARED_BY_FLOWS = "shared by flows"
     IN_PLAIN_TEXT = "in plain text"
+    REPEATED_ITEM = "repeated item"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

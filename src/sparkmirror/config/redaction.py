@@ -3,7 +3,8 @@
 Knows names of keys, whatever prefix they carry (`B.producer.ssl.key.password`). A key is secret if
 its words say so: password, secret, token, credential, private key and the like; the tables' own
 PASSWORD-typed keys are all among them. Some keys only point at a secret (`*.file`, `*.url`) and
-stay visible. A value made of placeholders reveals nothing and stays visible too.
+stay visible. A value made of placeholders reveals nothing and stays visible too. Who misspells
+`password` has still written one: a name that no table has is secret if it resembles one that is.
 
 This is redaction by key, before anything is formatted: looking for secrets in finished text is
 known to leak.
@@ -13,9 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
 
 from sparkmirror.config import jaas
 from sparkmirror.config.password import HIDDEN
+from sparkmirror.config.suggestions import suggestion
+from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.variables import is_only_placeholders
 from sparkmirror.errors import ConfigError
 
@@ -39,11 +44,19 @@ _POINTERS = frozenset(
     }
 )  # fmt: skip
 _VISIBLE_ENDINGS = ("credentials.client.id",)
+_OFTEN_MISSPELT = ("credential", "credentials", "jaas", "passphrase", "password", "secret")
+_MISSPELT_INITIALS = frozenset(word[0] for word in _OFTEN_MISSPELT)
+_NEARLY_THE_SAME = 0.85
+_SECURITY_NAME = re.compile(r"(?:ssl|sasl)\.[^:/]*+\Z")
 _PASSWORD_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
 
 
 def is_secret(key: str) -> bool:
     """Whether the value of the key must not be seen."""
+    return _is_named_secret(key) or _resembles_a_secret(key)
+
+
+def _is_named_secret(key: str) -> bool:
     if key.endswith(_SECRET_ENDINGS) or key.endswith(jaas.KEY):
         return True
     words = [word.lower() for word in _WORD.findall(key)]
@@ -51,6 +64,27 @@ def is_secret(key: str) -> bool:
         return False
     pairs = zip(words, words[1:], strict=False)
     return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairs)
+
+
+_SECRET_NAMES = tuple(name for name in CLIENT_SECURITY_NAMES if _is_named_secret(name))
+
+
+def _resembles_a_secret(key: str) -> bool:
+    """Whether a name that is no client's, below whatever prefix, is nearly that of a secret."""
+    if key.endswith(CLIENT_SECURITY_NAMES):
+        return False
+    words = [word.lower() for word in _WORD.findall(key)]
+    if words and words[-1] in _POINTERS:
+        return False
+    if any(word[0] in _MISSPELT_INITIALS and _is_misspelt(word) for word in words):
+        return True
+    name = _SECURITY_NAME.search(key)
+    return name is not None and suggestion(name[0], _SECRET_NAMES) is not None
+
+
+@lru_cache(maxsize=1024)
+def _is_misspelt(word: str) -> bool:
+    return bool(get_close_matches(word, _OFTEN_MISSPELT, n=1, cutoff=_NEARLY_THE_SAME))
 
 
 def shown(key: str, value: str) -> str:

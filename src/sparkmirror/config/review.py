@@ -10,22 +10,36 @@ a fault of its own, and all that does not depend on it is judged all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sparkmirror.config import jaas
 from sparkmirror.config.clients import ClientKind
 from sparkmirror.config.dedicated import NO_FLOWS, Dedicated
+from sparkmirror.config.definition import ConfigDef
 from sparkmirror.config.effects import without_effect
-from sparkmirror.config.findings import Findings, Review, inline_secrets, login_notices
+from sparkmirror.config.enrichment import CHAINS
+from sparkmirror.config.findings import (
+    Findings,
+    Review,
+    inline_secrets,
+    login_notices,
+    repeated_item,
+)
 from sparkmirror.config.landings import compiled
-from sparkmirror.config.layers import Layers
+from sparkmirror.config.layers import Candidate, Layers, Setting
 from sparkmirror.config.listeners import listener_faults
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.parts import Part
 from sparkmirror.config.properties import Properties
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.validation import WorkerTerms, validate_connector
+from sparkmirror.config.validation import (
+    CONNECTOR_CLASS,
+    CONNECTOR_VERSION,
+    WorkerTerms,
+    validate_connector,
+)
 from sparkmirror.config.variables import conceal
 from sparkmirror.config.worker_file import WorkerFile, looks_like_worker_file
 from sparkmirror.config.worker_review import review_worker
@@ -101,10 +115,14 @@ class _Reviewer:
         return self._file.said[key].origin.line if key in self._file.said else None
 
     def _look_at_top_level(self) -> None:
+        said = {key: candidate.value for key, candidate in self._file.said.items()}
+        expanded = self._file.expand(said).values
         try:
-            faults = list(listener_faults(self._file.own_config()))
+            found = listener_faults(self._file.own_config())
+            faults = [conceal(fault, said, expanded) for fault in found]
         except ConfigError as error:
             faults = list(error.faults)
+        self._look_for_repeats(DEDICATED, self._file.said, expanded)
         for fault in faults:
             if fault.key not in self._unfetched:
                 self._findings.add_objection(_FILE, fault.key, self._line(fault.key), fault.message)
@@ -113,6 +131,8 @@ class _Reviewer:
         layers = self._file.cluster(alias)
         place = f"clients of {alias}"
         try:
+            expanded = self._file.expand(layers.plain).values
+            self._look_for_repeats(MIRROR_CLIENT, layers, expanded)
             client = self._file.client_config(alias, kind)
         except ConfigError as error:
             for fault in error.faults:
@@ -127,6 +147,13 @@ class _Reviewer:
         except ConfigError as error:
             self._take_down(place, layers, Fault(key, str(error)), f"{alias}.{jaas.KEY}")
 
+    def _look_for_repeats(
+        self, table: ConfigDef, written: Mapping[str, Candidate | Setting], props: Mapping[str, str]
+    ) -> None:
+        for name in table.repeating(props):
+            origin = written[name].origin
+            self._findings.add_notices([repeated_item(origin.key, origin.line)])
+
     def _look_at_part(self, flow: SourceAndTarget, part: Part) -> None:
         layers = compiled(self._file, flow, part)
         worker = self._file.worker_config(flow)
@@ -136,9 +163,10 @@ class _Reviewer:
             expanded = self._file.expand(layers.plain).values
             support = worker.get("exactly.once.source.support", "").strip().lower()
             faults = _connector_faults(expanded, WorkerTerms(exactly_once=support == "enabled"))
+        self._look_for_repeats(part.table, layers, expanded)
         for fault in faults:
-            told = conceal(fault, layers.plain, expanded)
-            self._take_down(f"{flow} {part}", layers, told, f"{flow}.{fault.key}")
+            told = conceal(fault, layers.plain, expanded, _quoted(fault.key, layers))
+            self._take_down(f"{flow} {part}", layers, told, f"{flow}.{told.key}")
 
     def _take_down(self, place: str, layers: Layers, fault: Fault, to_write: str) -> None:
         """Point at the line behind a setting; for one that is missing, at what to write."""
@@ -149,6 +177,14 @@ class _Reviewer:
         if origin.key not in self._unfetched:
             key = origin.key or to_write
             self._findings.add_objection(place, key, origin.line, fault.message)
+
+
+def _quoted(key: str, written: Collection[str]) -> tuple[str, ...]:
+    """Other keys whose values a fault about this key may quote, or has its very name from."""
+    if key == CONNECTOR_CLASS:
+        return (CONNECTOR_VERSION,)
+    brought_along = key not in written
+    return tuple(chain for chain in CHAINS if brought_along and key.startswith(f"{chain}."))
 
 
 def _worker_faults(config: Mapping[str, str]) -> Iterator[Fault]:
@@ -162,7 +198,7 @@ def _connector_faults(config: Mapping[str, str], terms: WorkerTerms) -> Iterator
     try:
         validation = validate_connector(config, terms)
     except BadRequest as error:
-        yield Fault("connector.class", str(error))
+        yield Fault(CONNECTOR_CLASS, str(error))
         return
     for finding in validation.findings:
         if finding.value.errors:
@@ -175,14 +211,14 @@ def _shared_names(dedicated: Dedicated, flows: Iterable[SourceAndTarget]) -> Ite
         config = dedicated.worker_config(flow)
         for key in NOT_SHARED:
             users.setdefault((flow.target, key, config[key]), []).append(flow)
-    for (target, key, value), sharing in users.items():
+    for (target, key, _), sharing in users.items():
         if len(sharing) > 1:
             names = ", ".join(map(str, sharing))
             origin = dedicated.worker(sharing[0])[key].origin
             yield Notice(
                 kind=NoticeKind.SHARED_BY_FLOWS,
-                message=f"{names} would share {key}={value} on {target} and disturb each other; "
-                "leave it out, then each flow gets its own",
+                message=f"{names} would share {key} on {target} and disturb each other; leave it "
+                "out, then each flow gets its own",
                 key=origin.key,
                 line=origin.line,
             )

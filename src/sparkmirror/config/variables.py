@@ -11,7 +11,7 @@ Does not know where a provider looks, nor which key means what.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -104,16 +104,25 @@ def restore(raw: Mapping[str, str], expanded: Mapping[str, str]) -> dict[str, st
     }
 
 
-def conceal(fault: Fault, raw: Mapping[str, str], expanded: Mapping[str, str]) -> Fault:
-    """A fault that does not quote what was fetched for a placeholder: it may be a secret."""
-    written = raw.get(fault.key)
-    if written is None or written == expanded.get(fault.key):
-        return fault
-    message = (
-        f"Invalid value {written} for configuration {fault.key}: what the provider gives for it "
-        "will not do (it is not shown, as it may be a secret)"
-    )
-    return Fault(fault.key, message)
+def conceal(
+    fault: Fault,
+    raw: Mapping[str, str],
+    expanded: Mapping[str, str],
+    quoted: Iterable[str] = (),
+) -> Fault:
+    """A fault that does not quote what was fetched for a placeholder: it may be a secret.
+
+    `quoted` are other keys whose values the fault may quote. One that was fetched takes the blame.
+    """
+    for key in (fault.key, *quoted):
+        written = raw.get(key)
+        if written is not None and written != expanded.get(key):
+            message = (
+                f"Invalid value {written} for configuration {key}: what the provider gives for it "
+                "will not do (it is not shown, as it may be a secret)"
+            )
+            return Fault(key, message)
+    return fault
 
 
 Users = Mapping[tuple[str, str], Mapping[str, list[Variable]]]

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from sparkmirror.config import jaas
 from sparkmirror.config.clients import ClientKind
-from sparkmirror.config.findings import Findings, Review, inline_secrets, login_notices
+from sparkmirror.config.findings import (
+    Findings,
+    Review,
+    inline_secrets,
+    login_notices,
+    repeated_item,
+)
 from sparkmirror.config.listeners import listener_faults
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.password import Password
@@ -66,6 +72,9 @@ def review_worker(worker: WorkerFile) -> Review:
     findings.add_notices(worker.notices)
     findings.add_notices(notice for notice in expansion.unresolved if notice.key not in unfetched)
     findings.add_notices(inline_secrets(worker.file))
+    findings.add_notices(
+        repeated_item(key, None) for key in DISTRIBUTED.repeating(expansion.values)
+    )
     findings.add_notices(_without_effect(worker))
     return findings.review()
 

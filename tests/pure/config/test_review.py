@@ -272,3 +272,21 @@ def test_what_a_provider_gave_a_worker_is_not_quoted(tmp_path: Path) -> None:
     review = reviewed(f"{WORKER}{PROVIDER}session.timeout.ms=${{file:{file}:pw}}\n")
     assert len(review.objections) == 1
     assert "hunter2" not in repr(review)
+
+
+def test_a_list_that_repeats_itself_is_noticed_once_with_its_line() -> None:
+    text = TWO.replace("A,B", "A,B,A") + "A.ssl.enabled.protocols=TLSv1.3,TLSv1.3\n"
+    notices = reviewed(text).notices
+    assert [(n.line, n.key, n.kind) for n in notices] == [
+        (1, "clusters", NoticeKind.REPEATED_ITEM),
+        (5, "A.ssl.enabled.protocols", NoticeKind.REPEATED_ITEM),
+    ]
+    (notice,) = reviewed(f"{WORKER}ssl.enabled.protocols=TLSv1.3,TLSv1.3\n").notices
+    assert (notice.line, notice.key) == (8, "ssl.enabled.protocols")
+
+
+def test_an_alias_from_a_provider_blames_the_list_of_aliases(tmp_path: Path) -> None:
+    file = tmp_path / "s.properties"
+    file.write_text("pw=hunter2")
+    (fault,) = faults(f"{TWO}{PROVIDER}A->B.transforms=${{file:{file}:pw}}\n")
+    assert fault[:2] == (8, "A->B.transforms")

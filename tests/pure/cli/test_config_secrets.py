@@ -1,0 +1,167 @@
+"""What a config provider gave appears in nothing that `sparkmirror config` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sparkmirror.cli.config import config
+from sparkmirror.config.dedicated import SWITCHES
+from sparkmirror.config.parts import Part
+from sparkmirror.config.tables.clients import MIRROR_CLIENT
+from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
+from sparkmirror.config.tables.converters import CONVERTER_TABLES
+from sparkmirror.config.tables.dedicated import DEDICATED
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
+
+SECRET = "SEKRET"
+PROVIDER = """config.providers=e
+config.providers.e.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider
+"""
+FLOWS = f"""clusters=A,B
+A.bootstrap.servers=a:1
+B.bootstrap.servers=b:1
+A->B.enabled=true
+emit.heartbeats.enabled=false
+{PROVIDER}"""
+WORKER = f"""bootstrap.servers=b:1
+group.id=g
+key.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter=org.apache.kafka.connect.json.JsonConverter
+config.storage.topic=c
+offset.storage.topic=o
+status.storage.topic=s
+{PROVIDER}"""
+DECISIVE = (
+    "clusters",
+    "config.providers",
+    "connector.class",
+    "connector.plugin.version",
+    "transforms",
+    "predicates",
+)
+"""A fault in one of these keeps others from being judged, so each has a file of its own."""
+FORMS = {"once": "${e:S}", "twice": "${e:S},${e:S}"}
+CLASSES = {"transforms": TRANSFORMATION_TABLES, "predicates": PREDICATE_TABLES}
+
+
+def below(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{prefix}{name}" for name in names if name not in {*DECISIVE, *SWITCHES})
+
+
+def chain(name: str, values: str) -> tuple[str, str]:
+    """A file that uses every class of a chain, with all of its keys fetched."""
+    given = [f"A->B.{name}={','.join(f't{n}' for n in range(len(CLASSES[name])))}"]
+    keys: list[str] = []
+    for number, (class_name, table) in enumerate(CLASSES[name].items()):
+        given.append(f"A->B.{name}.t{number}.type={class_name}")
+        keys += below(f"A->B.{name}.t{number}.", [*table.names, "predicate", "negate"])
+    return "\n".join(given), "\n".join(f"{key}={values}" for key in keys)
+
+
+KEYS = {
+    "top level": below("", {*DEDICATED.names, *ALL_CONNECTOR_NAMES}),
+    "cluster": below("B.", {*MIRROR_CLIENT.names, *DISTRIBUTED.names}),
+    "producer": below("A.producer.", MIRROR_CLIENT.names),
+    "flow": below("A->B.", {name for part in Part for name in part.table.names}),
+    "side": below("A->B.source.cluster.", MIRROR_CLIENT.names),
+    "types": ("A->B.transforms.t.type", "A->B.transforms.t.plugin.version"),
+    "override": ("A->B.producer.override.acks", "B.key.converter", "A->B.topic.creation.g.include"),
+    "unknown": ("foo", "A.foo", "A->B.foo", "B->Q.foo", "A.sasl.jaas.confg"),
+    **{name: (f"A->B.{name}",) for name in DECISIVE[1:]},
+    "clusters": ("clusters",),
+    "switches": tuple(sorted(SWITCHES)),
+    "shared": ("status.storage.topic", "config.storage.topic", "B.group.id"),
+    "top transforms": ("transforms",),
+}
+MORE = {
+    "types": "A->B.transforms=t\n",
+    "shared": "clusters=A,B,C\nC.bootstrap.servers=c:1\nC->B.enabled=true\n",
+    "producer": "A.security.protocol=SASL_SSL\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("S", SECRET)
+
+
+def said(path: Path, text: str, caplog: pytest.LogCaptureFixture) -> str:
+    """Everything that all commands have to say about a file, on whatever way."""
+    path.write_text(text)
+    heard = []
+    for command in ("validate", "explain", "flows"):
+        for form in ("text", "json"):
+            result = CliRunner().invoke(config, [command, str(path), "--format", form])
+            heard += [result.output, repr(result.exception), str(result.exception)]
+    return "\n".join([*heard, caplog.text])
+
+
+def assert_kept(heard: str) -> None:
+    assert SECRET.lower() not in heard.lower()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("keys", KEYS)
+def test_what_a_provider_gave_is_in_no_output(
+    keys: str, form: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = "".join(f"{key}={FORMS[form]}\n" for key in KEYS[keys])
+    text = FLOWS.replace("clusters=A,B\n", "") if keys == "clusters" else FLOWS
+    heard = said(tmp_path / "mm2.properties", text + MORE.get(keys, "") + lines, caplog)
+    assert "${e:S}" in heard
+    assert_kept(heard)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_what_a_provider_gave_a_chain_is_in_no_output(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given, lines = chain(name, FORMS["once"])
+    heard = said(tmp_path / "mm2.properties", f"{FLOWS}{given}\n{lines}\n", caplog)
+    assert "${e:S}" in heard
+    assert_kept(heard)
+
+
+@pytest.mark.parametrize("converter", sorted(CONVERTER_TABLES))
+def test_what_a_provider_gave_a_converter_is_in_no_output(
+    converter: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = "".join(
+        f"A->B.value.converter.{name}={FORMS['once']}\n"
+        for name in CONVERTER_TABLES[converter].names
+    )
+    text = f"{FLOWS}A->B.value.converter={converter}\n{lines}"
+    assert_kept(said(tmp_path / "mm2.properties", text, caplog))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_provider_gave_a_worker_is_in_no_output(
+    form: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = "".join(f"{key}={FORMS[form]}\n" for key in below("", DISTRIBUTED.names))
+    heard = said(tmp_path / "connect.properties", WORKER + lines, caplog)
+    assert "will not do" in heard
+    assert_kept(heard)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ssl.truststore.pasword",
+        "ssl.keystore.keyy",
+        "sasl.jaas.confg",
+        "producer.ssl.key.passwort",
+        "consumer.basic.auth.credental",
+    ],
+)
+def test_a_secret_under_a_misspelt_name_is_hidden(
+    key: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = said(tmp_path / "mm2.properties", f"{FLOWS}A.{key}={SECRET}\n", caplog)
+    assert f"A.{key}" in heard
+    assert_kept(heard)
