@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sparkmirror.config.properties import Entry, Properties, parse
 from sparkmirror.config.value import Value, render
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
-from tests.support.golden import golden_json
+from tests.support.golden import GOLDEN, golden_json, golden_lines
 
 RECORDED: dict[str, Any] = golden_json("vectors/mirror-maker-config.json")
 CORPUS: list[dict[str, Any]] = golden_json("corpus/dedicated.json")
@@ -212,3 +213,18 @@ def test_no_repr_shows_a_value() -> None:
     layers = found.cluster("A")
     assert "hunter2" not in repr(found) + repr(layers) + repr(layers["ssl.key.password"])
     assert "hunter2" not in repr(found.said)
+
+
+def test_a_recorded_run_stored_the_connectors_that_its_file_compiles_to() -> None:
+    file = GOLDEN / "topics/dedicated-mode.mm2.properties"
+    found = Dedicated.open(parse(file.read_bytes(), file=file.name), {})
+    stored = {
+        record["key_text"]: json.loads(record["value_text"])["properties"]
+        for record in golden_lines("topics/dedicated-mode.connect-topics.jsonl")
+        if record["topic"] == "mm2-configs.A.internal"
+        and record["key_text"].startswith("connector-")
+    }
+    assert stored == {
+        f"connector-{connector.simple_name}": found.connector(A_TO_B, connector).plain
+        for connector in Connector
+    }
