@@ -133,7 +133,7 @@ class _Patterns:
             try:
                 compile_list(items)
             except JavaRegexError as error:
-                yield Fault(key, invalid(key, ",".join(items), f"{error}{_hint(items)}"))
+                yield Fault(key, invalid(key, ",".join(items), f"{error}{_hint(items, error)}"))
 
 
 _PATTERNS: Final = (
@@ -166,13 +166,24 @@ def _items(key: str, props: Props, values: Mapping[str, ConfigValue]) -> tuple[s
     return value if isinstance(value, tuple) else ()
 
 
-def _hint(items: tuple[str, ...]) -> str:
+def _hint(items: tuple[str, ...], error: JavaRegexError) -> str:
     """Help with the two mistakes people make most: shell patterns, and commas inside a pattern."""
-    if any(item.startswith("*") for item in items):
+    item = _item_at(items, error.position)
+    if item.startswith("*"):
         return "; for any text write .* instead of *"
-    if any(item.count("{") != item.count("}") for item in items):
+    if item.count("{") != item.count("}"):
         return "; a comma always starts the next pattern, so {n,m} cannot be written in a list"
     return ""
+
+
+def _item_at(items: tuple[str, ...], position: int) -> str:
+    """The item that holds a position of the joined pattern."""
+    end = 0
+    for item in items:
+        end += len(item) + len("|")
+        if position < end:
+            return item
+    return items[-1]
 
 
 def _says(values: Mapping[str, ConfigValue], name: str, word: str) -> bool:

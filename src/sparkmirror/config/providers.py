@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sparkmirror.config import properties
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.variables import Answer, Provider
+from sparkmirror.config.variables import Answer, Provider, Variable
 from sparkmirror.errors import ConfigError, Fault, JavaRegexError
 from sparkmirror.javaregex import compile_java
 
@@ -63,6 +63,18 @@ class _Forgiving:
             return self._provider.get(path, keys)
         except ConfigError as error:
             return Answer(values={}, lacking=str(error))
+
+
+class _Unmade:
+    """Stands for a provider that could not be made."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def get(self, path: str, keys: frozenset[str]) -> Answer:
+        """Refuse everything."""
+        asked = Variable(self._name, path, min(keys, default=""))
+        raise ConfigError.of("", f"{NAMES}.{self._name} has a fault, so {asked} is out of reach")
 
 
 class AllowedPaths:
@@ -205,6 +217,18 @@ def declared(
     factories: Mapping[str, Factory] = BUILT_IN,
 ) -> Providers:
     """Make the providers that a configuration declares. ConfigError lists all that cannot be."""
+    providers, faults = surveyed(raw, environment, factories)
+    if faults:
+        raise ConfigError(faults)
+    return providers
+
+
+def surveyed(
+    raw: Mapping[str, str],
+    environment: Mapping[str, str],
+    factories: Mapping[str, Factory] = BUILT_IN,
+) -> tuple[Providers, tuple[Fault, ...]]:
+    """The same for a review: one that cannot be made is a fault, and nothing behind it is read."""
     by_name: dict[str, Provider] = {}
     notices: list[Notice] = []
     faults: list[Fault] = []
@@ -219,9 +243,8 @@ def declared(
             by_name[name] = factory(_setup(name, raw, environment))
         except ConfigError as error:
             faults.extend(error.faults)
-    if faults:
-        raise ConfigError(faults)
-    return Providers(by_name=by_name, notices=tuple(notices))
+            by_name[name] = _Unmade(name)
+    return Providers(by_name=by_name, notices=tuple(notices)), tuple(faults)
 
 
 def _factory(class_name: str, class_key: str, factories: Mapping[str, Factory]) -> Factory:

@@ -31,6 +31,7 @@ from sparkmirror.config.listeners import listener_faults
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.parts import Part
 from sparkmirror.config.properties import Properties
+from sparkmirror.config.providers import surveyed
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
@@ -54,21 +55,27 @@ _FILE = "the file"
 
 def review_file(file: Properties, environment: Mapping[str, str]) -> Review:
     """Judge a file, a dedicated one or a worker's. Never raises on account of what it says."""
-    try:
-        if looks_like_worker_file(file):
-            return review_worker(WorkerFile.open(file, environment))
-        return review(Dedicated.open(file, environment))
-    except ConfigError as error:
-        findings = Findings(file)
-        for fault in error.faults:
-            findings.add_objection(_FILE, fault.key, file.lines.get(fault.key), fault.message)
-        findings.add_notices(file.notices)
+    findings = Findings(file)
+    providers, faults = surveyed(file.mapping, environment)
+    _add_faults(findings, file, faults)
+    if looks_like_worker_file(file):
+        review_worker(WorkerFile(file, providers), findings)
         return findings.review()
+    try:
+        _review_flows(Dedicated(file, providers), findings)
+    except ConfigError as error:
+        _add_faults(findings, file, error.faults)
+        findings.add_notices(file.notices)
+    return findings.review()
 
 
-def review(dedicated: Dedicated) -> Review:
-    """Judge all flows of a dedicated file. Never raises on account of what the file says."""
-    findings = Findings(dedicated.file)
+def _add_faults(findings: Findings, file: Properties, faults: Iterable[Fault]) -> None:
+    for fault in faults:
+        findings.add_objection(_FILE, fault.key, file.lines.get(fault.key), fault.message)
+
+
+def _review_flows(dedicated: Dedicated, findings: Findings) -> None:
+    """Judge all flows of a dedicated file."""
     written = {key: candidate.value for key, candidate in dedicated.said.items()}
     unfetched: frozenset[str] = frozenset()
     try:
@@ -86,7 +93,6 @@ def review(dedicated: Dedicated) -> Review:
     findings.add_notices(inline_secrets(dedicated.file))
     findings.add_notices(_shared_names(dedicated, dedicated.flows()))
     findings.add_notices(without_effect(dedicated))
-    return findings.review()
 
 
 class _Reviewer:
@@ -170,10 +176,11 @@ class _Reviewer:
 
     def _take_down(self, place: str, layers: Layers, fault: Fault, to_write: str) -> None:
         """Point at the line behind a setting; for one that is missing, at what to write."""
-        if fault.key not in layers:
+        written = layers.get(fault.key) or self._file.said.get(fault.key)
+        if written is None:
             self._findings.add_objection(place, to_write, None, fault.message)
             return
-        origin = layers[fault.key].origin
+        origin = written.origin
         if origin.key not in self._unfetched:
             key = origin.key or to_write
             self._findings.add_objection(place, key, origin.line, fault.message)

@@ -8,7 +8,6 @@ from sparkmirror.config import jaas
 from sparkmirror.config.clients import ClientKind
 from sparkmirror.config.findings import (
     Findings,
-    Review,
     inline_secrets,
     login_notices,
     repeated_item,
@@ -42,9 +41,8 @@ _PREFIXES = (
 """Below these a worker reads keys that its table does not list."""
 
 
-def review_worker(worker: WorkerFile) -> Review:
+def review_worker(worker: WorkerFile, findings: Findings) -> None:
     """Judge the file. Never raises on account of what it says."""
-    findings = Findings(worker.file)
     faults: list[Fault] = []
     try:
         worker.expand()
@@ -76,7 +74,6 @@ def review_worker(worker: WorkerFile) -> Review:
         repeated_item(key, None) for key in DISTRIBUTED.repeating(expansion.values)
     )
     findings.add_notices(_without_effect(worker))
-    return findings.review()
 
 
 def _faults(config: Mapping[str, str]) -> Iterator[Fault]:

@@ -290,3 +290,42 @@ def test_an_alias_from_a_provider_blames_the_list_of_aliases(tmp_path: Path) -> 
     file.write_text("pw=hunter2")
     (fault,) = faults(f"{TWO}{PROVIDER}A->B.transforms=${{file:{file}:pw}}\n")
     assert fault[:2] == (8, "A->B.transforms")
+
+
+@pytest.mark.parametrize(("text", "last"), [(TWO, 8), (WORKER, 11)], ids=["flows", "worker"])
+def test_a_provider_that_does_not_exist_does_not_hide_other_faults(text: str, last: int) -> None:
+    lines = (
+        "config.providers=foo\nconfig.providers.foo.class=com.example.Vault\n"
+        "offset.storage.partitions=${foo:x}\nstatus.storage.partitions=x\n"
+    )
+    found = faults(text + lines)
+    assert [(line, key) for line, key, _ in found] == [
+        (last - 2, "config.providers.foo.class"),
+        (last - 1, "offset.storage.partitions"),
+        (last, "status.storage.partitions"),
+    ]
+    assert "com.example.Vault could not be found" in found[0][2]
+    assert "config.providers.foo has a fault" in found[1][2]
+    assert reviewed(text + lines).notices == ()
+
+
+def test_a_top_level_fault_that_clients_meet_too_is_told_once_with_its_line() -> None:
+    (objection,) = reviewed(TWO + "replication.policy.class=com.example.Nope\n").objections
+    assert (objection.line, objection.key) == (5, "replication.policy.class")
+    assert {"clients of A", "clients of B", "A->B source"} <= set(objection.places)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "hint"),
+    [
+        ("*foo", ".* instead of *"),
+        ("a,*foo", ".* instead of *"),
+        ("\\\\p{IsGreek}x,*foo", ""),
+        ("a{1,3}", "a comma always starts"),
+        ("[,a{1,3}", ""),
+    ],
+)
+def test_a_hint_is_about_the_pattern_that_failed(patterns: str, hint: str) -> None:
+    (fault,) = faults(f"{TWO}A->B.topics={patterns}\n")
+    hints = [one for one in (".* instead of *", "a comma always starts") if one in fault[2]]
+    assert hints == ([hint] if hint else [])
