@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import threading
@@ -80,6 +81,8 @@ def spark_engine(job: Job, where: Where) -> Engine:
     if importlib.util.find_spec("pyspark") is None:
         raise DriverLost("pyspark is not installed: pip install 'sparkmirror[spark]'")
     find_java()
+    # What the supervisor warns of is in its statuses too, and shown from there.
+    logging.getLogger("sparkmirror.engine").setLevel(logging.ERROR)
     Path(where.log).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return SparkEngine(
         Assignment(job=job, receipts=where.receipts, log=where.log, master=where.master)

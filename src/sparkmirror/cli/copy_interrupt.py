@@ -1,12 +1,13 @@
 """Ctrl-C, taken kindly: the first asks to come to an end, the second ends at once.
 
-A request to terminate (a container that is stopped, a service manager) counts as a Ctrl-C.
+A request to terminate (a container that is stopped, a service manager) counts as a Ctrl-C. Nothing
+is printed from here: a signal may come in the middle of printing something else.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -16,8 +17,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """Counts the signals."""
 
-    def __init__(self, on_first: Callable[[], None]) -> None:
-        self._on_first = on_first
+    def __init__(self) -> None:
         self._count = 0
 
     def is_asked(self) -> bool:
@@ -30,13 +30,12 @@ class Interrupts:
         self._count += 1
         if self._count > 1:
             raise KeyboardInterrupt
-        self._on_first()
 
 
 @contextmanager
-def interrupts(on_first: Callable[[], None]) -> Iterator[Interrupts]:
+def interrupts() -> Iterator[Interrupts]:
     """Take signals inside the block; afterwards they mean what they meant before."""
-    counted = Interrupts(on_first)
+    counted = Interrupts()
     before = {number: signal.signal(number, counted.take) for number in _SIGNALS}
     try:
         yield counted

@@ -63,6 +63,14 @@ class Leg:
 Legs = Mapping[TopicPartition, Leg]
 
 
+def by_topic(legs: Legs) -> dict[str, Legs]:
+    """Put together what belongs to one topic, in the order of names."""
+    topics: dict[str, dict[TopicPartition, Leg]] = {}
+    for partition, leg in legs.items():
+        topics.setdefault(partition.topic, {})[partition] = leg
+    return dict(sorted(topics.items()))
+
+
 def strangers(plan: CopyPlan, legs: Legs) -> list[str]:
     """Copies that hold records of which this mirror knows nothing."""
     return sorted(

@@ -1,8 +1,9 @@
 """How fast a copy goes and how long it will take: figures out of one snapshot after the other.
 
-Records are counted on the target (`expected`), the way to go on the source (`position`): with
-compaction or transactions a source has more offsets than records. Pure; the time comes in with
-each snapshot. A driver that is started anew counts from nought, so counts of drivers are added up.
+Records are counted by where partitions stand on both sides, so that those count too which a driver
+copied and died before it could tell. Bytes and lanes are known by telling only; a driver that is
+started anew counts from nought, so those of several drivers are added up. Pure; the time comes in
+with each snapshot.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from sparkmirror.cli.copy_legs import Leg
+from sparkmirror.cli.copy_legs import Leg, Legs, by_topic
 from sparkmirror.copy.snapshot import PartitionView, Snapshot
 from sparkmirror.model import TopicPartition
 
 WINDOW_S = 10.0
 """Rates are of so long: short enough to follow, long enough not to jump."""
+
+
+class Held(NamedTuple):
+    """A partition that does not move."""
+
+    partition: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +45,7 @@ class TopicProgress:
     records_per_s: float
     eta_s: float | None
     """None as long as it cannot be told, 0 when it is there."""
-    held: tuple[str, ...]
-    """Partitions that do not move, each with its reason."""
+    held: tuple[Held, ...]
     lanes: Mapping[str, int]
     """How many batches took which lane, by the reason for it."""
 
@@ -66,7 +74,7 @@ class Progress:
         return sum(topic.partitions for topic in self.topics)
 
     @property
-    def held(self) -> tuple[str, ...]:
+    def held(self) -> tuple[Held, ...]:
         """Partitions that do not move, of all topics."""
         return tuple(held for topic in self.topics for held in topic.held)
 
@@ -132,30 +140,28 @@ class Meter:
 
     def __init__(
         self,
-        legs: Mapping[TopicPartition, Leg],
+        legs: Legs,
         remote_topics: Mapping[str, str],
         *,
         has_goal: bool,
         began: float,
     ) -> None:
-        self._legs = {
-            topic: {p: leg for p, leg in legs.items() if p.topic == topic}
-            for topic in remote_topics
-        }
+        self._legs = by_topic(legs)
         self._remote_topics = remote_topics
         self._has_goal = has_goal
         self._began = began
         self._opened: float | None = None
         self._views: dict[TopicPartition, PartitionView] = {}
         """The latest view of each partition that said where it stands."""
-        self._records, self._bytes = Total(), Total()
+        self._bytes = Total()
         self._records_rate, self._bytes_rate = Rate(), Rate()
-        self._tracks = {topic: _Track() for topic in remote_topics}
+        self._tracks = {topic: _Track() for topic in self._legs}
 
     def take(self, snapshot: Snapshot, now: float, run: str = "") -> Progress:
         """Say how everything stands. `run` names the driver that the snapshot is of."""
         self._look(snapshot, now)
-        records = self._records.take(snapshot.records, run)
+        topics = tuple(self._topic(topic, snapshot, now, run) for topic in self._legs)
+        records = sum(topic.copied for topic in topics)
         size = self._bytes.take(snapshot.bytes, run)
         return Progress(
             elapsed_s=now - self._began,
@@ -164,7 +170,7 @@ class Meter:
             bytes=size,
             records_per_s=self._speed(self._records_rate, records, now),
             bytes_per_s=self._speed(self._bytes_rate, size, now),
-            topics=tuple(self._topic(topic, snapshot, now, run) for topic in self._remote_topics),
+            topics=topics,
         )
 
     def _topic(self, topic: str, snapshot: Snapshot, now: float, run: str) -> TopicProgress:
@@ -215,7 +221,16 @@ def _position(view: PartitionView | None, leg: Leg) -> int:
 
 
 def _copied(view: PartitionView | None, leg: Leg) -> int:
-    return max(view.expected - leg.target_end, 0) if view else 0
+    """Records copied: what the target has more, unless the source has passed even fewer offsets.
+
+    The target also has markers of ours where a lost task was fenced; the source also has offsets
+    without records where it was compacted or holds transactions. Whatever is less is nearer to the
+    truth, but a source that is copied from its beginning again has gone backwards.
+    """
+    if view is None:
+        return 0
+    appended, passed = max(view.expected - leg.target_end, 0), view.position - leg.first
+    return min(appended, passed) if passed >= 0 else appended
 
 
 def _eta_s(lag: int, speed: float) -> float | None:
@@ -224,7 +239,7 @@ def _eta_s(lag: int, speed: float) -> float | None:
     return lag / speed if speed else None
 
 
-def _held(views: Iterable[tuple[TopicPartition, PartitionView | None]]) -> Iterable[str]:
+def _held(views: Iterable[tuple[TopicPartition, PartitionView | None]]) -> Iterable[Held]:
     for partition, view in views:
         if view and (view.state == "held" or view.reason):
-            yield f"{partition}: {view.reason or 'held'}"
+            yield Held(str(partition), view.reason or view.state)

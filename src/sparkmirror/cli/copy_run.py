@@ -122,6 +122,8 @@ class Run:
             if self._why is not None:
                 self._drain_by = now + DRAINED_WITHIN_S
                 self.engine.drain()
+            if self._why is Why.INTERRUPTED:
+                self.screen.say("Finishing what is under way; Ctrl-C again ends at once.")
 
     def _reason_to_end(self, status: Status, now: float) -> Why | None:
         if self.is_interrupted():

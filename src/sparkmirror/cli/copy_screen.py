@@ -14,7 +14,7 @@ import rich.table
 import rich.text
 
 from sparkmirror.cli import figures
-from sparkmirror.cli.copy_meter import Progress, TopicProgress
+from sparkmirror.cli.copy_meter import Held, Progress, TopicProgress
 from sparkmirror.cli.copy_run import Screen
 from sparkmirror.copy.snapshot import Event
 from sparkmirror.engine.status import Phase, Status
@@ -46,9 +46,13 @@ class LineScreen:
         self._clock = clock
         self._next = 0.0
         self._phase: Phase | None = None
+        self._held: frozenset[str] = frozenset()
 
     def show(self, status: Status, progress: Progress) -> None:
-        """Print the totals, if it is time or something has begun."""
+        """Print the totals, if it is time or something has begun; and what is newly held."""
+        for line in held_lines([one for one in progress.held if one.partition not in self._held]):
+            self.say(line)
+        self._held = frozenset(one.partition for one in progress.held)
         now = self._clock()
         if now < self._next and status.phase is self._phase:
             return
@@ -75,10 +79,7 @@ class LiveScreen:
         """Draw everything anew."""
         room = max(self._console.height - LINES_BESIDE_TOPICS - MOST_HELD_SHOWN, 1)
         parts: list[rich.console.RenderableType] = [topic_table(progress, room)]
-        held = progress.held
-        parts += [rich.text.Text(line, style="yellow") for line in held[:MOST_HELD_SHOWN]]
-        if len(held) > MOST_HELD_SHOWN:
-            parts.append(rich.text.Text(f"and {len(held) - MOST_HELD_SHOWN} more held"))
+        parts += [rich.text.Text(line, style="yellow") for line in held_lines(progress.held)]
         parts.append(rich.text.Text(total_line(status, progress), style="bold"))
         self._live.update(rich.console.Group(*parts), refresh=True)
 
@@ -135,6 +136,13 @@ def total_line(status: Status, progress: Progress) -> str:
     if progress.held:
         parts.append(f"{len(progress.held)} held")
     return "  ".join(parts)
+
+
+def held_lines(held: Sequence[Held]) -> list[str]:
+    """The first few partitions that do not move, each with its reason."""
+    lines = [f"{one.partition} is held: {one.reason}" for one in held[:MOST_HELD_SHOWN]]
+    more = len(held) - MOST_HELD_SHOWN
+    return [*lines, f"and {more} more are held"] if more > 0 else lines
 
 
 def event_line(event: Event) -> str:

@@ -12,7 +12,7 @@ import rich.text
 
 from sparkmirror.cli import figures
 from sparkmirror.cli.copy_goal import Blocked
-from sparkmirror.cli.copy_legs import Leg, Legs
+from sparkmirror.cli.copy_legs import Leg, Legs, by_topic
 from sparkmirror.cli.copy_meter import Progress
 from sparkmirror.cli.copy_plan import CopyPlan, Survey
 from sparkmirror.cli.copy_request import CopyRequest
@@ -29,19 +29,21 @@ def show_plan(
 ) -> None:
     """Print what would be done, topic by topic."""
     flow = request.flow
-    console.print(f"{flow.source} (cluster {survey.source.cluster_id})", end="")
-    console.print(f" -> {flow.target} (cluster {survey.target.cluster_id})")
+    console.print(
+        f"{flow.source} (cluster {survey.source.cluster_id})"
+        f" -> {flow.target} (cluster {survey.target.cluster_id})"
+    )
     table = _table("topic", "copy", "partitions", "on the target", "begins", "to copy")
-    for topic, remote in plan.remote_topics.items():
-        of_topic = [leg for partition, leg in legs.items() if partition.topic == topic]
+    for topic, of_topic in by_topic(legs).items():
+        remote = plan.remote_topics[topic]
         _row(
             table,
             topic,
             remote,
             figures.count(len(of_topic)),
             _on_target(plan, remote),
-            _begins(request, of_topic),
-            figures.count(sum(leg.length for leg in of_topic)),
+            _begins(request, list(of_topic.values())),
+            figures.count(sum(leg.length for leg in of_topic.values())),
         )
     console.print(table)
     for line in (*_losses(request, legs), *_notes(request, plan)):

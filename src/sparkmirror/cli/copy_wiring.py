@@ -109,7 +109,7 @@ def _ask_about_strangers(request: CopyRequest, plan: CopyPlan, legs: Legs) -> No
 def _run(copy: _Copy, engine: EngineFactory, console: rich.console.Console) -> int:
     where = Where.of(copy.job, copy.manner.receipts, copy.manner.master)
     goal = copy.goal()
-    with screen(console) as shown, interrupts(lambda: shown.say(_DRAINING)) as asked:
+    with screen(console) as shown, interrupts() as asked:
         run = Run(
             engine=engine(copy.job, where),
             goal=goal,
@@ -122,14 +122,12 @@ def _run(copy: _Copy, engine: EngineFactory, console: rich.console.Console) -> i
     return _tell_the_end(copy, goal, ending, where, console)
 
 
-_DRAINING = "Finishing what is under way; Ctrl-C again ends at once."
-
-
 def _tell_the_end(
     copy: _Copy, goal: Goal, ending: Ending, where: Where, console: rich.console.Console
 ) -> int:
     flow = copy.request.flow
     copy_tables.show_summary(console, ending.progress, len(copy.job.tasks), ending.events)
+    console.print(f"Receipts: {where.receipts}", soft_wrap=True)
     match ending.why:
         case Why.CAUGHT_UP:
             console.print(f"All that {flow.source} held at the start is on {flow.target}.")
@@ -145,5 +143,6 @@ def _tell_the_end(
         case Why.FAILED:
             copy_tables.show_standing(console, ending.progress)
             trouble = ending.status.trouble or "The engine has ended without a word."
-            click.echo(f"Error: {trouble} Spark's log: {where.log}. {_HOW_TO_GO_ON}", err=True)
+            console.print(f"Spark's log: {where.log}", soft_wrap=True)
+            click.echo(f"Error: {trouble}\n{_HOW_TO_GO_ON}", err=True)
             return FAILED

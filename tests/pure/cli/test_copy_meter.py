@@ -22,7 +22,7 @@ def _meter(*, has_goal: bool = True) -> Meter:
     return Meter(LEGS, {"a": "A.a", "b": "A.b"}, has_goal=has_goal, began=0.0)
 
 
-def _snapshot(*places: tuple[str, int, int], records: int = 0, end: int = -1) -> Snapshot:
+def _snapshot(*places: tuple[str, int, int], reported: int = 0, end: int = -1) -> Snapshot:
     return Snapshot(
         partitions={
             key: PartitionView(
@@ -30,8 +30,8 @@ def _snapshot(*places: tuple[str, int, int], records: int = 0, end: int = -1) ->
             )
             for key, position, expected in places
         },
-        records=records,
-        bytes=records * 10,
+        records=reported,
+        bytes=reported * 10,
     )
 
 
@@ -44,7 +44,7 @@ def test_before_anything_is_known_the_whole_way_is_left() -> None:
 def test_records_are_counted_on_the_target_and_the_way_on_the_source() -> None:
     meter = _meter()
     meter.take(_snapshot(("a-0", 100, 50), ("a-1", 0, 0)), 0.0)
-    progress = meter.take(_snapshot(("a-0", 200, 90), ("a-1", 50, 50), records=90), 2.0)
+    progress = meter.take(_snapshot(("a-0", 200, 90), ("a-1", 50, 50), reported=90), 2.0)
     topic = progress.topics[0]
     assert (topic.copied, topic.lag, topic.position) == (90, 150, 250)
     assert topic.fraction == 0.5
@@ -53,17 +53,26 @@ def test_records_are_counted_on_the_target_and_the_way_on_the_source() -> None:
     assert (progress.records_per_s, progress.bytes_per_s, progress.lag) == (45.0, 450.0, 150)
 
 
+def test_what_a_lost_driver_did_not_tell_counts_and_our_own_markers_do_not() -> None:
+    progress = _meter().take(_snapshot(("a-0", 300, 251), reported=120), 1.0)
+    assert progress.records == 200
+
+
+def test_a_partition_that_is_copied_again_counts_again() -> None:
+    assert _meter().take(_snapshot(("a-0", 20, 70)), 1.0).records == 20
+
+
 def test_with_a_goal_the_lag_ends_there_without_one_at_the_end() -> None:
     there = _snapshot(("a-0", 300, 250), ("a-1", 100, 100), end=400)
     assert _meter().take(there, 1.0).topics[0].lag == 0
     assert _meter(has_goal=False).take(there, 1.0).topics[0].lag == 400
 
 
-def test_counts_of_drivers_are_added_up() -> None:
+def test_bytes_of_drivers_are_added_up() -> None:
     meter = _meter()
-    meter.take(_snapshot(records=100), 1.0, "first")
-    assert meter.take(_snapshot(records=0), 2.0, "second").records == 100
-    assert meter.take(_snapshot(records=30), 3.0, "second").records == 130
+    meter.take(_snapshot(reported=100), 1.0, "first")
+    assert meter.take(_snapshot(reported=0), 2.0, "second").bytes == 1000
+    assert meter.take(_snapshot(reported=30), 3.0, "second").bytes == 1300
 
 
 def test_lanes_of_drivers_are_added_up_too() -> None:
@@ -77,7 +86,7 @@ def test_held_partitions_are_told_with_their_reason() -> None:
     held = PartitionView(remote="", task=0, state="held", reason="no leader")
     waits = PartitionView(remote="", task=0, state="leased", reason="source: refused")
     progress = _meter().take(Snapshot(partitions={"a-0": held, "a-1": waits}), 1.0)
-    assert progress.held == ("a-0: no leader", "a-1: source: refused")
+    assert progress.held == (("a-0", "no leader"), ("a-1", "source: refused"))
     assert progress.partitions == 3
 
 

@@ -88,6 +88,17 @@ def test_where_lines_stay_one_is_printed_every_few_seconds_or_when_something_beg
     assert printed[3].endswith("a-0: retention: offsets 0 to 9 are gone")
 
 
+def test_where_lines_stay_a_partition_is_told_when_it_begins_to_be_held() -> None:
+    console = _console()
+    lines = LineScreen(console, lambda: 0.0)
+    for held in ("", "no leader", "still no leader"):
+        lines.show(RUNNING, _progress(7, held=held))
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue().splitlines()
+    assert printed[1] == "t00-0 is held: no leader"
+    assert printed[6:] == ["and 2 more are held"]
+
+
 def test_each_topic_has_a_bar_and_what_is_held_its_reason() -> None:
     console = _console(terminal=True)
     with screen(console) as shown:
@@ -95,7 +106,7 @@ def test_each_topic_has_a_bar_and_what_is_held_its_reason() -> None:
         shown.say("a sentence")
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
-    for text in ("t00", "━", "50%", "250/s", "t00-0: no leader", "a sentence"):
+    for text in ("t00", "━", "50%", "250/s", "t00-0 is held: no leader", "a sentence"):
         assert text in printed
 
 
