@@ -111,6 +111,11 @@ class Stage:
 
         self.wait("everything to be copied", passed, timeout_s)
 
+    def wait_for_more(self) -> None:
+        """Wait until something was copied from now on."""
+        before = self.snapshot.records
+        self.wait("more to be copied", lambda seen: seen.records > before)
+
     def wait_for_attempts(self, number: int, timeout_s: float = 60) -> None:
         """Wait until the attempts of all tasks have at least this number; the first one is 0."""
         wait_until(lambda: min(self._attempts.values()) >= number, f"attempts {number}", timeout_s)

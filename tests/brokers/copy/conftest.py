@@ -1,7 +1,8 @@
 """Two one-broker clusters of our own for everything about copying: tests may stop them.
 
-They compact at once and forget old producers at once, so that no test waits for either, and keep
-records of any age. A test that stops a broker starts it again before it ends.
+They compact at once, forget old producers at once and notice dead brokers soon, so that no test
+waits for any of that, and keep records of any age. A test that stops a broker starts it again
+before it ends.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ PROPERTIES = {
     "log.cleaner.backoff.ms": "100",
     "log.retention.ms": "-1",
     "producer.id.expiration.check.interval.ms": "1000",
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
     "socket.request.max.bytes": "209715200",
 }
 

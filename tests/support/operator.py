@@ -1,0 +1,79 @@
+"""What an operator does to a running cluster, through kafka-python's own admin client.
+
+A second opinion on what our facade does, and hands for what it has no need of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as LibraryPartition
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ConfigResource,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourceType,
+)
+
+from sparkmirror.cluster.access import Access
+from sparkmirror.cluster.client import connect
+from sparkmirror.model import TopicPartition
+
+_Client: Any = KafkaAdminClient
+_Partition: Any = LibraryPartition
+_Resource: Any = ConfigResource
+_Acl: Any = ACL
+_Pattern: Any = ResourcePattern
+
+PREFERRED = 0
+
+
+@contextmanager
+def _client(access: Access) -> Iterator[Any]:
+    client = connect(_Client, access, 30.0)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def set_topic(access: Access, topic: str, settings: Mapping[str, str]) -> None:
+    """Change settings of a topic."""
+    with _client(access) as client:
+        client.alter_configs([_Resource(ConfigResourceType.TOPIC, topic, dict(settings))])
+
+
+def delete_records(access: Access, partition: TopicPartition, before: int) -> None:
+    """Delete everything below an offset, as retention would."""
+    with _client(access) as client:
+        client.delete_records({_Partition(*partition): before})
+
+
+def elect_preferred(access: Access, topic: str) -> None:
+    """Let the preferred replicas lead again."""
+    with _client(access) as client:
+        client.elect_leaders(PREFERRED, [topic])
+
+
+def allow(
+    access: Access, user: str, kind: ResourceType, name: str, *operations: ACLOperation
+) -> None:
+    """Grant rights on one resource."""
+    with _client(access) as client:
+        client.create_acls([_rule(user, kind, name, operation) for operation in operations])
+
+
+def _rule(user: str, kind: ResourceType, name: str, operation: ACLOperation) -> Any:
+    return _Acl(
+        principal=f"User:{user}",
+        host="*",
+        operation=operation,
+        permission_type=ACLPermissionType.ALLOW,
+        resource_pattern=_Pattern(kind, name),
+    )

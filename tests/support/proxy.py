@@ -1,0 +1,141 @@
+"""A TCP proxy in front of one broker: it can cut connections, delay answers, and swallow those to
+produce requests, so that a test decides what the other side never hears.
+
+Reads requests frame by frame, to tell produce requests from others; answers pass as they come.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass, field
+
+from sparkmirror.wire.place import Address
+
+PRODUCE = 0
+_HEAD = struct.Struct(">ih")
+_CHUNK = 1 << 16
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """One connection through the proxy."""
+
+    client: socket.socket
+    broker: socket.socket
+    produces: bool = False
+
+    def close(self) -> None:
+        for end in (self.client, self.broker):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@dataclass(slots=True)
+class Proxy:
+    """Listens at once; begins to serve with `lead_to`. Use: `with Proxy() as proxy:`."""
+
+    delay_s: float = 0.0
+    """How long every answer is kept back."""
+    is_deaf: bool = False
+    """Whether answers to produce requests are swallowed from now on."""
+    swallowed: int = 0
+    """Produce requests that reached the broker while answers were swallowed."""
+    _server: socket.socket = field(init=False)
+    _broker: Address | None = None
+    _lines: set[_Line] = field(default_factory=set)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def __enter__(self) -> Proxy:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        self.cut()
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+    @property
+    def address(self) -> str:
+        """Where to connect to."""
+        return f"127.0.0.1:{self._server.getsockname()[1]}"
+
+    def lead_to(self, broker: Address) -> None:
+        """Serve, leading everybody to this broker."""
+        self._broker = broker
+        self._spawn(self._accept)
+
+    def cut(self) -> None:
+        """Cut every connection."""
+        for line in list(self._lines):
+            line.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            assert self._broker
+            try:
+                broker = socket.create_connection(self._broker, timeout=5)
+            except OSError:
+                client.close()
+                continue
+            broker.settimeout(None)
+            line = _Line(client, broker)
+            self._lines.add(line)
+            self._spawn(lambda one=line: self._carry(one))
+
+    def _carry(self, line: _Line) -> None:
+        """Carry both ways until one end is gone."""
+        answers = threading.Thread(target=self._carry_answers, args=(line,), daemon=True)
+        answers.start()
+        with contextlib.suppress(OSError):
+            while frame := _frame(line.client):
+                if _HEAD.unpack_from(frame)[1] == PRODUCE:
+                    line.produces = True
+                    self.swallowed += self.is_deaf
+                line.broker.sendall(frame)
+        line.close()
+        answers.join()
+        self._lines.discard(line)
+        line.client.close()
+        line.broker.close()
+
+    def _carry_answers(self, line: _Line) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := line.broker.recv(_CHUNK):
+                if self.delay_s:
+                    time.sleep(self.delay_s)
+                if not (self.is_deaf and line.produces):
+                    line.client.sendall(chunk)
+        line.close()
+
+    def _spawn(self, run: object) -> None:
+        assert callable(run)
+        thread = threading.Thread(target=run, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+
+def _frame(sock: socket.socket) -> bytes:
+    """One request with its length; nothing when the other end has hung up."""
+    head = _exactly(sock, 4)
+    return head + _exactly(sock, int.from_bytes(head, "big")) if head else b""
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        chunk = sock.recv(min(size - len(parts), _CHUNK))
+        if not chunk:
+            return b""
+        parts += chunk
+    return bytes(parts)
