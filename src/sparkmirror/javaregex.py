@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sparkmirror.regex.automaton import MOST_STATES, Automaton, is_ambiguous, size
 from sparkmirror.regex.parser import Parser
@@ -49,10 +50,14 @@ _MATCHES_NOTHING = NameMatcher(re.compile("(?!)"), None)
 
 def compile_list(items: Iterable[str]) -> NameMatcher:
     """Join with `|`, without grouping, as MirrorMaker 2 does; an empty list matches nothing."""
-    listed = list(items)
-    if not listed:
-        return _MATCHES_NOTHING
-    piece = Parser("|".join(listed)).parse()
+    listed = tuple(items)
+    return _compiled("|".join(listed)) if listed else _MATCHES_NOTHING
+
+
+@lru_cache(maxsize=64)
+def _compiled(joined: str) -> NameMatcher:
+    """Compile once what every connector of every flow has: a long list takes seconds."""
+    piece = Parser(joined).parse()
     pattern = re.compile(piece.text, re.ASCII)
     node = piece.node
     if node is None or not is_ambiguous(node) or size(node) > MOST_STATES:

@@ -126,3 +126,7 @@ def test_the_error_survives_pickling() -> None:
         compile_java("[a")
     copy = pickle.loads(pickle.dumps(caught.value))
     assert str(copy) == str(caught.value)
+
+
+def test_a_list_that_many_connectors_share_is_compiled_once() -> None:
+    assert compile_list(["orders", "pay.*"]) is compile_list(iter(("orders", "pay.*")))

@@ -18,6 +18,9 @@ from sparkmirror.config.layers import Origin
 from sparkmirror.config.parts import Part
 from sparkmirror.model import SourceAndTarget
 
+MOST_ROWS = 200
+"""Nobody reads more faults or notices, and drawing a table of them takes minutes."""
+
 
 def show_flows(
     console: rich.console.Console, dedicated: Dedicated, running: Sequence[SourceAndTarget]
@@ -68,17 +71,24 @@ def show_review(console: rich.console.Console, file: str, review: Review) -> Non
     """Print the faults, then the notices, then the verdict."""
     if review.objections:
         table = _table("line", "key", "fault", "where")
-        for objection in review.objections:
+        for objection in review.objections[:MOST_ROWS]:
             places = ", ".join(objection.places)
             _row(table, _line(objection.line), objection.key, objection.message, places)
         console.print(table)
+        _print_rest(console, len(review.objections))
     if review.notices:
         table = _table("line", "key", "notice")
-        for notice in review.notices:
+        for notice in review.notices[:MOST_ROWS]:
             _row(table, _line(notice.line), notice.key, notice.message)
         console.print(table)
+        _print_rest(console, len(review.notices))
     faults, notices = len(review.objections), len(review.notices)
     console.print(f"{file}: {_count(faults, 'fault')}, {_count(notices, 'notice')}.")
+
+
+def _print_rest(console: rich.console.Console, rows: int) -> None:
+    if rows > MOST_ROWS:
+        console.print(f"... and {rows - MOST_ROWS} more; --format json lists all.")
 
 
 def _table(*headings: str) -> rich.table.Table:

@@ -98,9 +98,12 @@ def _listen(props: dict[str, Text], prefix: str) -> list[Notice]:
 
 def _drop(props: dict[str, Text], prefix: str) -> list[Notice]:
     notices = []
+    # One look at a file of any size, not one for each name.
+    names = tuple(prefix + name for name in DROPPED)
+    likely = [key for key in props if key.startswith(names)]
     for name, reason in DROPPED.items():
         old = prefix + name
-        gone = [key for key in props if key == old or key.startswith(f"{old}.")]
+        gone = [key for key in likely if key == old or key.startswith(f"{old}.")]
         if gone:
             for key in gone:
                 del props[key]

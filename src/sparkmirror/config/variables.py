@@ -81,12 +81,14 @@ def expand(raw: Mapping[str, str], providers: Mapping[str, Provider]) -> Expansi
     """Replace every placeholder that can be answered. ConfigError lists what cannot be read."""
     users: dict[tuple[str, str], dict[str, list[Variable]]] = {}
     for key, value in raw.items():
-        for variable in variables_in(value):
+        for variable in variables_in(value) if "${" in value else ():
             place = (variable.provider, variable.path)
             users.setdefault(place, {}).setdefault(key, []).append(variable)
     answers = _ask(users, providers)
     return Expansion(
-        values={key: _replace(value, answers) for key, value in raw.items()},
+        values={
+            key: _replace(value, answers) if "${" in value else value for key, value in raw.items()
+        },
         ttls_ms={
             path: answer.ttl_ms
             for (_, path), answer in answers.items()

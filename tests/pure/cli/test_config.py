@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,14 @@ def test_what_a_terminal_would_obey_is_written_out(file: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PropertiesError, match="there is no such file"):
         run("validate", tmp_path / "none")
+
+
+def test_a_file_of_10_mb_is_judged_in_seconds_and_its_table_is_cut_short(file: Path) -> None:
+    unknown = "".join(f"some.unknown.key.{n}={'x' * 1000}\n" for n in range(10_000))
+    file.write_text(FILE + unknown)
+    began = time.process_time()
+    assert run("flows", file).exit_code == 0
+    result = run("validate", file)
+    assert time.process_time() - began < 8
+    assert "... and 9801 more; --format json lists all." in result.output
+    assert "no faults, 10001 notices." in result.output
