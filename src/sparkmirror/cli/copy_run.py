@@ -110,8 +110,9 @@ class Run:
             progress = self.meter.take(status.snapshot, now, status.application_id)
             teller.tell(status)
             self.screen.show(status, progress)
+            self._count_failed_starts(status)
             self._drain_if_it_is_time(status, now)
-            if self._is_hopeless(status, now):
+            if self._is_hopeless(now):
                 break
         why = self._verdict(status, self.clock())
         return Ending(why=why, status=status, progress=progress, events=teller.events)
@@ -138,12 +139,14 @@ class Run:
             case Verdict.COPYING:
                 return None
 
-    def _is_hopeless(self, status: Status, now: float) -> bool:
-        """Whether waiting for more statuses makes no sense."""
+    def _count_failed_starts(self, status: Status) -> None:
         if status.phase is Phase.RUNNING:
             self._failed_starts = 0
         elif status.phase is Phase.RESTARTING:
             self._failed_starts += 1
+
+    def _is_hopeless(self, now: float) -> bool:
+        """Whether waiting for more statuses makes no sense."""
         if now > self._drain_by:
             self.screen.say("Not everything was given back in time; the next run finds out.")
             return True
@@ -176,7 +179,8 @@ class _Teller:
             if event not in self._told:
                 self._told[event] = None
                 self._screen.tell(event)
-        is_news = status.trouble != self._trouble and status.phase is not Phase.FAILED
-        if status.trouble and is_news:
+        if status.phase is Phase.FAILED:
+            return  # either it is the end and told as such, or the next status tells it
+        if status.trouble and status.trouble != self._trouble:
             self._screen.say(status.trouble)
         self._trouble = status.trouble

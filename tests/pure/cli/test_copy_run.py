@@ -96,6 +96,14 @@ def test_a_failed_engine_is_told_with_its_trouble() -> None:
     assert engine.calls == ["start", "stop"]
 
 
+def test_a_failure_that_another_driver_may_heal_is_told_once() -> None:
+    failed = _at(3, Phase.FAILED, trouble="Spark ran out of memory")
+    lost = _at(3, Phase.RESTARTING, trouble="Spark ran out of memory")
+    engine = ScriptedEngine([_at(3), failed, lost, STARTING, _at(10)])
+    assert _follow(engine, screen := Notes()).why is Why.CAUGHT_UP
+    assert screen.said == ["Spark ran out of memory"]
+
+
 def test_an_engine_that_ends_without_a_word_has_failed() -> None:
     assert _follow(ScriptedEngine([]), Notes()).why is Why.FAILED
 
