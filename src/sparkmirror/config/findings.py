@@ -90,5 +90,13 @@ def login_notices(client: Mapping[str, Value], key: str) -> tuple[Notice, ...]:
     if not str(client.get("security.protocol")).upper().startswith("SASL_") or text is None:
         return ()
     assert isinstance(text, Password)
-    _, notices = jaas.login_module(text.value, key)
-    return notices
+    module, notices = jaas.login_module(text.value, key)
+    mechanism = str(client.get("sasl.mechanism") or "GSSAPI")
+    if jaas.MODULES.get(mechanism) == module.module:
+        return notices
+    # Neither is quoted: both may have been fetched.
+    message = (
+        "cannot be used to log in here: sasl.mechanism and its login module must be one of "
+        f"{', '.join(f'{name} with {known}' for name, known in jaas.MODULES.items())}"
+    )
+    return (*notices, Notice(kind=NoticeKind.JAAS, message=message, key=key))

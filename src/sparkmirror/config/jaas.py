@@ -23,6 +23,14 @@ KEY = "sasl.jaas.config"
 
 FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 
+_SECURITY = "org.apache.kafka.common.security"
+MODULES = {
+    "PLAIN": f"{_SECURITY}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_SECURITY}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
+}
+"""The mechanisms that the clients here can log in with, and the module that each needs."""
+
 FORBIDDEN = frozenset(
     {
         "com.sun.security.auth.module.JndiLoginModule",

@@ -11,8 +11,12 @@ from typing import Final
 
 from sparkmirror.config.definition import ConfigValue
 from sparkmirror.config.value import Props
+from sparkmirror.errors import Fault
 
 PRODUCER_OVERRIDES: Final = "producer.override."
+
+POLICY: Final = "connector.client.config.override.policy"
+POLICIES: Final = ("All", "Allowlist", "None", "Principal")
 
 _PACKAGE: Final = "org.apache.kafka.connect.connector.policy."
 _SUFFIX: Final = "ConnectorClientConfigOverridePolicy"
@@ -22,6 +26,17 @@ _CREDENTIALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security
 def policy_name(policy: str) -> str:
     """Short name of a policy that may be given by its class."""
     return policy.removeprefix(_PACKAGE).removesuffix(_SUFFIX)
+
+
+def policy_faults(policy: str) -> Iterator[Fault]:
+    """Find a policy that no plug-in offers: a worker does not start with it."""
+    if policy_name(policy) not in POLICIES:
+        available = ", ".join(POLICIES)
+        yield Fault(
+            POLICY,
+            f"Failed to find any class that implements interface {_PACKAGE}{_SUFFIX} and which "
+            f"name matches {policy}, available are: {available}",
+        )
 
 
 def refused_overrides(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from sparkmirror.config import jaas
+from sparkmirror.config import addresses, jaas
+from sparkmirror.config.addresses import address_faults
 from sparkmirror.config.clients import ClientKind
 from sparkmirror.config.dedicated import NO_FLOWS, Dedicated
 from sparkmirror.config.definition import ConfigDef
@@ -145,6 +146,9 @@ class _Reviewer:
                 own = fault.key if f"{kind}.{fault.key}" not in layers else f"{kind}.{fault.key}"
                 self._take_down(place, layers, Fault(own, fault.message), f"{alias}.{fault.key}")
             return
+        for fault in address_faults(client.get(addresses.KEY), f"{kind}.{addresses.KEY}"):
+            told = conceal(fault, layers.plain, expanded)
+            self._take_down(place, layers, told, f"{alias}.{addresses.KEY}")
         key = f"{kind}.{jaas.KEY}"
         if key not in layers:
             return

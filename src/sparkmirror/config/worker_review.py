@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sparkmirror.config import jaas
+from sparkmirror.config import addresses, jaas, overrides
+from sparkmirror.config.addresses import address_faults
 from sparkmirror.config.clients import ClientKind
 from sparkmirror.config.findings import (
     Findings,
@@ -14,6 +15,7 @@ from sparkmirror.config.findings import (
 )
 from sparkmirror.config.listeners import listener_faults
 from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.overrides import policy_faults
 from sparkmirror.config.password import Password
 from sparkmirror.config.retired import POINTLESS
 from sparkmirror.config.suggestions import suggestion
@@ -81,12 +83,16 @@ def _faults(config: Mapping[str, str]) -> Iterator[Fault]:
     for value in values:
         if value.errors:
             yield Fault(value.name, value.errors[0])
-    yield from listener_faults({value.name: value.value for value in values})
+    found = {value.name: value.value for value in values}
+    yield from listener_faults(found)
+    yield from address_faults(found[addresses.KEY])
+    yield from policy_faults(str(found[overrides.POLICY]))
 
 
 def _client(config: Mapping[str, str], prefix: str) -> dict[str, Value]:
     """How a client of the worker logs in. Those with a prefix inherit nothing."""
-    client: dict[str, Value] = {"security.protocol": config.get(f"{prefix}security.protocol")}
+    names = ("security.protocol", "sasl.mechanism")
+    client: dict[str, Value] = {name: config.get(prefix + name) for name in names}
     if prefix + jaas.KEY in config:
         client[jaas.KEY] = Password(config[prefix + jaas.KEY])
     return client

@@ -140,7 +140,8 @@ def test_a_login_module_is_judged_where_it_is_needed(prefix: str) -> None:
 
 
 def test_a_forgiven_end_of_a_login_module_is_noticed() -> None:
-    lines = f'A.security.protocol=SASL_SSL\nA.sasl.jaas.config={PLAIN} required username="u"\n'
+    login = "A.security.protocol=SASL_SSL\nA.sasl.mechanism=PLAIN\n"
+    lines = f'{login}A.sasl.jaas.config={PLAIN} required username="u"\n'
     assert faults(TWO + lines) == []
     assert kinds(TWO + lines) == [NoticeKind.JAAS]
 
@@ -329,3 +330,58 @@ def test_a_hint_is_about_the_pattern_that_failed(patterns: str, hint: str) -> No
     (fault,) = faults(f"{TWO}A->B.topics={patterns}\n")
     hints = [one for one in (".* instead of *", "a comma always starts") if one in fault[2]]
     assert hints == ([hint] if hint else [])
+
+
+@pytest.mark.parametrize("server", ["b", "a:99999", "a:1,b", "a:x", ":1", "a:1:", "a b:1"])
+def test_an_address_that_no_client_can_use_is_a_fault(server: str) -> None:
+    for text, key in ((TWO, "B.bootstrap.servers"), (WORKER, "bootstrap.servers")):
+        (fault,) = faults(f"{text}{key}={server}\n")
+        assert fault[1] == key
+        assert fault[0] is not None
+        assert fault[2].startswith("Invalid ")
+
+
+@pytest.mark.parametrize("server", ["b:1", "[::1]:9092", "PLAINTEXT://b:65535", "a.b-c_d:1,b:2"])
+def test_an_address_that_a_client_can_use_is_none(server: str) -> None:
+    assert faults(f"{TWO}B.bootstrap.servers={server}\n") == []
+
+
+@pytest.mark.parametrize("policy", ["Nope", "all", "com.example.Policy"])
+def test_an_override_policy_that_no_plugin_offers_is_a_fault(policy: str) -> None:
+    key = "connector.client.config.override.policy"
+    (fault,) = faults(f"{WORKER}{key}={policy}\n")
+    assert fault[:2] == (8, key)
+    assert f"which name matches {policy}, available" in fault[2]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "None",
+        "PrincipalConnectorClientConfigOverridePolicy",
+        "org.apache.kafka.connect.connector.policy.AllConnectorClientConfigOverridePolicy",
+    ],
+)
+def test_an_override_policy_may_be_given_by_any_of_its_names(policy: str) -> None:
+    assert faults(f"{WORKER}connector.client.config.override.policy={policy}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "module", "noticed"),
+    [
+        ("PLAIN", PLAIN, False),
+        ("SCRAM-SHA-512", PLAIN, True),
+        ("PLAIN", "com.example.LoginModule", True),
+        ("NOPE", PLAIN, True),
+    ],
+)
+def test_a_login_that_no_client_here_can_do_is_noticed(
+    mechanism: str, module: str, noticed: bool
+) -> None:
+    for text, prefix in ((TWO, "A."), (WORKER, "")):
+        lines = (
+            f"{prefix}security.protocol=SASL_SSL\n{prefix}sasl.mechanism={mechanism}\n"
+            f'{prefix}sasl.jaas.config={module} required username="u";\n'
+        )
+        assert faults(text + lines) == []
+        assert kinds(text + lines) == [NoticeKind.JAAS] * noticed
