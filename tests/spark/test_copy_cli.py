@@ -14,7 +14,7 @@ from sparkmirror.lab.cluster import Cluster
 from tests.support.clusters import create_topic
 from tests.support.commandline import CommandLine
 
-RECORDS = 20_000
+RECORDS = 5_000
 KILOBYTE = b"x" * 1000
 INTERRUPTED = 130
 
@@ -35,7 +35,7 @@ def test_an_interrupted_copy_goes_on_where_it_stood(
         *("copy", "--from", pair[0].bootstrap(), "--to", pair[1].bootstrap()),
         *("--topics", topic, "--until-caught-up", "--ledger", str(tmp_path / "receipts")),
     )
-    with sparkmirror.start(*copy, "--rate", "1MB") as running:
+    with sparkmirror.start(*copy, "--rate", "250kB") as running:
         assert running.stdout is not None
         for line in running.stdout:
             if "  running  " in line and "  0 records" not in line:

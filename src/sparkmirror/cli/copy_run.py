@@ -20,8 +20,6 @@ from sparkmirror.copy.snapshot import Event
 from sparkmirror.engine.status import Phase, Status
 
 DRAINED_WITHIN_S = 60.0
-MOST_STARTS = 3
-"""How often an engine may fail to start before it is given up."""
 
 
 class Engine(Protocol):
@@ -32,7 +30,10 @@ class Engine(Protocol):
         ...
 
     def statuses(self) -> Iterator[Status]:
-        """Say how it goes, about once a second; ends when the job has ended, well or badly."""
+        """Say how it goes, about once a second; ends when the job has ended, well or badly.
+
+        An engine tries again by itself, and gives up by itself, what does not work at once.
+        """
         ...
 
     def drain(self) -> None:
@@ -91,7 +92,6 @@ class Run:
     clock: Callable[[], float]
     _why: Why | None = field(init=False, default=None)
     _drain_by: float = field(init=False, default=float("inf"))
-    _failed_starts: int = field(init=False, default=0)
 
     def follow(self) -> Ending:
         """Run the job to its end. Whatever happens, nothing is left running."""
@@ -110,7 +110,6 @@ class Run:
             progress = self.meter.take(status.snapshot, now, status.application_id)
             teller.tell(status)
             self.screen.show(status, progress)
-            self._count_failed_starts(status)
             self._drain_if_it_is_time(status, now)
             if self._is_hopeless(now):
                 break
@@ -139,25 +138,20 @@ class Run:
             case Verdict.COPYING:
                 return None
 
-    def _count_failed_starts(self, status: Status) -> None:
-        if status.phase is Phase.RUNNING:
-            self._failed_starts = 0
-        elif status.phase is Phase.RESTARTING:
-            self._failed_starts += 1
-
     def _is_hopeless(self, now: float) -> bool:
         """Whether waiting for more statuses makes no sense."""
-        if now > self._drain_by:
-            self.screen.say("Not everything was given back in time; the next run finds out.")
-            return True
-        return self._failed_starts >= MOST_STARTS
+        if now <= self._drain_by:
+            return False
+        self.screen.say("Not everything was given back in time; the next run finds out.")
+        return True
 
     def _verdict(self, status: Status, now: float) -> Why:
         """What was reached is reached, whatever else happened on the way out."""
         if self.goal.judge(status.snapshot, now) is Verdict.CAUGHT_UP:
             return Why.CAUGHT_UP
-        is_broken = status.phase is Phase.FAILED or self._failed_starts >= MOST_STARTS
-        return Why.FAILED if is_broken or self._why is None else self._why
+        if status.phase is Phase.FAILED or self._why is None:
+            return Why.FAILED
+        return self._why
 
 
 class _Teller:

@@ -127,15 +127,6 @@ def test_what_an_earlier_driver_copied_is_not_forgotten_while_the_next_one_start
     assert screen.said == ["Spark went away"]
 
 
-def test_an_engine_that_never_gets_going_is_given_up() -> None:
-    lost = Status(phase=Phase.RESTARTING, trouble="Spark ended with code 1")
-    engine = ScriptedEngine([STARTING, lost] * 9)
-    ending = _follow(engine, screen := Notes())
-    assert (ending.why, ending.status.trouble) == (Why.FAILED, "Spark ended with code 1")
-    assert len(screen.shown) == 6
-    assert engine.calls == ["start", "stop"]
-
-
 def test_an_engine_that_gets_going_again_may_be_lost_any_number_of_times() -> None:
     lost = Status(phase=Phase.RESTARTING, trouble="Spark went away")
     engine = ScriptedEngine([*[lost, STARTING, _at(1)] * 9, _at(10)])
