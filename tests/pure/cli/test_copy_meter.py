@@ -75,6 +75,22 @@ def test_bytes_of_drivers_are_added_up() -> None:
     assert meter.take(_snapshot(reported=30), 3.0, "second").bytes == 1300
 
 
+def test_a_driver_that_has_just_started_takes_nothing_back() -> None:
+    meter = _meter()
+    before = meter.take(_snapshot(("a-0", 200, 150)), 1.0, "first").topics[0]
+    after = meter.take(_snapshot(("a-0", -1, -1)), 2.0, "second").topics[0]
+    assert (after.position, after.copied, after.lag) == (before.position, 100, before.lag)
+
+
+def test_the_time_that_spark_took_to_start_slows_nothing_down() -> None:
+    meter = _meter()
+    meter.take(_snapshot(("a-0", -1, -1)), 0.0)
+    meter.take(_snapshot(("a-0", 100, 50)), 8.0)
+    progress = meter.take(_snapshot(("a-0", 200, 150)), 9.0)
+    assert (progress.elapsed_s, progress.copying_s) == (9.0, 1.0)
+    assert progress.records_per_s == progress.topics[0].records_per_s == 100.0
+
+
 def test_lanes_of_drivers_are_added_up_too() -> None:
     meter = _meter()
     meter.take(Snapshot(lanes={"a": {"plain": 3, "compacted": 1}}), 1.0, "first")

@@ -50,6 +50,9 @@ def test_positions_go_to_the_offsets_topic_of_mirrormaker() -> None:
     assert new is not None
     assert (new.name, new.partitions, new.replication_factor) == ("mm2-offsets.A.internal", 25, 3)
     assert new.configs == {"cleanup.policy": "compact"}
+    alone = plan_copy(request("a"), survey([topic("a")], [], brokers=1)).offsets_topic
+    assert alone is not None
+    assert alone.replication_factor == 1
     there = survey([topic("a")], [topic("mm2-offsets.A.internal", 25)])
     assert plan_copy(request("a"), there).offsets_topic is None
 

@@ -6,6 +6,7 @@ import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -80,10 +81,15 @@ def test_an_interruption_counts_even_before_spark_is_there() -> None:
     assert engine.calls == ["start", "drain", "stop"]
 
 
-def test_a_stuck_copy_is_drained_and_its_loss_told_once() -> None:
-    engine = ScriptedEngine([_at(3, halted=True), _at(3, halted=True)])
-    ending = _follow(engine, screen := Notes())
-    assert ending.why is Why.STUCK
+def test_a_stuck_copy_is_drained() -> None:
+    engine = ScriptedEngine([_at(3, halted=True)])
+    assert _follow(engine, Notes()).why is Why.STUCK
+    assert engine.calls == ["start", "drain", "stop"]
+
+
+def test_an_event_is_told_once_however_often_it_is_reported() -> None:
+    told = replace(_at(3), snapshot=replace(_at(3).snapshot, events=(LOSS,)))
+    ending = _follow(ScriptedEngine([told, told, told]), screen := Notes())
     assert screen.events == [LOSS]
     assert ending.events == (LOSS,)
 

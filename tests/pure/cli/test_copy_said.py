@@ -146,6 +146,14 @@ def test_faults_name_the_file_and_the_key_and_no_secret(
     assert SECRET not in str(refused.value)
 
 
+def test_a_fault_does_not_quote_what_a_provider_gave(tmp_path: Path) -> None:
+    file = _file(tmp_path, PROVIDER + "security.protocol=${env:PASSWORD}\n")
+    client = ClientFile.read(file, "a:1", {"PASSWORD": SECRET})
+    with pytest.raises(ConfigError, match=r"\$\{env:PASSWORD\}") as refused:
+        client.access("A")
+    assert SECRET not in str(refused.value)
+
+
 def test_each_copy_has_a_directory_of_its_own_unless_told_otherwise() -> None:
     asked = request("a", connector="my copy/1")
     job = make_job(asked, plan_copy(asked, survey([topic("a")], [])))
