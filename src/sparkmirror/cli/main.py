@@ -16,11 +16,15 @@ import click
 from sparkmirror.errors import ConfigError, MirrorError, RequestError
 
 COMMANDS = {
-    "config": "sparkmirror.cli.config:config",
-    "copy": "sparkmirror.cli.copy:copy",
-    "demo": "sparkmirror.cli.demo:demo",
-    "lab": "sparkmirror.cli.lab:lab",
+    "config": (
+        "sparkmirror.cli.config:config",
+        "Explain and check mm2.properties and worker files.",
+    ),
+    "copy": ("sparkmirror.cli.copy:copy", "Copy topics from one Kafka cluster to another."),
+    "demo": ("sparkmirror.cli.demo:demo", "Two real clusters, and what a mirror would do."),
+    "lab": ("sparkmirror.cli.lab:lab", "Run real Kafka clusters on this computer."),
 }
+"""Where each command is, and what the list of commands says of it without importing it."""
 
 BAD_USAGE = 1
 FAILED = 2
@@ -38,10 +42,15 @@ class LazyGroup(click.Group):
         """Import the module behind a name and take its command."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands; none is imported for that."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,7 +1,7 @@
 """A job: what one source connector copies, said once, as plain values.
 
 Made by whoever plans (the `copy` command, later the source connector), read by the driver. Travels
-as JSON. Client properties have Java's names; `${...}` in them is expanded where they are used.
+as JSON, by ways that keep secrets (`settings`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How a task copies: what the driver tells it in its welcome.
 
-Plain values that travel as JSON. Client properties have Java's names and may still hold `${...}`:
-they are expanded where they are used, so that a secret is never stored resolved.
+Plain values that travel as JSON. Client properties have Java's names. They hold secrets, so they go
+to the driver by its standard input and to tasks over the control channel, never through Spark's
+configuration, and are in no repr.
 """
 
 from __future__ import annotations
