@@ -12,7 +12,8 @@ Rules, each learned from a broker:
     - the answer to the abort comes before the markers: wait until the coordinator says it is over
     - a broker may complete a transaction without the marker of a partition that has no leader just
       then: such partitions are left out, and every marker is confirmed: it must lie at the end of
-      the log, ours, with the new epoch, with nothing behind it but what others wrote
+      the log, ours, with the new epoch, with nothing behind it but what others wrote. Where one
+      cannot be looked for now, it is looked for later, and no second one is made
     - one partition that cannot join keeps all others out: leave it out and try again
     - several ids share the partitions, so that one blocked transaction does not block every
       takeover
@@ -65,6 +66,14 @@ class Fenced:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """A fence that was raised: under which identity partitions joined, and which one it gave."""
+
+    joined_as: ProducerIdentity
+    given: ProducerIdentity
+
+
 class Fences:
     """The fence ids of one connector. They belong to the driver; tasks never see them."""
 
@@ -74,6 +83,7 @@ class Fences:
         self._count = count
         self._identities: dict[str, ProducerIdentity] = {}
         self._plain: ProducerIdentity | None = None
+        self._unconfirmed: dict[TopicPartition, _Raised] = {}
         self._version = 0
 
     def identity_for(self, partition: TopicPartition) -> ProducerIdentity:
@@ -99,6 +109,8 @@ class Fences:
         for partition in wanted:
             if known.broker_of(partition) is None:
                 outcomes[partition] = Code.LEADER_NOT_AVAILABLE
+            elif partition in self._unconfirmed:
+                outcomes |= self._confirm({partition}, self._unconfirmed.pop(partition))
             else:
                 by_id.setdefault(self._id_of(partition), set()).add(partition)
         for fence_id, group in by_id.items():
@@ -109,14 +121,14 @@ class Fences:
         self, fence_id: str, partitions: set[TopicPartition]
     ) -> dict[TopicPartition, Fenced | Code]:
         identity = self._identity(fence_id)
-        if self._version < EPOCH_RAISING and fence_id in self._identities:
+        if self._version < EPOCH_RAISING:
             identity = self._renew(fence_id)
         joined, outcomes = self._join(fence_id, identity, partitions)
         if not joined:
             return dict(outcomes)
-        raised = self._abort(fence_id, identity)
+        raised = _Raised(identity, self._abort(fence_id, identity))
         self._wait_until_over(fence_id)
-        return {**outcomes, **self._confirm(joined, identity, raised)}
+        return {**outcomes, **self._confirm(joined, raised)}
 
     def _join(
         self, fence_id: str, identity: ProducerIdentity, partitions: set[TopicPartition]
@@ -163,7 +175,7 @@ class Fences:
             time.sleep(LOOK_EVERY_S)
 
     def _confirm(
-        self, joined: set[TopicPartition], joined_as: ProducerIdentity, raised: ProducerIdentity
+        self, joined: set[TopicPartition], raised: _Raised
     ) -> dict[TopicPartition, Fenced | Code]:
         """Look for the marker in each partition: only those that have it are fenced."""
         ends = list_offsets(
@@ -171,19 +183,25 @@ class Fences:
         )
         outcomes: dict[TopicPartition, Fenced | Code] = {}
         for partition, (code, listed) in ends.items():
-            if listed is None or code is not Code.NONE:
-                outcomes[partition] = code
-                continue
-            try:
-                marked = self._is_marked(partition, listed.offset, joined_as)
-            except NotAuthorized:
-                outcomes[partition] = Code.TOPIC_AUTHORIZATION_FAILED
-            except ClusterError:
-                outcomes[partition] = Code.LEADER_NOT_AVAILABLE
-            else:
-                fenced = Fenced(raised, listed.offset)
-                outcomes[partition] = fenced if marked else Code.LEADER_NOT_AVAILABLE
+            marked: bool | None = None
+            if listed is not None and code is Code.NONE:
+                marked, code = self._look_for_marker(partition, listed.offset, raised.joined_as)
+            if marked is None:
+                self._unconfirmed[partition] = raised
+            fenced = Fenced(raised.given, listed.offset) if marked and listed else None
+            outcomes[partition] = fenced or code
         return outcomes
+
+    def _look_for_marker(
+        self, partition: TopicPartition, end: int, joined_as: ProducerIdentity
+    ) -> tuple[bool | None, Code]:
+        """Whether the marker is there; None if the log cannot be read now, with the reason."""
+        try:
+            return self._is_marked(partition, end, joined_as), Code.LEADER_NOT_AVAILABLE
+        except NotAuthorized:
+            return None, Code.TOPIC_AUTHORIZATION_FAILED
+        except ClusterError:
+            return None, Code.LEADER_NOT_AVAILABLE
 
     def _is_marked(self, partition: TopicPartition, end: int, joined_as: ProducerIdentity) -> bool:
         """Whether the marker of this fence lies at the end, with nothing of ours behind it.

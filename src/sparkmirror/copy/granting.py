@@ -49,7 +49,8 @@ class Granting:
 
     def rules(self, places: Iterable[Place]) -> dict[str, Target | Code]:
         """What the remote topics of these places take, asked for where it is not known."""
-        unknown = {place.target.topic for place in places} - set(self._rules)
+        known = {topic for topic, rules in self._rules.items() if isinstance(rules, Target)}
+        unknown = {place.target.topic for place in places} - known
         if unknown:
             self._rules |= self._clusters.rules(unknown)
         return self._rules
@@ -109,7 +110,6 @@ class Granting:
         rules = self._rules[place.target.topic]
         if isinstance(rules, Target):
             return True
-        self.forget_rules(place.target.topic)
         place.hold(f"target: {place.target.topic}: {rules}", now, then=State.WAITING)
         return False
 

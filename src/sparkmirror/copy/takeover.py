@@ -13,7 +13,7 @@ data from being doubled. That is said in an event.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.clusters import Clusters
 from sparkmirror.copy.fence import Fenced, Fences
@@ -22,7 +22,7 @@ from sparkmirror.copy.place import Place, State
 from sparkmirror.copy.reconcile import Found, NoMatch, Reconciler, Way
 from sparkmirror.errors import ClusterError, MirrorError, NotAuthorized
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.codes import Code
+from sparkmirror.wire.codes import Action, Code
 from sparkmirror.wire.peek import OutOfRange
 from sparkmirror.wire.target import Target
 
@@ -39,44 +39,76 @@ class Takeover:
     tell: Tell
     lease_s: float
     """After so long the last owner has stopped by itself."""
+    _standing: dict[TopicPartition, Fenced] = field(default_factory=dict)
+    """Fences behind which nobody has been let in yet: they need not be raised again."""
 
     def settle(self, places: list[Place], rules: Mapping[str, Target | Code], now: float) -> None:
         """Fence and reconcile; afterwards each place waits to be granted, or is held."""
-        fenced = self._raise_fence(places, now)
+        ready: dict[Place, Target] = {}
         for place in places:
-            outcome = fenced.get(place.target)
-            if outcome is None:
-                continue
             topic_rules = rules.get(place.target.topic, Code.UNKNOWN_TOPIC_OR_PARTITION)
-            if isinstance(outcome, Code) or isinstance(topic_rules, Code):
-                code = outcome if isinstance(outcome, Code) else topic_rules
-                place.hold(f"target: cannot be fenced: {code}", now, then=State.DOUBTFUL)
-                continue
-            try:
-                self._settle(place, outcome, topic_rules)
-            except (NoMatch, OutOfRange) as error:
-                self._start_over(place, outcome, str(error))
-            except ClusterError as error:
-                place.hold(str(error), now, then=State.DOUBTFUL)
+            if isinstance(topic_rules, Code):
+                place.hold(f"target: {place.target.topic}: {topic_rules}", now, then=State.DOUBTFUL)
+            elif self._is_ready(place, now):
+                ready[place] = topic_rules
+        fenced = self._raise_fence([p for p in ready if p.target not in self._standing])
+        down = ""
+        for place, topic_rules in ready.items():
+            outcome = self._standing.pop(place.target, None) or fenced[place.target]
+            if isinstance(outcome, Code):
+                place.hold(_unfenced(outcome), now, then=State.DOUBTFUL)
+            elif down:
+                self._put_off(place, outcome, down, now)
+            else:
+                down = self._settle_or_put_off(place, outcome, topic_rules, now)
 
-    def _raise_fence(self, places: list[Place], now: float) -> dict[TopicPartition, Fenced | Code]:
+    def _settle_or_put_off(self, place: Place, fenced: Fenced, rules: Target, now: float) -> str:
+        """Settle one place; if a cluster is down, say so: then the others would wait in vain."""
+        try:
+            self._settle(place, fenced, rules)
+        except (NoMatch, OutOfRange) as error:
+            self._start_over(place, fenced, str(error))
+        except ClusterError as error:
+            self._put_off(place, fenced, str(error), now)
+            return str(error) if error.retriable else ""
+        return ""
+
+    def _put_off(self, place: Place, fenced: Fenced, why: str, now: float) -> None:
+        """Try again later, behind the fence that stands."""
+        if fenced.identity:
+            self._standing[place.target] = fenced
+        place.hold(why, now, then=State.DOUBTFUL)
+
+    def _is_ready(self, place: Place, now: float) -> bool:
+        """Whether a fence would stop the last owner, or it has certainly stopped by itself.
+
+        A fence raises the epoch of one producer. It does not stop whoever wrote as another one: as
+        a plain one, or under a transactional id that the brokers have forgotten since.
+        """
+        assert place.lease is not None
+        wrote_as = place.lease.identity.producer_id
+        if self.fences.identity_for(place.target).producer_id == wrote_as:
+            return True
+        if now - place.doubtful_since >= self.lease_s:
+            return True
+        place.hold("the last owner may still be there", now, then=State.DOUBTFUL)
+        return False
+
+    def _raise_fence(self, places: list[Place]) -> dict[TopicPartition, Fenced | Code]:
+        if not places:
+            return {}
         try:
             return dict(self.fences.raise_fence(place.target for place in places))
         except NotAuthorized as error:
-            return self._without_fence(places, error, now)
+            return self._without_fence(places, error)
 
     def _without_fence(
-        self, places: list[Place], error: MirrorError, now: float
+        self, places: list[Place], error: MirrorError
     ) -> dict[TopicPartition, Fenced | Code]:
         """Keep the old identity; what it may still append is refused or recognised by sequence."""
-        ready = []
         for place in places:
-            if now - place.doubtful_since < self.lease_s:
-                place.hold("the last owner may still be there", now, then=State.DOUBTFUL)
-            else:
-                ready.append(place)
-                self.tell("unfenced", place, f"taken over without a fence: {error}")
-        ends = self.clusters.target_ends([place.target for place in ready])
+            self.tell("unfenced", place, f"taken over without a fence: {error}")
+        ends = self.clusters.target_ends([place.target for place in places])
         return {
             target: end if isinstance(end, Code) else Fenced(None, end)
             for target, end in ends.items()
@@ -151,3 +183,8 @@ class Takeover:
                 producer_id=given.producer_id, producer_epoch=given.epoch, anchor=fenced.end
             )
         place.settled(replace(lease, position=position, expected=fenced.end, identity=identity))
+
+
+def _unfenced(code: Code) -> str:
+    rights = "; grant Read and Write on the topic" if code.action is Action.NOT_AUTHORIZED else ""
+    return f"target: cannot be fenced: {code}{rights}"

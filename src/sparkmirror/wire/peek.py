@@ -29,8 +29,7 @@ from sparkmirror.wire.routing import LeaderOf, Router
 GLANCE_BYTES = 1
 """The smallest fetch: it still brings the first batch whole."""
 WALK_BYTES = 8 << 20
-WITHIN_S = 30.0
-ANSWER_WITHIN_S = 10.0
+WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ def whole_batches(records: bytes) -> Iterator[tuple[Header, bytes]]:
 def _look_once(
     router: Router, partition: TopicPartition, offset: int, max_bytes: int, read_committed: bool
 ) -> tuple[Glimpse | None, Code]:
-    connection = router.connection_to(LeaderOf(partition), timeout_s=ANSWER_WITHIN_S)
+    connection = router.connection_to(LeaderOf(partition), timeout_s=WITHIN_S)
     request = fetch_request(
         fetch_version(connection.versions, by_id=False),
         FetchLimits(max_wait_ms=0, max_bytes=max(max_bytes, 1), read_committed=read_committed),
@@ -119,7 +118,7 @@ def _look_once(
         )
         seen.append((glimpse if there.error == 0 else None, Code(there.error)))
 
-    connection.send(request, then=heard, deadline=time.monotonic() + ANSWER_WITHIN_S)
+    connection.send(request, then=heard, deadline=time.monotonic() + WITHIN_S)
     while not seen:
         connection.wait()
     return seen[0]
