@@ -74,6 +74,31 @@ def test_a_lone_broker_may_go_and_come_back(
         assert stage.snapshot.events == (), "nothing that an operator must know of"
 
 
+def test_a_task_that_dies_while_the_source_is_down_costs_one_fence(
+    flow: Flow, topic: str, writer: Writer, pair: tuple[Cluster, Cluster]
+) -> None:
+    partition = TopicPartition(topic, 0)
+    flow.create(topic)
+    writer.write_many(partition, numbered(range(1000), size=1000), batch=10)
+    # It says next to nothing of what it copies, so that there is something to be found out.
+    quiet = {"report_every_s": 3600.0, "lease_s": 3600.0, "bytes_per_s": 100_000}
+    with flow.stage(flow.job({topic: 1}, settings=quiet, silence_s=3600.0)) as stage:
+        wait_until(lambda: flow.logs(partition)[1].end > 100, "something to be copied")
+        pair[0].stop_broker(1)
+        try:
+            stage.kill(0)
+            stage.wait(
+                "it to be held",
+                lambda seen: "source: " in seen.partitions[str(partition)].reason,
+            )
+        finally:
+            pair[0].start_broker(1)
+        stage.conductor.set_rate(0)
+        wait_until(lambda: flow.logs(partition)[1].end == 1001, "everything to be copied", 60)
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=1, stage=stage)
+
+
 def test_frozen_brokers_are_waited_for(
     flow: Flow, topic: str, writer: Writer, pair: tuple[Cluster, Cluster]
 ) -> None:

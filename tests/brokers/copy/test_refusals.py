@@ -1,0 +1,216 @@
+"""What a target refuses is held with a reason, and goes on when the reason is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from kafka.admin import ACLOperation, ResourceType
+
+from sparkmirror.copy.snapshot import Snapshot
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.spec import ClusterSpec, Listener
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.records import Record
+from tests.brokers.copy.conftest import PROPERTIES
+from tests.support.clusters import StartCluster, UniqueName
+from tests.support.flows import Flow, remote_name
+from tests.support.operator import allow, set_topic
+from tests.support.stage import Stage
+from tests.support.waiting import wait_until
+from tests.support.writing import Writer, now_ms, numbered
+
+TWO_DAYS_MS = 2 * 24 * 3600 * 1000
+MIRROR = "mirror"
+UNFENCED = "unfenced"
+"""Users of the strict cluster; only the first one may ever use transactional ids."""
+
+
+def is_held(stage: Stage, partition: TopicPartition, why: str) -> None:
+    """Wait until a partition is held, and tells why."""
+
+    def held(seen: Snapshot) -> bool:
+        view = seen.partitions[str(partition)]
+        return view.state == "held" and why in view.reason
+
+    stage.wait(f"{partition} to be held: {why}", held)
+
+
+@pytest.mark.parametrize(
+    ("bad", "narrow", "wide", "why"),
+    [
+        pytest.param(
+            Record(0, now_ms(), b"k", bytes(50_000)),
+            {"max.message.bytes": "20000"},
+            {"max.message.bytes": "200000"},
+            "raise its max.message.bytes",
+            id="too-large",
+        ),
+        pytest.param(
+            Record(0, now_ms() - TWO_DAYS_MS, b"k", b"old"),
+            {"message.timestamp.before.max.ms": "3600000"},
+            {"message.timestamp.before.max.ms": str(2**63 - 1)},
+            "INVALID_TIMESTAMP",
+            id="too-old",
+        ),
+    ],
+)
+def test_what_the_target_refuses_holds_one_partition_until_it_takes_it(
+    flow: Flow,
+    topic: str,
+    writer: Writer,
+    bad: Record,
+    narrow: Mapping[str, str],
+    wide: Mapping[str, str],
+    why: str,
+) -> None:
+    flow.create(topic, 2, remote=narrow)
+    stuck, free = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    writer.write(stuck, numbered(range(10)))
+    writer.write(stuck, [bad])
+    writer.write(stuck, numbered(range(10, 20)))
+    writer.write(free, numbered(range(20)))
+    with flow.stage(flow.job({topic: 2})) as stage:
+        is_held(stage, stuck, why)
+        assert stage.snapshot.partitions[str(stuck)].position == 10, "all before it are there"
+        writer.write(free, numbered(range(20, 40)))
+        stage.wait_until_caught_up({str(free): 40})
+        before = len(stage.snapshot.events)
+        is_held(stage, stuck, why)
+        set_topic(flow.target, remote_name(topic), wide)
+        stage.wait_until_caught_up(flow.ends({topic: 2}))
+        stage.drain()
+        flow.assert_mirrored({topic: 2}, fences=0, stage=stage)
+        assert before == 1, "it is told once, however often it is tried"
+
+
+@pytest.mark.parametrize("moment", ["before", "while"])
+def test_a_foreign_writer_is_noticed_and_harms_nothing(
+    flow: Flow, topic: str, writer: Writer, moment: str
+) -> None:
+    partition, remote = TopicPartition(topic, 0), TopicPartition(remote_name(topic), 0)
+    flow.create(topic)
+    records = numbered(range(3000), size=1000)
+    foreigner = Writer(flow.target)
+    foreign = [Record(0, now_ms(), b"foreign", b"foreign")]
+    writer.write_many(partition, records[:1500], batch=10)
+    slowly = {"bytes_per_s": 1_000_000}
+    with flow.stage(flow.job({topic: 1}, settings=slowly)) as stage:
+        if moment == "before":
+            stage.wait_until_caught_up({str(partition): 1500})
+        else:
+            stage.wait("copying to begin", lambda seen: seen.records > 0)
+        foreigner.write(remote, foreign)
+        writer.write_many(partition, records[1500:], batch=10)
+        assert "ACL" in stage.wait_for_event("foreign-writer").text
+        stage.conductor.set_rate(0)
+        stage.wait_until_caught_up({str(partition): 3000})
+        stage.drain()
+    foreigner.close()
+    target = flow.logs(partition)[1]
+    ours = [one for one in target.records if one.key != b"foreign"]
+    assert [one.value for one in ours] == [one.value for one in records]
+    assert len(target.records) == len(ours) + 1
+    assert len(target.markers) == 1
+
+
+# -- rights ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def strict(start_module_cluster: StartCluster) -> Cluster:
+    """A cluster in which nobody may do what was not granted."""
+    return start_module_cluster(
+        ClusterSpec(
+            name="strict",
+            fast_start=True,
+            listeners=(Listener.SASL_PLAINTEXT,),
+            authorizer=True,
+            users={MIRROR: "a password", UNFENCED: "a word", "root": "another"},
+            super_users=("root",),
+            properties=PROPERTIES,
+        )
+    )
+
+
+@pytest.fixture
+def guarded(source: Cluster, strict: Cluster, unique_name: UniqueName) -> Flow:
+    """A flow to the strict cluster; what tests do there by themselves they do as root."""
+    return Flow(
+        name=unique_name("flow"),
+        source=source.access(),
+        target=strict.access(user="root"),
+        source_properties=source.client_properties(),
+        target_properties=strict.client_properties(user=MIRROR),
+    )
+
+
+def grant(flow: Flow, topic: str, *operations: ACLOperation, user: str = MIRROR) -> None:
+    """Grant what every mirror needs, its offsets topic, and some rights on a remote topic."""
+    ledger = (ACLOperation.READ, ACLOperation.WRITE)
+    allow(flow.target, user, ResourceType.TOPIC, flow.offsets_topic, *ledger)
+    allow(flow.target, user, ResourceType.TOPIC, remote_name(topic), *operations)
+
+
+def grant_fences(flow: Flow) -> None:
+    """Let the mirror use transactional ids, and so fence."""
+    allow(flow.target, MIRROR, ResourceType.TRANSACTIONAL_ID, "*", ACLOperation.WRITE)
+
+
+def test_a_missing_right_holds_a_partition_until_it_is_granted(
+    guarded: Flow, topic: str, writer: Writer
+) -> None:
+    flow, partition = guarded, TopicPartition(topic, 0)
+    flow.create(topic)
+    grant_fences(flow)
+    grant(flow, topic, ACLOperation.DESCRIBE_CONFIGS, ACLOperation.DESCRIBE)
+    writer.write_many(partition, numbered(range(100)), batch=10)
+    with flow.stage(flow.job({topic: 1})) as stage:
+        is_held(stage, partition, "grant Write on the topic")
+        grant(flow, topic, ACLOperation.WRITE)
+        stage.wait_until_caught_up(flow.ends({topic: 1}))
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
+
+
+def test_without_the_right_to_fence_a_takeover_says_so_and_is_exact_all_the_same(
+    guarded: Flow, strict: Cluster, topic: str, writer: Writer
+) -> None:
+    unfenced = strict.client_properties(user=UNFENCED)
+    flow, partition = replace(guarded, target_properties=unfenced), TopicPartition(topic, 0)
+    flow.create(topic)
+    operations = (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
+    grant(flow, topic, *operations, user=UNFENCED)
+    writer.write_many(partition, numbered(range(2000), size=1000), batch=10)
+    slowly = {"bytes_per_s": 500_000, "lease_s": 2.0}
+    with flow.stage(flow.job({topic: 1}, settings=slowly)) as stage:
+        stage.wait("copying to begin", lambda seen: seen.records > 0)
+        stage.kill(0)
+        assert "without a fence" in stage.wait_for_event("unfenced").text
+        stage.conductor.set_rate(0)
+        stage.wait_until_caught_up(flow.ends({topic: 1}))
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
+
+
+def test_without_the_right_to_read_a_takeover_waits_and_fences_only_once(
+    guarded: Flow, topic: str, writer: Writer
+) -> None:
+    flow, partition = guarded, TopicPartition(topic, 0)
+    flow.create(topic)
+    grant_fences(flow)
+    grant(flow, topic, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
+    writer.write_many(partition, numbered(range(1000), size=1000), batch=10)
+    with flow.stage(flow.job({topic: 1}, settings={"bytes_per_s": 300_000})) as stage:
+        stage.wait("copying to begin", lambda seen: seen.records > 0)
+        stage.kill(0)
+        is_held(stage, partition, "grant Read")
+        several_tries = time.monotonic() + 1.5
+        wait_until(lambda: time.monotonic() > several_tries, "several tries")
+        grant(flow, topic, ACLOperation.READ)
+        stage.conductor.set_rate(0)
+        stage.wait_until_caught_up(flow.ends({topic: 1}))
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=1, stage=stage)
