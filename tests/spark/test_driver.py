@@ -92,7 +92,7 @@ def test_a_driver_starts_runs_and_stops(life: Life) -> None:
 def test_a_driver_names_its_application_and_its_slots(life: Life) -> None:
     running = [status for status in life.statuses if status.phase is Phase.RUNNING][-1]
     assert running.application_id.startswith("local-")
-    assert (running.slots, running.tasks) == (2, 2)
+    assert (running.slots, running.tasks) == (3, 2)
 
 
 def test_epochs_follow_one_another_and_every_task_comes_to_each(life: Life) -> None:

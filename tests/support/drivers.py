@@ -15,7 +15,7 @@ from tests.support.processes import Seen, of_session
 from tests.support.waiting import wait_until
 
 JVM = "org.apache.spark.deploy.SparkSubmit"
-WORKER = "pyspark.daemon pyspark.worker"
+WORKER = "daemon pyspark.worker"
 
 
 class WatchedDriver:

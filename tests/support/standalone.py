@@ -35,7 +35,7 @@ class Standalone:
         return [
             one
             for worker in self.workers
-            for one in of_session(worker.pid, "pyspark.daemon", "pyspark.worker")
+            for one in of_session(worker.pid, "daemon pyspark.worker")
         ]
 
 

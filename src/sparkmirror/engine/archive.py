@@ -24,6 +24,8 @@ from sparkmirror.engine.supervisor import Supervisor
 from sparkmirror.errors import DriverLost
 
 REHEARSAL = "sparkmirror.engine.rehearsing"
+EPOCH_S = 10.0
+"""Long enough for everything that Spark does beside the tasks."""
 DUMP_WITHIN_S = 300.0
 
 
@@ -52,7 +54,7 @@ def _rehearse(home: Home, draft: Path, directory: Path, log: Path) -> Status:
         job=rehearsed_job(1),
         receipts=str(directory / "receipts"),
         log=str(log),
-        epoch_s=1.0,
+        epoch_s=EPOCH_S,
         conf={JAVA_OPTIONS: f'"-XX:ArchiveClassesAtExit={draft}"'},
     )
     with Supervisor(assignment, module=REHEARSAL) as supervisor:

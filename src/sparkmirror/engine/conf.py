@@ -63,9 +63,9 @@ class Surroundings:
 
 
 def master_of(assignment: Assignment) -> str:
-    """The master as the user gave it, or this computer with a slot for each task."""
+    """The master as the user gave it, or this computer: a slot for each task, one for errands."""
     given = assignment.master or assignment.conf.get("spark.master", "")
-    return given or f"local[{max(len(assignment.job.tasks), 1)},{ATTEMPTS}]"
+    return given or f"local[{len(assignment.job.tasks) + 1},{ATTEMPTS}]"
 
 
 def is_local(master: str) -> bool:
@@ -94,6 +94,7 @@ def settings(assignment: Assignment, around: Surroundings) -> dict[str, str]:
     local = {
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.host": LOOPBACK,
+        "spark.python.daemon.module": "sparkmirror.engine.daemon",
     }
     return {
         **ALWAYS,

@@ -31,6 +31,7 @@ NEVER = float("inf")
 TURN_S = 0.1
 SECRET_WITHIN_S = 5.0
 SECRET_BYTES = 32
+SETTLED_AFTER_S = 10.0
 SLOTS_WITHIN_S = 20.0
 """A task that has not come so long after its epoch began is waiting for a slot."""
 
@@ -85,6 +86,12 @@ class ControlServer:
     def epoch(self) -> int:
         """The number of the last epoch that began; 0 before the first."""
         return self._epoch
+
+    @property
+    def is_well_under_way(self) -> bool:
+        """Whether this epoch has tasks that have been copying for a while, and still do."""
+        left_s = self._end_at - time.monotonic()
+        return 0 < left_s < self._epoch_s - min(SETTLED_AFTER_S, self._epoch_s / 2)
 
     def waiting(self) -> list[int]:
         """The tasks of this epoch that should have come long ago: Spark has no slot for them."""

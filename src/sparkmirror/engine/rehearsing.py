@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sparkmirror.engine.driver import main
 from sparkmirror.engine.rehearsal import Rehearsal
 
 if __name__ == "__main__":
-    main(Rehearsal)
+    main(partial(Rehearsal, stay=True))

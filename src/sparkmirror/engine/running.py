@@ -141,8 +141,13 @@ class Running:
         )
         watch.lap("The query began")
         self.is_streaming = True
+        is_rehearsed = False
         while not query.wait(LOOK_EVERY_S):
             self.slots = query.slots
+            has_room = self.slots > len(assignment.job.tasks)
+            if has_room and not is_rehearsed and server.is_well_under_way:
+                query.rehearse_landing(self._directory / "rehearsal")
+                is_rehearsed = True
 
     def _open_server(self, query: Query) -> ControlServer:
         """Listen where the executors look for the driver anyway."""

@@ -30,8 +30,8 @@ def on(master: str) -> Assignment:
     return replace(ASSIGNMENT, master=master)
 
 
-def test_without_a_master_each_task_has_a_slot_and_may_fail() -> None:
-    assert master_of(ASSIGNMENT) == "local[3,4]"
+def test_without_a_master_each_task_has_a_slot_and_may_fail_and_one_is_spare() -> None:
+    assert master_of(ASSIGNMENT) == "local[4,4]"
 
 
 @pytest.mark.parametrize(
