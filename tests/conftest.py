@@ -5,6 +5,7 @@ Fixtures that start things live with their tier.
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,16 @@ TIERS = ("pure", "brokers", "spark")
 # A slow machine is no reason to fail: each test has a time limit of its own.
 settings.register_profile("sparkmirror", deadline=None, max_examples=50)
 settings.load_profile("sparkmirror")
+
+# Under nohup, or in the background of some shells, signals are ignored, and so they would be by every
+# program that a test starts and then wants to interrupt.
+for number, default in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGTERM, signal.SIG_DFL),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, default)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -166,10 +166,10 @@ def test_wrong_words_are_answered_with_one_sentence(
 def test_where_nothing_is_up_every_command_says_how_to_start(sparkmirror: CommandLine) -> None:
     elsewhere = ("--lab", "none")
     status = sparkmirror.run("lab", "status", *elsewhere)
-    assert (status.code, "start one with: sparkmirror lab up" in status.out) == (0, True)
+    assert (status.code, "start one with: sparkmirror lab up --lab none" in status.out) == (0, True)
     assert sparkmirror.run("lab", "down", *elsewhere).out == "No lab 'none' is up.\n"
     stop = sparkmirror.run("lab", "stop", "primary", *elsewhere)
-    assert (stop.code, "start one with: sparkmirror lab up." in stop.err) == (1, True)
+    assert (stop.code, "start one with: sparkmirror lab up --lab none." in stop.err) == (1, True)
 
 
 def test_lab_of_before_a_restart_of_the_computer_is_cleared_away(
