@@ -18,7 +18,7 @@ TIERS = ("pure", "brokers", "spark")
 settings.register_profile("sparkmirror", deadline=None, max_examples=50)
 settings.load_profile("sparkmirror")
 
-# Under nohup, or in the background of some shells, signals are ignored, and so they would be by every
+# Under nohup, or in the background of some shells, signals are ignored, and would be by every
 # program that a test starts and then wants to interrupt.
 for number, default in (
     (signal.SIGINT, signal.default_int_handler),
