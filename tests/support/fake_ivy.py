@@ -58,6 +58,9 @@ time.sleep(60)
 """
 """A download that goes on for ever."""
 
+SAYS_NOTHING = "time.sleep(60)"
+"""A download that hangs without a word: nothing it says can fail because nobody listens."""
+
 SLOW = """
 say("\\tfound org#one;1 in public")
 say("downloading some://where/one-1.jar ...")

@@ -22,6 +22,7 @@ from tests.support.fake_ivy import (
     DISK_FULL,
     HANGS_AFTER_THE_FIRST,
     NO_NETWORK,
+    SAYS_NOTHING,
     SLOW,
     FakeIvy,
 )
@@ -170,7 +171,7 @@ def test_whoever_comes_second_waits_and_downloads_nothing(jars: Jars, ivy: FakeI
 def test_lock_is_held_as_long_as_an_orphaned_download_lives(
     jars: Jars, ivy: FakeIvy, tmp_path: Path
 ) -> None:
-    ivy.play(HANGS_AFTER_THE_FIRST)
+    ivy.play(SAYS_NOTHING)
     with subprocess.Popen(
         [sys.executable, "-c", _FETCH, tmp_path / "cache", ivy.java.path]
     ) as child:
