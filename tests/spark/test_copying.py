@@ -181,11 +181,11 @@ def test_a_clean_run_leaves_one_exact_receipt_per_partition(
 
 
 def test_all_runs_are_one_table(story: Story, kept: list[dict[str, Any]]) -> None:
-    """A driver that was killed before its first epoch ended leaves nothing; the others do."""
+    """The driver that followed the dead JVM may find everything copied already."""
     runs = {status.application_id for status in [*story.first, *story.second]} - {""}
-    ended_well = {run[-1].application_id for run in (story.first, story.second)}
-    assert len(ended_well) == 2
-    assert ended_well <= {receipt["run"] for receipt in kept} <= runs
+    first = next(status.application_id for status in story.first if status.application_id)
+    copied_something = {first, story.second[-1].application_id}
+    assert copied_something <= {receipt["run"] for receipt in kept} <= runs
 
 
 def test_no_receipt_claims_what_another_claims(kept: list[dict[str, Any]]) -> None:
