@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,10 +13,13 @@ import pytest
 
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.home import quick_home
+from sparkmirror.engine.post import Post
 from sparkmirror.engine.rehearsal import NOWHERE, rehearsed_job
+from sparkmirror.engine.source import TaskPartition
 from sparkmirror.engine.status import Phase, Status
 from tests.support.drivers import JVM, WORKER, WatchedDriver
 from tests.support.processes import Seen
+from tests.support.spark_driver import LATE
 
 EPOCH_S = 3.0
 SECRET = "a-secret-of-a-client"
@@ -140,3 +144,33 @@ def test_spark_runs_from_the_quick_home_with_its_archive(life: Life) -> None:
     assert f"SPARK_HOME={home.path}\0" in life.environments
     [jvm] = [process for process in life.seen if JVM in process.command]
     assert f"-XX:SharedArchiveFile={home.archive}" in jvm.command
+
+
+def test_troubles_are_told_and_outlived(importable: None, tmp_path: Path) -> None:
+    """A cluster that cannot be reached at first, and receipts that cannot be written."""
+    occupied = tmp_path / "receipts"
+    occupied.write_text("a file, where a directory is wanted")
+    assignment = Assignment(
+        job=replace(rehearsed_job(1), connector=LATE),
+        receipts=str(occupied),
+        log=str(tmp_path / "log"),
+        epoch_s=1.0,
+    )
+    driver = WatchedDriver(assignment, "tests.support.spark_driver", tmp_path)
+    try:
+        driver.wait("the cluster's trouble", lambda status: "not there yet" in status.trouble)
+        assert driver.phase() is Phase.STARTING
+        driver.wait("a bad end", lambda status: "epoch did not end well" in status.trouble)
+        assert driver.phase() is Phase.RUNNING
+        driver.wait("the next epoch", lambda status: status.epoch > 1)
+        driver.send(signal.SIGINT)
+        assert driver.wait_for_its_end() == 0
+    finally:
+        driver.close()
+
+
+def test_a_partition_shows_no_secret() -> None:
+    post = Post(host="here", port=1, secret=b"hidden")
+    partition = TaskPartition("A->B", "connector", post, 0, 1)
+    assert "hidden" not in repr(partition)
+    assert pickle.loads(pickle.dumps(partition)).post == post

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.process import DriverProcess
-from sparkmirror.engine.status import Status
+from sparkmirror.engine.status import Phase, Status
 from tests.support.processes import Seen, of_session
 from tests.support.waiting import wait_until
 
@@ -34,6 +34,10 @@ class WatchedDriver:
     def pid(self) -> int:
         """Its number, and that of its session."""
         return self.process.pid
+
+    def phase(self) -> Phase:
+        """Where it is in its life."""
+        return self.statuses[-1].phase
 
     def wait(self, reason: str, condition: Callable[[Status], bool], timeout_s: float = 90) -> None:
         """Wait until its latest status is as wanted; ends early when the driver does."""

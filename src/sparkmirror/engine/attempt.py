@@ -20,14 +20,14 @@ from pyspark import TaskContext
 from sparkmirror import logs
 from sparkmirror.copy.messages import Hello
 from sparkmirror.copy.task import Task
-from sparkmirror.engine.post import Post
 from sparkmirror.engine.receipts import Row, Stay
+from sparkmirror.engine.source import TaskPartition
 
 FREEZES = 5
 _calls = itertools.count()
 
 
-def attempt(flow: str, post: Post, task: int, epoch: int) -> Iterator[Row]:
+def attempt(duty: TaskPartition) -> Iterator[Row]:
     """Copy what is granted until the driver drains us; then tell what was copied."""
     _settle_in()
     context = TaskContext.get()
@@ -35,15 +35,15 @@ def attempt(flow: str, post: Post, task: int, epoch: int) -> Iterator[Row]:
     started_ms = _now_ms()
     # The number of the task attempt is never used twice, not even in the next epoch.
     hello = Hello(
-        task=task, attempt=context.taskAttemptId(), host=socket.gethostname(), pid=os.getpid()
+        task=duty.task, attempt=context.taskAttemptId(), host=socket.gethostname(), pid=os.getpid()
     )
-    with logs.context(connector=flow, task=task):
-        copying = Task.at(post.address, post.secret, hello)
+    with logs.context(connector=duty.connector, task=duty.task):
+        copying = Task.at(duty.post.address, duty.post.secret, hello)
         copying.run()
     stay = Stay(
-        flow=flow,
-        epoch=epoch,
-        task=task,
+        flow=duty.flow,
+        epoch=duty.epoch,
+        task=duty.task,
         attempt=context.attemptNumber(),
         started_ms=started_ms,
         ended_ms=_now_ms(),

@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,7 +31,6 @@ from sparkmirror.copy.conductor import Conductor
 from sparkmirror.copy.job import Job
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.conducting import Conducting
-from sparkmirror.engine.conf import lacking, too_few_slots
 from sparkmirror.engine.ledger import OffsetsTopicLedger
 from sparkmirror.engine.order import Do, Order
 from sparkmirror.engine.running import Running
@@ -135,7 +135,7 @@ class Driver:
     def _look(self) -> None:
         """Find out what has changed by itself."""
         failure = self._conductor.failure() or self._running.failure()
-        if failure and self._phase is not Phase.STOPPED:
+        if failure:
             self._fail(failure)
         elif self._phase is Phase.STARTING and self._running.is_streaming:
             self._phase = Phase.RUNNING
@@ -151,25 +151,23 @@ class Driver:
         return False
 
     def _fail(self, error: Exception) -> None:
-        """Anything but one of our own errors comes from Spark or from a bug: try again."""
+        """Anything but one of our own errors is a bug; another try may get round it."""
+        if self._phase is Phase.STOPPED:
+            return  # whoever is interrupted by the end may say what he likes
         self._is_retriable = error.retriable if isinstance(error, MirrorError) else True
-        text = str(error).strip() or type(error).__name__
-        self._trouble = text if isinstance(error, MirrorError) else _first_line(text)
+        self._trouble = str(error) if isinstance(error, MirrorError) else repr(error)
         self._phase = Phase.FAILED
 
     def _report(self) -> None:
-        tasks = len(self._assignment.job.tasks)
-        waiting = self._running.waiting()
-        too_few = lacking(tasks, tasks - len(waiting)) if waiting else ""
         self._tell(
             Status(
                 phase=self._phase,
                 application_id=self._running.application_id,
                 web_ui=self._running.web_ui,
                 slots=self._running.slots,
-                tasks=tasks,
+                tasks=len(self._assignment.job.tasks),
                 epoch=self._running.epoch,
-                trouble=self._trouble or too_few or too_few_slots(self._assignment),
+                trouble=self._trouble or self._running.trouble(),
                 is_retriable=self._is_retriable,
                 snapshot=self._conductor.snapshot(),
             )
@@ -182,10 +180,6 @@ class Driver:
         ending.start()
         ending.join(timeout=END_WITHIN_S)
         shutil.rmtree(self._directory, ignore_errors=True)
-
-
-def _first_line(text: str) -> str:
-    return text.splitlines()[0]
 
 
 # -- the process -------------------------------------------------------------------------------
@@ -207,7 +201,13 @@ def main(conductor: Callable[[Job], Conducting] = make_conductor) -> None:
     _move_output(Path(assignment.log))
     logs.install(sys.stderr, logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    driver = Driver(assignment, conductor(assignment.job), lambda s: _write(statuses, s))
+    try:
+        driver = Driver(assignment, conductor(assignment.job), partial(_write, statuses))
+    except MirrorError as error:
+        log.error("%s", error)
+        failed = Status(phase=Phase.FAILED, trouble=str(error), is_retriable=error.retriable)
+        _write(statuses, failed)
+        sys.exit(FAILED)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: driver.obey(Order(do=Do.DRAIN)))
     threading.Thread(target=_listen, args=(lines, driver), name="orders", daemon=True).start()

@@ -19,12 +19,15 @@ from sparkmirror.engine.conf import (
     Surroundings,
     environment,
     is_local,
+    lacking,
     master_of,
     settings,
+    too_few_slots,
 )
 from sparkmirror.engine.control import ControlServer
 from sparkmirror.engine.home import demand_java, quick_home
 from sparkmirror.engine.query import Query
+from sparkmirror.errors import DriverLost
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +61,7 @@ class Running:
         self._directory = directory
         self._query: Query | None = None
         self._server: ControlServer | None = None
+        self._is_rehearsed = False
         self._closing = False
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
@@ -71,9 +75,14 @@ class Running:
         """The epoch that is under way."""
         return self._server.epoch if self._server else 0
 
-    def waiting(self) -> list[int]:
-        """The tasks that have no slot."""
-        return self._server.waiting() if self._server else []
+    def trouble(self) -> str:
+        """What is wrong with Spark that does not end it, in a sentence."""
+        tasks = len(self._assignment.job.tasks)
+        waiting = self._server.waiting() if self._server else []
+        if waiting:
+            return lacking(tasks, tasks - len(waiting))
+        ended_badly = self._query.trouble if self._query else ""
+        return ended_badly or too_few_slots(self._assignment)
 
     def finish(self) -> None:
         """Let no further epoch begin."""
@@ -100,54 +109,56 @@ class Running:
                 self._server.close()
             if self._query:
                 self._query.close()
-        except Exception:
-            log.exception("Spark did not end in peace")
+        except DriverLost as error:
+            log.warning("%s", error)
 
     # -- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            self._start_and_wait()
+            query, server = self._begin()
+            while self.is_streaming and not query.wait(LOOK_EVERY_S):
+                self.slots = query.slots()
+                self._rehearse(query, server)
         except Exception as error:
             if not self._closing:
                 log.exception("Spark has ended")
                 self._failure = error
 
-    def _start_and_wait(self) -> None:
-        assignment = self._assignment
+    def _begin(self) -> tuple[Query, ControlServer]:
+        """Start everything; the stream only if we are not to end already."""
+        assignment, post = self._assignment, self._directory / "post.json"
+        watch = _Watch()
+        self._query = query = Query(self._settle())
+        self.application_id, self.web_ui = query.application_id, query.web_ui
+        watch.lap("Spark started")
+        self._server = server = self._open_server(query)
+        server.post.write(post)
+        server.start()
+        connector = assignment.job.connector
+        rows = query.prepare(
+            {"flow": assignment.flow, "connector": connector, "post": str(post)},
+        )
+        watch.lap("The source was made known")
+        self.conductor_is_ready.wait()
+        watch.lap("The conductor was ready")
+        if not self._closing:
+            query.start(rows, connector, assignment.receipts, self._directory / "checkpoint")
+            watch.lap("The query began")
+            self.is_streaming = True
+        return query, server
+
+    def _settle(self) -> dict[str, str]:
+        """Prepare this process for Spark; returns Spark's settings."""
         demand_java(os.environ)
-        home = quick_home(os.environ) if is_local(master_of(assignment)) else None
+        home = quick_home(os.environ) if is_local(master_of(self._assignment)) else None
         around = Surroundings(
             directory=self._directory,
             home=home,
             has_archive=home is not None and home.archive.is_file(),
         )
-        os.environ.update(environment(assignment, around, os.environ))
-        watch = _Watch()
-        self._query = query = Query(settings(assignment, around))
-        watch.lap("Spark started")
-        self.application_id, self.web_ui = query.application_id, query.web_ui
-        self._server = server = self._open_server(query)
-        server.post.write(self._directory / "post.json")
-        server.start()
-        rows = query.prepare(assignment.flow, self._directory / "post.json")
-        watch.lap("The source was made known")
-        self.conductor_is_ready.wait()
-        watch.lap("The conductor was ready")
-        if self._closing:
-            return
-        query.start(
-            rows, assignment.job.connector, assignment.receipts, self._directory / "checkpoint"
-        )
-        watch.lap("The query began")
-        self.is_streaming = True
-        is_rehearsed = False
-        while not query.wait(LOOK_EVERY_S):
-            self.slots = query.slots
-            has_room = self.slots > len(assignment.job.tasks)
-            if has_room and not is_rehearsed and server.is_well_under_way:
-                query.rehearse_landing(self._directory / "rehearsal")
-                is_rehearsed = True
+        os.environ.update(environment(self._assignment, around, os.environ))
+        return settings(self._assignment, around)
 
     def _open_server(self, query: Query) -> ControlServer:
         """Listen where the executors look for the driver anyway."""
@@ -162,3 +173,14 @@ class Running:
             bind=bind,
             host=host,
         )
+
+    def _rehearse(self, query: Query, server: ControlServer) -> None:
+        """Once, if there is a slot to spare, do what the end of an epoch takes: it is slow then."""
+        has_room = self.slots > len(self._assignment.job.tasks)
+        if self._is_rehearsed or not has_room or not server.is_well_under_way:
+            return
+        self._is_rehearsed = True
+        try:
+            query.rehearse_landing(self._directory / "rehearsal")
+        except DriverLost as error:
+            log.warning("%s", error)

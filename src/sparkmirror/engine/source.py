@@ -29,9 +29,10 @@ Offset = dict[str, int]
 class TaskPartition(InputPartition):
     """One task of one epoch, and where it reports for duty."""
 
-    def __init__(self, flow: str, post: Post, task: int, epoch: int) -> None:
+    def __init__(self, flow: str, connector: str, post: Post, task: int, epoch: int) -> None:
         super().__init__(task)
         self.flow = flow
+        self.connector = connector
         self.post = post
         self.task = task
         self.epoch = epoch
@@ -44,8 +45,9 @@ class TaskPartition(InputPartition):
 class EpochReader(DataSourceStreamReader):
     """Asks the driver for epochs; makes one Spark task of each of its tasks."""
 
-    def __init__(self, flow: str, post_file: Path) -> None:
+    def __init__(self, flow: str, connector: str, post_file: Path) -> None:
         self._flow = flow
+        self._connector = connector
         self._post_file = post_file
         self._link: Link | None = None
         self._heard: list[Message] = []
@@ -66,7 +68,10 @@ class EpochReader(DataSourceStreamReader):
         if start == end:
             return []
         post = Post.read(self._post_file)
-        return [TaskPartition(self._flow, post, task, end["epoch"]) for task in range(self._tasks)]
+        return [
+            TaskPartition(self._flow, self._connector, post, task, end["epoch"])
+            for task in range(self._tasks)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
         """Copy until the epoch ends; the rows are receipts of what was copied."""
@@ -74,7 +79,7 @@ class EpochReader(DataSourceStreamReader):
         from sparkmirror.engine.attempt import attempt
 
         assert isinstance(partition, TaskPartition)
-        yield from attempt(partition.flow, partition.post, partition.task, partition.epoch)
+        yield from attempt(partition)
 
     def _ask(self, question: NextEpoch) -> Epoch:
         if self._link is None:
@@ -93,7 +98,7 @@ class EpochReader(DataSourceStreamReader):
 
 
 class MirrorSource(DataSource):
-    """`spark.readStream.format("sparkmirror")`; its options are `flow` and `post`."""
+    """`spark.readStream.format("sparkmirror")`; its options are `flow`, `connector` and `post`."""
 
     @classmethod
     def name(cls) -> str:
@@ -106,4 +111,5 @@ class MirrorSource(DataSource):
 
     def streamReader(self, schema: StructType) -> EpochReader:  # noqa: N802
         """The side that Spark asks."""
-        return EpochReader(self.options["flow"], Path(self.options["post"]))
+        options = self.options
+        return EpochReader(options["flow"], options["connector"], Path(options["post"]))

@@ -12,7 +12,6 @@ died. Never imports Spark. When this process dies the driver notices, drains and
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 import threading
 import time
@@ -128,15 +127,16 @@ class Supervisor:
     # -- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        temporary = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
         try:
             while self._is_wanted and not self._failure:
                 began = time.monotonic()
-                code = self._run_driver(temporary)
+                with tempfile.TemporaryDirectory(
+                    prefix="sparkmirror-", ignore_cleanup_errors=True
+                ) as temporary:
+                    code = self._run_driver(Path(temporary))
                 if self._is_wanted:
                     self._judge(code, time.monotonic() - began)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
             with self._news:
                 self._is_over = True
                 self._news.notify_all()
@@ -150,10 +150,14 @@ class Supervisor:
             self._process = process
             if self._ending:  # it was given before there was anybody to take it
                 self._order(self._ending)
-        for line in process.lines(self._patience_s):
-            self._publish(Status.from_line(line))
-        left_s = STOP_WITHIN_S if self._is_wanted else self._end_by - time.monotonic()
-        return process.end(max(left_s, 0.0))
+        left_s = 0.0
+        try:
+            for line in process.lines(self._patience_s):
+                self._publish(Status.from_line(line))
+            left_s = STOP_WITHIN_S if self._is_wanted else self._end_by - time.monotonic()
+        finally:
+            code = process.end(max(left_s, 0.0))
+        return code
 
     def _patience_s(self, silent_s: float) -> float:
         return min(SILENCE_S - silent_s, self._end_by - time.monotonic())
