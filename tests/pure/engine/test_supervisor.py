@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -121,6 +123,11 @@ def test_a_rate_reaches_this_driver_and_the_next(directory: Path) -> None:
         os.kill(starts(directory)[0], 9)
         until(statuses, Phase.RESTARTING)
         assert until(statuses, Phase.RUNNING).slots == 77
+
+
+def test_supervising_needs_no_spark() -> None:
+    code = "import sys, sparkmirror.engine.supervisor as s; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_supervisor_can_be_ended_before_its_driver_runs(directory: Path) -> None:
