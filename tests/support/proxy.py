@@ -1,5 +1,6 @@
-"""A TCP proxy in front of one broker: it can cut connections, delay answers, and swallow those to
-produce requests, so that a test decides what the other side never hears.
+"""A TCP proxy in front of one broker, so that a test decides what the other side never hears.
+
+It can cut connections, delay answers, and swallow those to produce requests.
 
 Reads requests frame by frame, to tell produce requests from others; answers pass as they come.
 """
@@ -11,7 +12,9 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from sparkmirror.wire.place import Address
 
@@ -71,6 +74,11 @@ class Proxy:
         self._broker = broker
         self._spawn(self._accept)
 
+    def swallow_answers(self) -> None:
+        """Let no answer to a produce request through any more, and begin to count."""
+        self.swallowed = 0
+        self.is_deaf = True
+
     def cut(self) -> None:
         """Cut every connection."""
         for line in list(self._lines):
@@ -91,7 +99,7 @@ class Proxy:
             broker.settimeout(None)
             line = _Line(client, broker)
             self._lines.add(line)
-            self._spawn(lambda one=line: self._carry(one))
+            self._spawn(partial(self._carry, line))
 
     def _carry(self, line: _Line) -> None:
         """Carry both ways until one end is gone."""
@@ -118,8 +126,7 @@ class Proxy:
                     line.client.sendall(chunk)
         line.close()
 
-    def _spawn(self, run: object) -> None:
-        assert callable(run)
+    def _spawn(self, run: Callable[[], None]) -> None:
         thread = threading.Thread(target=run, daemon=True)
         self._threads.append(thread)
         thread.start()

@@ -177,7 +177,7 @@ def test_batches_nobody_answered_for_arrive_once(
     writer.write_many(TopicPartition(topic, 0), records, batch=10)
     with flow.stage(flow.job({topic: 1}, settings=SLOWLY)) as stage:
         stage.wait("copying to begin", something)
-        proxy.is_deaf, proxy.swallowed = True, 0
+        proxy.swallow_answers()
         wait_until(lambda: proxy.swallowed > 0, "a batch whose answer is swallowed")
         if age_ms:
             wait_until(lambda: _is_forgotten(flow, topic), "the broker to forget our producer")
