@@ -5,8 +5,9 @@
     │  └─ PropertiesError          a .properties file cannot be read; names file and line
     ├─ JavaRegexError              a pattern Java refuses or Python cannot express
     ├─ RequestError                the caller's doing
-    │  ├─ NotFound  AlreadyExists  BadRequest  Conflict
-    │  └─ OffsetsRejected          source offsets that the connector cannot take
+    │  ├─ NotFound  AlreadyExists  BadRequest  Conflict  Forbidden
+    │  ├─ OffsetsRejected          source offsets that the connector cannot take
+    │  └─ RequestFailed            the worker could not do it, or not in time
     ├─ ClusterError                talking to one Kafka cluster
     │  ├─ ClusterUnavailable       retriable
     │  ├─ ClusterTimeout           retriable
@@ -14,6 +15,7 @@
     │  ├─ UnsupportedByBroker      too old for what was asked
     │  ├─ RequestRefused           any other code in an answer; keeps it
     │  └─ TopicMissing  TopicRejected
+    ├─ LeadershipLost              another worker writes the group's configs now
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
     ├─ RunConflict                 a copied range that contradicts the map of what was copied
@@ -119,6 +121,14 @@ class Conflict(RequestError):
     """Right request, wrong moment."""
 
 
+class Forbidden(RequestError):
+    """This worker is set up not to do that."""
+
+
+class RequestFailed(RequestError):
+    """The worker could not do what was asked, or not in time."""
+
+
 class OffsetsRejected(RequestError):
     """Offsets to be altered name a partition or an offset that the connector cannot use."""
 
@@ -165,6 +175,10 @@ class TopicMissing(ClusterError):
 
 class TopicRejected(ClusterError):
     """The cluster refused to create or change a topic."""
+
+
+class LeadershipLost(MirrorError):
+    """This worker may not write configs: it has not claimed that, or another one has since."""
 
 
 class RecordError(MirrorError):

@@ -26,10 +26,11 @@ from sparkmirror.config.notices import Notice
 from sparkmirror.config.properties import Properties
 from sparkmirror.config.providers import Providers, declared
 from sparkmirror.config.retired import RENAMED, modernise
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SPARK_PREFIX
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.value import Value
-from sparkmirror.config.variables import Expansion, conceal, expand
+from sparkmirror.config.variables import Expansion, Provider, conceal, expand
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 
@@ -111,6 +112,17 @@ class Dedicated:
         """
         return self._parse(DEDICATED, self._written(self.said))
 
+    @property
+    def spark(self) -> Mapping[str, str]:
+        """What is for Spark as it is, as written. Nothing if a cluster is called spark."""
+        if SPARK_PREFIX.removesuffix(".") in self.clusters:
+            return {}
+        return self._written(key for key in self.said if key.startswith(SPARK_PREFIX))
+
+    def engine_config(self) -> dict[str, str]:
+        """How the process shall run Spark, expanded. May hold secrets."""
+        return self.expand(self._written(PROCESS_ADDITIONS.names) | dict(self.spark)).values
+
     def cluster(self, alias: str) -> Layers:
         """What the file says about a cluster, as written."""
         return cluster_layers(self.said, alias)
@@ -141,6 +153,11 @@ class Dedicated:
         }
         values = self._parse(MIRROR_CLIENT, said | own)
         return {name: values[name] for name in CLIENT_SECURITY_NAMES if values[name] is not None}
+
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """The providers that the file declares, by name."""
+        return self._providers.by_name
 
     def expand(self, written: Mapping[str, str]) -> Expansion:
         """Replace the placeholders of a config with what the file's providers say."""

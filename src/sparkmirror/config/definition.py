@@ -178,6 +178,10 @@ class ConfigDef:
         parsed = {name: value for name, (value, _) in judged.items()}
         return [_config_value(self[name], errors, parsed) for name, (_, errors) in judged.items()]
 
+    def faults(self, props: Props) -> list[Fault]:
+        """The first fault of every key that has one."""
+        return [Fault(one.name, one.errors[0]) for one in self.validate(props) if one.errors]
+
     def repeating(self, props: Props) -> tuple[str, ...]:
         """Names of the lists that say something twice; it is read once."""
         return tuple(key.name for key in self if _says_twice(key, props))

@@ -10,20 +10,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sparkmirror.config.dedicated import CLUSTERS, INTERNAL_REST, SWITCHES, Dedicated
+from sparkmirror.config.dedicated import CLUSTERS, SWITCHES, Dedicated
 from sparkmirror.config.flowrules import CLIENT_KINDS, PROVIDER_KEYS
 from sparkmirror.config.landings import Landing, Landings, landings
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.parts import Part
+from sparkmirror.config.parts import NOT_RUN, Part
 from sparkmirror.config.retired import POINTLESS
 from sparkmirror.config.suggestions import suggestion
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.tables.rest_server import REST_SERVER, WORKER_REST
+from sparkmirror.config.tables.rest_server import WORKER_REST
 from sparkmirror.config.value import split
-from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 
 MOST_SUGGESTIONS = 100
@@ -33,8 +33,11 @@ _CONNECTOR_KEYS = tuple(
     sorted(ALL_CONNECTOR_NAMES.union(*(part.table.names for part in Part if part.connector)))
 )
 _CLUSTER_KEYS = tuple(sorted({*CLIENT_SECURITY_NAMES, *DISTRIBUTED.names}))
-_TOP_LEVEL_KEYS = tuple(sorted({*ALL_CONNECTOR_NAMES, *DEDICATED.names}))
+_FOR_ALL_FLOWS = ALL_CONNECTOR_NAMES.union(SOURCE_ADDITIONS.names)
+_TOP_LEVEL_KEYS = tuple(sorted({*_FOR_ALL_FLOWS, *DEDICATED.names, *PROCESS_ADDITIONS.names}))
 _CLIENTS = tuple(f"{kind}." for kind in CLIENT_KINDS)
+_PROCESS_PREFIXES = ("listeners.https.", "admin.listeners.https.")
+_NOT_RUN = re.compile(rf"(?:^|\.)(?:{'|'.join(NOT_RUN)})(?:\.|$)")
 _FLOW_FORM = re.compile(r"(?P<source>.+?)->(?P<target>[^.]+)\.(?P<name>.+)")
 
 
@@ -80,13 +83,10 @@ class _Reasons:
     def _keys_of_the_process(self) -> frozenset[str]:
         """What the process reads itself: its own settings, and which flows it shall run."""
         switches = {f"{pair}.{name}" for pair in self._file.pairs for name in SWITCHES} | SWITCHES
-        names = switches.union(DEDICATED.names).difference(CLIENT_SECURITY_NAMES)
-        try:
-            serves = self._file.internal_rest
-        except ConfigError:
-            serves = True
-        https = {key for key in self._file.said if key.startswith("listeners.https.")}
-        return frozenset(names | https if serves else names.difference(REST_SERVER.names))
+        tables = {*DEDICATED.names, *PROCESS_ADDITIONS.names}
+        names = switches.union(tables).difference(CLIENT_SECURITY_NAMES)
+        below = {key for key in self._file.said if key.startswith(_PROCESS_PREFIXES)}
+        return frozenset(names | below | self._file.spark.keys())
 
     def _is_idle_provider(self, key: str) -> bool:
         """Whether the key sets up a provider that `config.providers` does not name."""
@@ -128,6 +128,8 @@ class _Reasons:
     def _reason(self, key: str, found: list[Landing]) -> _Reason:
         if self._is_idle_provider(key):
             return _Reason(f"{PROVIDER_KEYS} does not name this provider")
+        if _NOT_RUN.search(key):
+            return _Reason("transformations are not run here: records are copied as they are")
         for pair in self._file.pairs:
             if key.startswith(f"{pair}."):
                 return self._below_flow(pair, key.removeprefix(f"{pair}."), found)
@@ -184,7 +186,7 @@ class _Reasons:
                 f"settings of {alias}'s workers serve the flows into {alias}, and none runs"
             )
         if name in _CONNECTOR_KEYS:
-            for_all = f", or {name} for all flows" if name in ALL_CONNECTOR_NAMES else ""
+            for_all = f", or {name} for all flows" if name in _FOR_ALL_FLOWS else ""
             flow = self._example_flow(alias)
             return _Reason(
                 f"connectors do not read it from a cluster; write {flow}.{name}{for_all}"
@@ -202,8 +204,6 @@ class _Reasons:
             return beaten
         if any(landing.is_read for landing in found):
             return _Reason(f"no flow is enabled; set {self._example_flow()}.enabled=true")
-        if key in REST_SERVER or key.startswith("listeners.https."):
-            return _Reason(f"it is read only with {INTERNAL_REST}=true")
         if key in DISTRIBUTED:
             alias = self._example_flow().target
             return _Reason(f"workers read it only below their cluster; write {alias}.{key}")

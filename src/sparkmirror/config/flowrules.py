@@ -21,6 +21,7 @@ from sparkmirror.config.classes import (
     SOURCE_CONNECTOR,
 )
 from sparkmirror.config.layers import Candidate, Layers, Origin, Rule
+from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.model import SourceAndTarget
@@ -34,6 +35,8 @@ WORKER_KEYS = (
     "header.converter", "task", "worker", POLICY_KEYS,
 )  # fmt: skip
 """What begins like this at the top level reaches every worker."""
+
+_FOR_ALL_FLOWS = ALL_CONNECTOR_NAMES.union(SOURCE_ADDITIONS.names)
 
 BYTE_ARRAY_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
@@ -96,7 +99,7 @@ def connector_layers(said: Said, flow: SourceAndTarget, connector: Connector) ->
     """One connector of a flow."""
     layers = Layers()
     for key, candidate in said.items():
-        if key in ALL_CONNECTOR_NAMES or key.startswith((PROVIDER_KEYS, POLICY_KEYS)):
+        if key in _FOR_ALL_FLOWS or key.startswith((PROVIDER_KEYS, POLICY_KEYS)):
             layers.put(key, candidate)
     _put_cluster(layers, cluster_layers(said, flow.source), "source.")
     _put_cluster(layers, cluster_layers(said, flow.target), "target.")

@@ -11,6 +11,7 @@ from typing import Final
 
 from sparkmirror.config.classes import CONVERTERS
 from sparkmirror.config.definition import ConfigDef, Key
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
 from sparkmirror.config.tables.clients import CLIENT
 from sparkmirror.config.tables.converters import CONVERTER_TABLES
@@ -28,7 +29,9 @@ INTRODUCTION: Final = """\
 # Configuration
 
 Every key that sparkmirror reads: names, types, defaults and valid values are those of Apache
-Kafka 4.3, so that files and scripts of MirrorMaker 2 keep working. This page is printed from the
+Kafka 4.3, so that files and scripts of MirrorMaker 2 keep working. The few keys of our own begin
+with `sparkmirror.` or `spark.`. Which of Kafka's keys are accepted and do nothing here is in
+[compatibility](compatibility.md). This page is printed from the
 tables in `src/sparkmirror/config/tables`; after a change there run `make docs`.
 
 Where a key stands in a dedicated file (`mm2.properties`):
@@ -152,6 +155,22 @@ SECTIONS: Final = (
         "cluster.",
         table=DISTRIBUTED,
         besides=(CLIENT,),
+    ),
+    Section(
+        title="Our own keys of a source connector",
+        text="Kafka does not know these; a Java worker that takes over ignores them. In a "
+        "dedicated file `<source>-><target>.<key>`, or `<key>` for all flows; over REST as they "
+        "are. The answers of Connect's validation leave them out. A wrong value fails the "
+        "connector; in a dedicated file `sparkmirror config validate` finds it before.",
+        table=SOURCE_ADDITIONS,
+    ),
+    Section(
+        title="Our own keys of a process",
+        text="Read from a worker's file, or from a dedicated file without a prefix, for all its "
+        "flows. Besides these, every key that begins with `spark.` goes to Spark as it is, for "
+        "example `spark.master` (see [Spark clusters](spark.md)), unless a cluster of the file is "
+        "called spark.",
+        table=PROCESS_ADDITIONS,
     ),
     Section(
         title="Tasks",

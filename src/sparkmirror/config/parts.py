@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from sparkmirror.config.definition import ConfigDef
 from sparkmirror.config.flowrules import CLIENT_KINDS, PROVIDER_KEYS, Connector
+from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.distributed import DISTRIBUTED
@@ -50,7 +51,10 @@ class Part(StrEnum):
 
 _TABLES = {
     Part.WORKER: DISTRIBUTED,
-    Part.SOURCE: SOURCE.updated(TOPIC_FILTER).updated(CONFIG_FILTER).updated(SOURCE_ONLY),
+    Part.SOURCE: SOURCE.updated(TOPIC_FILTER)
+    .updated(CONFIG_FILTER)
+    .updated(SOURCE_ONLY)
+    .updated(SOURCE_ADDITIONS),
     Part.CHECKPOINT: CHECKPOINT.updated(TOPIC_FILTER).updated(GROUP_FILTER).updated(SOURCE_ONLY),
     Part.HEARTBEAT: HEARTBEAT.updated(SOURCE_ONLY),
 }
@@ -82,15 +86,16 @@ _CONNECTOR_PREFIXES = (
     *_CLIENTS,
     *(f"{side}.{client}" for side in ("source", "target") for client in _CLIENTS),
     f"{PROVIDER_KEYS}.",
-    "predicates.",
     "replication.policy.",
     "topic.creation.",
-    "transforms.",
 )
+
+NOT_RUN = ("transforms", "predicates")
+"""Declared and judged as Connect does; but records are copied as they are."""
 
 # Connectors declare the security names only so that the top level may hold them.
 _CONNECTOR_NAMES = {
-    part: frozenset(part.table.names) - frozenset(CLIENT_SECURITY_NAMES)
+    part: frozenset(part.table.names) - frozenset(CLIENT_SECURITY_NAMES) - frozenset(NOT_RUN)
     for part in Part
     if part is not Part.WORKER
 }

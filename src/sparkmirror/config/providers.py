@@ -51,6 +51,11 @@ class Providers:
         by_name = {name: _Forgiving(provider) for name, provider in self.by_name.items()}
         return Providers(by_name=by_name, notices=self.notices)
 
+    def demanding(self) -> Providers:
+        """The same providers, but what they lack is an error: no placeholder of theirs stays."""
+        by_name = {name: _Demanding(provider) for name, provider in self.by_name.items()}
+        return Providers(by_name=by_name, notices=self.notices)
+
 
 class _Forgiving:
     """A provider that answers nothing where another would raise."""
@@ -63,6 +68,20 @@ class _Forgiving:
             return self._provider.get(path, keys)
         except ConfigError as error:
             return Answer(values={}, lacking=str(error))
+
+
+class _Demanding:
+    """A provider that raises where another would answer nothing."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def get(self, path: str, keys: frozenset[str]) -> Answer:
+        answer = self._provider.get(path, keys)
+        missing = sorted(keys - answer.values.keys())
+        if missing:
+            raise ConfigError.of("", f"{', '.join(missing)}: {answer.lacking}")
+        return answer
 
 
 class _Unmade:

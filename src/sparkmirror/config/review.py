@@ -11,6 +11,7 @@ a fault of its own, and all that does not depend on it is judged all the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 
 from sparkmirror.config import addresses, jaas
 from sparkmirror.config.addresses import address_faults
@@ -33,6 +34,7 @@ from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.parts import Part
 from sparkmirror.config.properties import Properties
 from sparkmirror.config.providers import surveyed
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
@@ -125,7 +127,9 @@ class _Reviewer:
         said = {key: candidate.value for key, candidate in self._file.said.items()}
         expanded = self._file.expand(said).values
         try:
-            found = listener_faults(self._file.own_config())
+            found = chain(
+                listener_faults(self._file.own_config()), PROCESS_ADDITIONS.faults(expanded)
+            )
             faults = [conceal(fault, said, expanded) for fault in found]
         except ConfigError as error:
             faults = list(error.faults)
@@ -168,11 +172,14 @@ class _Reviewer:
         layers = compiled(self._file, flow, part)
         worker = self._file.worker_config(flow)
         if part is Part.WORKER:
-            expanded, faults = worker, _worker_faults(worker)
+            expanded = worker
+            faults: Iterable[Fault] = _worker_faults(worker)
         else:
             expanded = self._file.expand(layers.plain).values
             support = worker.get("exactly.once.source.support", "").strip().lower()
             faults = _connector_faults(expanded, WorkerTerms(exactly_once=support == "enabled"))
+        if part is Part.SOURCE:
+            faults = chain(faults, SOURCE_ADDITIONS.faults(expanded))
         self._look_for_repeats(part.table, layers, expanded)
         for fault in faults:
             told = conceal(fault, layers.plain, expanded, _quoted(fault.key, layers))
@@ -195,7 +202,7 @@ def _quoted(key: str, written: Collection[str]) -> tuple[str, ...]:
     if key == CONNECTOR_CLASS:
         return (CONNECTOR_VERSION,)
     brought_along = key not in written
-    return tuple(chain for chain in CHAINS if brought_along and key.startswith(f"{chain}."))
+    return tuple(one for one in CHAINS if brought_along and key.startswith(f"{one}."))
 
 
 def _worker_faults(config: Mapping[str, str]) -> Iterator[Fault]:

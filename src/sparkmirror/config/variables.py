@@ -11,7 +11,7 @@ Does not know where a provider looks, nor which key means what.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -69,6 +69,11 @@ def variables_in(text: str) -> Iterator[Variable]:
     """Every placeholder of a value, from left to right."""
     for match in _PLACEHOLDER.finditer(text):
         yield _variable(match)
+
+
+def rewritten(text: str, change: Callable[[Variable], Variable]) -> str:
+    """The same text with other placeholders in it."""
+    return _PLACEHOLDER.sub(lambda match: str(change(_variable(match))), text)
 
 
 def is_only_placeholders(text: str) -> bool:

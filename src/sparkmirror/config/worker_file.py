@@ -14,7 +14,7 @@ from sparkmirror.config.providers import Providers, declared
 from sparkmirror.config.retired import modernise
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.value import Value
-from sparkmirror.config.variables import Expansion, conceal, expand
+from sparkmirror.config.variables import Expansion, Provider, conceal, expand
 from sparkmirror.errors import ConfigError
 
 _TELLTALE = ("bootstrap.servers", "group.id", "config.storage.topic", "offset.storage.topic")
@@ -42,6 +42,11 @@ class WorkerFile:
     def forgiving(self) -> WorkerFile:
         """The same file, but what a provider cannot read leaves the placeholder as it is."""
         return WorkerFile(self.file, self._providers.forgiving())
+
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """The providers that the file declares, by name."""
+        return self._providers.by_name
 
     def expand(self) -> Expansion:
         """The whole file with its placeholders replaced. Holds secrets."""

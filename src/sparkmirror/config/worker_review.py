@@ -19,6 +19,7 @@ from sparkmirror.config.overrides import policy_faults
 from sparkmirror.config.password import Password
 from sparkmirror.config.retired import POINTLESS
 from sparkmirror.config.suggestions import suggestion
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SPARK_PREFIX
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.value import Value
 from sparkmirror.config.variables import conceal
@@ -39,8 +40,13 @@ _PREFIXES = (
     "listeners.https.",
     "admin.listeners.https.",
     "metrics.context.",
+    SPARK_PREFIX,
 )
 """Below these a worker reads keys that its table does not list."""
+
+
+_NAMES = (*DISTRIBUTED.names, *PROCESS_ADDITIONS.names)
+_KNOWN = frozenset({*_NAMES, *POINTLESS})
 
 
 def review_worker(worker: WorkerFile, findings: Findings) -> None:
@@ -85,6 +91,7 @@ def _faults(config: Mapping[str, str]) -> Iterator[Fault]:
             yield Fault(value.name, value.errors[0])
     found = {value.name: value.value for value in values}
     yield from listener_faults(found)
+    yield from PROCESS_ADDITIONS.faults(config)
     yield from address_faults(found[addresses.KEY])
     yield from policy_faults(str(found[overrides.POLICY]))
 
@@ -100,9 +107,9 @@ def _client(config: Mapping[str, str], prefix: str) -> dict[str, Value]:
 
 def _without_effect(worker: WorkerFile) -> Iterator[Notice]:
     for key in worker.raw:
-        if key in DISTRIBUTED or key in POINTLESS or key.startswith(_PREFIXES):
+        if key in _KNOWN or key.startswith(_PREFIXES):
             continue
-        meant = suggestion(key, DISTRIBUTED.names)
+        meant = suggestion(key, _NAMES)
         advice = f"; did you mean {meant}?" if meant else ""
         message = f"has no effect: a worker does not read it{advice}"
         yield Notice(kind=NoticeKind.NO_EFFECT, message=message, key=key)

@@ -228,3 +228,18 @@ def test_a_recorded_run_stored_the_connectors_that_its_file_compiles_to() -> Non
         f"connector-{connector.simple_name}": found.connector(A_TO_B, connector).plain
         for connector in Connector
     }
+
+
+OWN = "A.bootstrap.servers=a:1\nsparkmirror.on.loss=skip\nspark.sasl.jaas.config=x\n"
+
+
+def test_keys_of_our_own_reach_the_source_connector_and_the_process() -> None:
+    file = opened(f"clusters=A,B\n{OWN}A->B.sparkmirror.bytes.per.second=7\n")
+    config = file.connector(A_TO_B, Connector.SOURCE).plain
+    assert config["sparkmirror.on.loss"] == "skip"
+    assert config["sparkmirror.bytes.per.second"] == "7"
+    assert file.engine_config() == {"spark.sasl.jaas.config": "x"}
+
+
+def test_what_a_cluster_called_spark_says_is_not_told_to_spark() -> None:
+    assert opened(f"clusters=A,spark\n{OWN}").engine_config() == {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sparkmirror.config.manual import manual
 from sparkmirror.config.retired import DROPPED, POINTLESS, RENAMED
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT_TASK
 from sparkmirror.config.tables.clients import MIRROR_CLIENT
 from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
@@ -25,7 +26,8 @@ def test_the_file_is_what_the_tables_print() -> None:
 
 def test_the_manual_names_every_key() -> None:
     tables = (DEDICATED, DISTRIBUTED, SOURCE_ONLY, SOURCE_TASK, CHECKPOINT_TASK, MIRROR_CLIENT)
-    names = {name for table in (*tables, CONFIG_FILTER) for name in table.names}
+    own = (SOURCE_ADDITIONS, PROCESS_ADDITIONS)
+    names = {name for table in (*tables, *own, CONFIG_FILTER) for name in table.names}
     old = {*RENAMED, *DROPPED, *POINTLESS, "rest.port", "rest.host.name"}
     printed = set(re.findall(r"^\| `([^`]+)` \|", manual(), re.MULTILINE))
     assert (names | ALL_CONNECTOR_NAMES | old) <= printed

@@ -239,6 +239,19 @@ def test_a_listener_that_no_server_can_have_is_a_fault(listener: str, fault: str
         assert fault in found[0][2]
 
 
+def test_keys_of_our_own_are_judged_and_known() -> None:
+    flow = "A->B.sparkmirror.on.loss=weep\nsparkmirror.bytes.per.second=-1\n"
+    process = "sparkmirror.epoch.seconds=0\n"
+    assert [key for _, key, _ in faults(TWO + flow + process)] == [
+        "A->B.sparkmirror.on.loss",
+        "sparkmirror.bytes.per.second",
+        "sparkmirror.epoch.seconds",
+    ]
+    assert [key for _, key, _ in faults(WORKER + process)] == ["sparkmirror.epoch.seconds"]
+    known = "spark.master=local[2]\nsparkmirror.receipts=/r\nsparkmirror.log.dir=/l\n"
+    assert not [n for n in reviewed(WORKER + known).notices if n.kind is NoticeKind.NO_EFFECT]
+
+
 def test_faults_and_notices_of_a_worker_file() -> None:
     text = f"""{WORKER}heartbeat.interval.ms=x
 rest.port=8083

@@ -1,0 +1,66 @@
+"""The keys that are ours alone. Kafka has none of them, so they are in no answer of Connect's.
+
+What a worker's file says of Spark itself begins with `spark.` and goes to Spark as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.definition import LOW, MEDIUM, ConfigDef, Key
+from sparkmirror.config.validators import OneOf, Range
+from sparkmirror.config.value import Type
+
+SPARK_PREFIX: Final = "spark."
+"""Unless a cluster has that name: then it is the cluster's."""
+
+SOURCE_ADDITIONS: Final = ConfigDef(
+    Key(
+        "sparkmirror.on.loss",
+        Type.STRING,
+        "halt",
+        MEDIUM,
+        "What to do with a partition when the source no longer holds what comes next: halt it "
+        "until somebody decides, skip what is lost, or restart from its beginning.",
+        validator=OneOf(("halt", "skip", "restart")),
+    ),
+    Key(
+        "sparkmirror.bytes.per.second",
+        Type.LONG,
+        0,
+        LOW,
+        "How much all tasks of the connector together may copy in a second; 0 means as much as "
+        "they can.",
+        validator=Range(0),
+    ),
+)
+"""What a source connector reads besides Kafka's keys."""
+
+PROCESS_ADDITIONS: Final = ConfigDef(
+    Key(
+        "sparkmirror.receipts",
+        Type.STRING,
+        "",
+        LOW,
+        "Where receipts of what was copied are added as Parquet: a directory, or any path that "
+        "Spark can write to. Empty: below the user's state directory.",
+    ),
+    Key(
+        "sparkmirror.log.dir",
+        Type.STRING,
+        "",
+        LOW,
+        "Directory of the logs of Spark and of the driver processes. Empty: below the user's "
+        "state directory.",
+    ),
+    Key(
+        "sparkmirror.epoch.seconds",
+        Type.DOUBLE,
+        300.0,
+        LOW,
+        "How long an epoch lasts: one micro-batch of the streaming query, after which the "
+        "receipts are added. The first one lasts 15 seconds at most.",
+        validator=Range(0.001),
+    ),
+)
+"""What a process reads besides Kafka's keys: a worker, or all flows of a dedicated file."""
