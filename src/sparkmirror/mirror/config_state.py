@@ -92,18 +92,37 @@ class ConfigState:
         """Say whether tasks were committed since the last round of fencing."""
         return name in self._pending_fencing
 
+    def copy(self) -> ConfigState:
+        """Return the state as it is now. Properties are never changed in place, so it shares them.
+
+        Task configs that wait for their commit are nobody's business yet and are left out.
+        """
+        copied = ConfigState()
+        copied.session_key = self.session_key
+        copied._connectors = dict(self._connectors)
+        copied._target_states = dict(self._target_states)
+        copied._tasks = dict(self._tasks)
+        copied._task_counts = dict(self._task_counts)
+        copied._generations = dict(self._generations)
+        copied._inconsistent = set(self._inconsistent)
+        copied._fenced_counts = dict(self._fenced_counts)
+        copied._pending_fencing = set(self._pending_fencing)
+        return copied
+
     # -- folding ---------------------------------------------------------------------------
 
-    def apply(self, record: RecordBytes, *, first_read: bool = False) -> ConfigRecord | None:
+    def apply(
+        self, record: RecordBytes, *, first_read: bool = False, place: str = "the config topic"
+    ) -> ConfigRecord | None:
         """Take in one record; return it if it changed or asks something, so that a herder acts.
 
         `first_read` is for what stood in the topic before this worker began to follow it.
-        What cannot be decoded is logged and ignored.
+        What cannot be decoded is logged with its place, and ignored.
         """
         try:
             change = decode(record)
         except RecordError as error:
-            log.error("Ignored a record of the config topic: %s", error)
+            log.error("Ignored a record of %s: %s", place, error)
             return None
         return change if self._fold(change, first_read=first_read) else None
 

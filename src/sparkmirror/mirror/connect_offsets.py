@@ -15,7 +15,7 @@ Knows nothing of topics, producers or when offsets are flushed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,11 +23,27 @@ from sparkmirror.errors import RecordError
 from sparkmirror.mirror import connect_json
 from sparkmirror.mirror.connect_json import JsonValue
 from sparkmirror.mirror.java_maps import in_hash_order
+from sparkmirror.mirror.partitioner import partition_for
 from sparkmirror.mirror.records import RecordBytes
 from sparkmirror.model import TopicPartition
 
 SourcePartition: TypeAlias = Mapping[str, JsonValue]
 SourceOffset: TypeAlias = Mapping[str, JsonValue]
+
+OUR_MEMBERS = frozenset(
+    {
+        "target",
+        "pid",
+        "epoch",
+        "anchor",
+        "open",
+        "records",
+        "source_id",
+        "target_id",
+        "source_epoch",
+    }
+)
+"""What a value holds beside Java's `offset` if we have copied the partition."""
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +98,16 @@ def key_bytes(connector: str, partition: SourcePartition | None) -> bytes:
     return connect_json.encode([connector, members])
 
 
+def placed(offsets: Iterable[StoredOffset], partitions: int) -> dict[int, list[RecordBytes]]:
+    """Sort offsets by the partition of the offsets topic in which Connect looks for them."""
+    by_partition: dict[int, list[RecordBytes]] = {}
+    for offset in offsets:
+        record = offset.encode()
+        assert record.key is not None
+        by_partition.setdefault(partition_for(record.key, partitions), []).append(record)
+    return by_partition
+
+
 def upstream_offset(offset: SourceOffset) -> int:
     """Return the last upstream offset copied, -1 if the record does not say."""
     number = offset.get("offset")
@@ -98,12 +124,14 @@ class OffsetsState:
     def __init__(self) -> None:
         self._stored: dict[bytes | None, StoredOffset] = {}
 
-    def apply(self, record: RecordBytes) -> StoredOffset | None:
-        """Take in one record. What cannot be decoded is logged and ignored."""
+    def apply(
+        self, record: RecordBytes, *, place: str = "the offsets topic"
+    ) -> StoredOffset | None:
+        """Take in one record. What cannot be decoded is logged with its place, and ignored."""
         try:
             stored = StoredOffset.decode(record)
         except RecordError as error:
-            log.warning("Ignored a record of the offsets topic: %s", error)
+            log.warning("Ignored a record of %s: %s", place, error)
             return None
         if stored.offset is None:
             self._stored.pop(record.key, None)
@@ -125,3 +153,16 @@ class OffsetsState:
         offset = self.offset(connector, source_partition(cluster, partition))
         last = -1 if offset is None else upstream_offset(offset)
         return last + 1 if last >= 0 else None
+
+
+def as_java_writes(offset: SourceOffset | None) -> SourceOffset | None:
+    """The offset without the members that only we know; None where nothing was copied yet.
+
+    What people have added themselves is shown, as Connect does.
+    """
+    number = (offset or {}).get("offset")
+    if offset is None or not isinstance(number, int):
+        return offset
+    if number < 0:
+        return None
+    return {name: value for name, value in offset.items() if name not in OUR_MEMBERS}

@@ -143,12 +143,12 @@ class StatusState:
         self._statuses: dict[tuple[str, int | None], Status] = {}
         self._topics: dict[tuple[str, str], TopicStatus] = {}
 
-    def apply(self, record: RecordBytes) -> StatusRecord | None:
-        """Take in one record. What cannot be decoded is logged and ignored."""
+    def apply(self, record: RecordBytes, *, place: str = "the status topic") -> StatusRecord | None:
+        """Take in one record. What cannot be decoded is logged with its place, and ignored."""
         try:
             change = decode(record)
         except RecordError as error:
-            log.warning("Ignored a record of the status topic: %s", error)
+            log.warning("Ignored a record of %s: %s", place, error)
             return None
         match change:
             case Status():
@@ -160,6 +160,10 @@ class StatusState:
             case TopicStatus():
                 self._topics[change.connector, change.topic] = change
         return change
+
+    def connectors(self) -> tuple[str, ...]:
+        """Return the names of all connectors of which, or of whose tasks, something is known."""
+        return tuple(dict.fromkeys(name for name, _ in self._statuses))
 
     def connector(self, name: str) -> Status | None:
         """Return what is known of a connector."""
@@ -173,6 +177,10 @@ class StatusState:
         """Return what is known of a connector's tasks, in their order."""
         numbers = sorted(n for name, n in self._statuses if name == connector and n is not None)
         return tuple(self._statuses[connector, number] for number in numbers)
+
+    def topic(self, connector: str, topic: str) -> TopicStatus | None:
+        """Return since when a connector is known to use a topic."""
+        return self._topics.get((connector, topic))
 
     def topics(self, connector: str) -> tuple[TopicStatus, ...]:
         """Return the topics a connector was seen to use."""

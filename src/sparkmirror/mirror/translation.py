@@ -1,9 +1,10 @@
 """Where a consumer of the source goes on in the target: by run map if there is one, else by syncs.
 
 The run map is exact but only knows what this mirror copied itself since it began to keep one. The
-offset syncs reach further back and include those that Java MirrorMaker 2 wrote, but are sparse.
-Neither is ever ahead of the truth, so it does no harm when they take turns; that a consumer does
-not go back when the coarser one follows the finer is seen to where checkpoints are made.
+offset syncs reach further back, and further on where Java MirrorMaker 2 has taken over from us, but
+are sparse. Neither is ever ahead of the truth, so it does no harm when they take turns; that a
+consumer does not go back when the coarser one follows the finer is seen to where checkpoints are
+made.
 """
 
 from __future__ import annotations
@@ -46,8 +47,16 @@ class Translator:
         """Translate the position `upstream` of a source partition."""
         run_map = self._runs.get(partition)
         exact = None if run_map is None else run_map.downstream(upstream)
-        if exact is not None:
-            return Translation(exact, Found.RUN_MAP)
+        by_syncs = self._by_syncs(partition, upstream)
+        if exact is None or run_map is None:
+            return by_syncs
+        # Behind its end a map only knows where it ends; somebody else may have copied on.
+        is_beyond = upstream > (run_map.source_end or 0)
+        if is_beyond and by_syncs.downstream is not None and by_syncs.downstream > exact:
+            return by_syncs
+        return Translation(exact, Found.RUN_MAP)
+
+    def _by_syncs(self, partition: TopicPartition, upstream: int) -> Translation:
         if not self._syncs.is_ready:
             return Translation(None, Found.NOT_READY)
         by_sync = self._syncs.translate(partition, upstream)

@@ -13,9 +13,11 @@ from sparkmirror.mirror.connect_offsets import (
     OffsetsState,
     SourcePartition,
     StoredOffset,
+    as_java_writes,
     checkpoint_partition,
     heartbeat_partition,
     key_bytes,
+    placed,
     source_partition,
     upstream_offset,
 )
@@ -31,9 +33,19 @@ FILES = [
     "exactly-once.connect-topics",
 ]
 
+JAVAS_PARTITIONS = 25
+"""Of an offsets topic, if nobody says another number."""
+
 
 def offset_records(file: str) -> list[GoldenRecord]:
     return [item for item in golden_records(f"topics/{file}.jsonl") if "offsets" in item.topic]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_offsets_go_to_the_partition_where_java_put_them(file: str) -> None:
+    for item in offset_records(file):
+        stored = StoredOffset.decode(item.record)
+        assert list(placed([stored], JAVAS_PARTITIONS)) == [item.partition]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -198,3 +210,10 @@ def store(state: OffsetsState, connector: str, pairs: list[Alteration]) -> None:
 
 def refusal(line: dict[str, Any]) -> str | None:
     return None if line["status"] == 200 else str(json.loads(line["body"])["message"])
+
+
+def test_members_that_only_we_know_are_not_shown() -> None:
+    assert as_java_writes({"offset": 7, "pid": 1, "open": True}) == {"offset": 7}
+    assert as_java_writes({"offset": -1, "pid": 1}) is None
+    assert as_java_writes({"file": "a"}) == {"file": "a"}
+    assert as_java_writes(None) is None

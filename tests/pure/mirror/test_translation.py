@@ -81,3 +81,14 @@ def test_never_ahead_of_the_truth_and_exact_where_mapped(
             assert answer <= truth
         if found is Found.RUN_MAP and not known.coarse_runs:
             assert answer == truth
+
+
+def test_behind_the_end_of_a_map_later_syncs_lead_further() -> None:
+    syncs, known = store(), RunMap()
+    known.append(0, 0, 100)
+    syncs.add(OffsetSync(partition=T0, upstream=500, downstream=520))
+    translator = Translator(syncs, {T0: known})
+    assert translator.translate(T0, 50) == (50, Found.RUN_MAP)
+    assert translator.translate(T0, 300) == (100, Found.RUN_MAP)
+    assert translator.translate(T0, 500) == (520, Found.OFFSET_SYNC)
+    assert translator.translate(T0, 700) == (521, Found.OFFSET_SYNC)
