@@ -60,6 +60,8 @@ class AbortedFilter:
 
     def is_aborted(self, header: Header, batch: Data) -> bool:
         """Say whether a data batch must not be seen. Call it for every batch, in log order."""
+        if not (self._ahead or self._open):
+            return False
         while self._ahead and self._ahead[0].first_offset <= header.last_offset:
             self._open.add(self._ahead.popleft().producer_id)
         if header.producer_id not in self._open:

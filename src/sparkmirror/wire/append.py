@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from sparkmirror.errors import ClusterError
+from sparkmirror.errors import ClusterError, RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.backoff import Backoff
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.forward import Producer, forward
 from sparkmirror.wire.header import NO_SEQUENCE, Data, read_header
+from sparkmirror.wire.legacy import NO_TIMESTAMP
 from sparkmirror.wire.place import refusal
 from sparkmirror.wire.produce import OutgoingBatch, produce_request, produce_version
 from sparkmirror.wire.records import Record, build
@@ -25,7 +26,19 @@ TIMEOUT_MS = 10_000
 
 
 def append(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
-    """Append records as one batch; return the offset of the first. Their offsets are ignored."""
+    """Append records as one batch; return the offset of the first. Their offsets are ignored.
+
+    A broker whose clock is far from ours refuses our time, but takes records without one.
+    """
+    try:
+        return _append(router, partition, records)
+    except RequestRefused as error:
+        if error.code != Code.INVALID_TIMESTAMP:
+            raise
+    return _append(router, partition, [r._replace(timestamp=NO_TIMESTAMP) for r in records])
+
+
+def _append(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
     batch = memoryview(build([r._replace(offset=n) for n, r in enumerate(records)]))
     return append_batch(
         router, partition, forward(read_header(batch), batch, Producer(), NO_SEQUENCE)
@@ -38,10 +51,12 @@ def append_batch(
     buffers: Sequence[Data],
     *,
     transactional_id: str | None = None,
+    joins: bool = True,
 ) -> int:
     """Append a batch that is ready for Produce; return the offset of its first record.
 
     Tried again while that may help, so a batch without a producer id may be appended twice.
+    `joins` is false for a transaction whose partitions are added one by one.
     """
     deadline, backoff = time.monotonic() + WITHIN_S, Backoff()
     outgoing = OutgoingBatch(partition.topic, partition.partition, buffers)
@@ -49,7 +64,7 @@ def append_batch(
         error: ClusterError
         try:
             connection = router.connection_to(LeaderOf(partition), timeout_s=WITHIN_S)
-            version = produce_version(connection.versions, by_id=False)
+            version = produce_version(connection.versions, by_id=False, joins=joins)
             request = produce_request(
                 version, [outgoing], timeout_ms=TIMEOUT_MS, transactional_id=transactional_id
             )

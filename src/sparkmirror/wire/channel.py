@@ -37,6 +37,8 @@ T = TypeVar("T")
 LARGEST_FRAME_AT_START = 1 << 20
 """What another protocol answers on the wrong port, read as a length, is far above this."""
 WAIT_S = 10.0
+AWAITED_BYTES = 1 << 19
+"""Of a large answer, so much is waited for at a time: being woken costs more than receiving."""
 
 _REQUEST_HEAD = struct.Struct(">ihhi")
 _LARGEST_CORRELATION_ID = 0x7FFFFFFF
@@ -218,7 +220,11 @@ class Channel:
                     return None
                 self._frame, self._received = self._pool.lend(self._frame_size()), 0
             if not self._fill(self._frame.view):
+                self._transport.await_bytes(
+                    min(len(self._frame.view) - self._received, AWAITED_BYTES)
+                )
                 return None
+            self._transport.await_bytes(1)
         except OSError as error:
             self._fail(self.place.translate(error, starting=not self._answered), error)
         frame, self._frame, self._received = self._frame, None, 0

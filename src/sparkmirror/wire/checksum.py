@@ -15,7 +15,8 @@ The one importer of the checksum library.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterable
 from typing import cast
 
 from awscrt.checksums import combine_crc32c
@@ -30,6 +31,8 @@ from sparkmirror.wire.header import (
     Data,
     Header,
 )
+
+_INT32, _UINT32 = struct.Struct(">i"), struct.Struct(">I")
 
 # The library takes any buffer and says `bytes`.
 crc32c = cast("Callable[[Data, int], int]", _library_crc32c)
@@ -57,3 +60,13 @@ def seal(header: Header, body: Data) -> bytes:
     front = LAYOUT.pack(*header._replace(length=length, crc=0))
     crc = crc32c(body, crc32c(front[CHECKED_FROM:], 0))
     return b"".join((LAYOUT.pack(*header._replace(length=length, crc=crc)), body))
+
+
+def seal_parts(header: Header, parts: Iterable[Data]) -> bytearray:
+    """Seal a body that lies in many parts: they are copied only once."""
+    batch = bytearray().join((LAYOUT.pack(*header), *parts))
+    _INT32.pack_into(batch, BEFORE_LENGTH - _INT32.size, len(batch) - BEFORE_LENGTH)
+    _UINT32.pack_into(
+        batch, CHECKED_FROM - _UINT32.size, crc32c(memoryview(batch)[CHECKED_FROM:], 0)
+    )
+    return batch

@@ -7,8 +7,9 @@
     13        3.1       topics by id, so that a recreated topic is never mistaken for the old one
     16        3.7       a broker that no longer leads names its successor and its address
 
-Fetch sessions are not used. A partition's records are a view into the answer's frame: whoever
-keeps a batch beyond the call that delivers the answer holds the frame.
+With a session (`fetch_session`) a request names only the partitions that have changed, and so does
+the answer. A partition's records are a view into the answer's frame: whoever keeps a batch beyond
+the call that delivers the answer holds the frame.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from sparkmirror.wire.aborted import AbortedTransaction
 from sparkmirror.wire.buffers import Frame
@@ -54,7 +55,6 @@ FIRST_BY_ID = 13
 FIRST_WITHOUT_REPLICA = 15
 
 _CONSUMER = -1
-_NO_SESSION = (0, -1)
 _NOT_A_FOLLOWER = -1
 _REPLICA = struct.Struct(">i")
 _REQUEST = struct.Struct(">iiibii")
@@ -65,6 +65,12 @@ _PARTITION = struct.Struct(">ihqqq")
 _ABORTED = struct.Struct(">qq")
 _EPOCH_END = struct.Struct(">iq")
 _DIVERGING_TAG, _LEADER_TAG, _ENDPOINTS_TAG = 0, 1, 0
+
+
+NO_SESSION = (0, -1)
+"""A request that stands for itself; (0, 0) would like a session."""
+
+Place: TypeAlias = tuple[TopicKey, int]
 
 
 class Position(NamedTuple):
@@ -89,6 +95,10 @@ class FetchLimits:
     max_bytes: int = 4 << 20
     read_committed: bool = False
     rack: str = ""
+    session: tuple[int, int] = NO_SESSION
+    """The id of a session and how many requests it has seen."""
+    forgotten: tuple[Place, ...] = ()
+    """Partitions that the session is to leave out from now on."""
 
 
 class EpochEnd(NamedTuple):
@@ -123,6 +133,8 @@ class FetchAnswer:
     partitions: list[FetchedPartition]
     endpoints: tuple[Broker, ...]
     frame: Frame
+    session_id: int = 0
+    """The session that the broker keeps for us; 0 for none."""
 
 
 def takes_ids(versions: Versions) -> bool:
@@ -162,7 +174,7 @@ def _front(version: int, limits: FetchLimits) -> bytes:
         limits.min_bytes,
         limits.max_bytes,
         int(limits.read_committed),
-        *_NO_SESSION,
+        *limits.session,
     )
 
 
@@ -176,7 +188,11 @@ def _body(
             _POSITION.pack(p.partition, p.leader_epoch, p.offset, _NOT_A_FOLLOWER, p.max_bytes)
             for p in positions
         ]
-    parts.append(INT32.pack(0))
+    forgotten = _by_topic(limits.forgotten)
+    parts.append(INT32.pack(len(forgotten)))
+    for topic, places in forgotten.items():
+        parts += string(as_name(topic, "Fetch")), INT32.pack(len(places))
+        parts += [INT32.pack(place) for place in places]
     if version >= FIRST_WITH_RACK:
         parts.append(string(limits.rack))
     return b"".join(parts)
@@ -201,13 +217,27 @@ def _flexible_body(
             for p in positions
         ]
         parts.append(NO_TAGS)
-    parts += uvarint(0 + 1), compact_string(limits.rack), NO_TAGS
+    forgotten = _by_topic(limits.forgotten)
+    parts.append(uvarint(len(forgotten) + 1))
+    for topic, places in forgotten.items():
+        key = compact_topic(topic, "Fetch", by_id=version >= FIRST_BY_ID)
+        parts += key, uvarint(len(places) + 1)
+        parts += [INT32.pack(place) for place in places]
+        parts.append(NO_TAGS)
+    parts += compact_string(limits.rack), NO_TAGS
     return b"".join(parts)
+
+
+def _by_topic(places: Iterable[Place]) -> dict[TopicKey, list[int]]:
+    topics: dict[TopicKey, list[int]] = {}
+    for topic, partition in places:
+        topics.setdefault(topic, []).append(partition)
+    return topics
 
 
 def _read(version: int, frame: Frame, at: int) -> FetchAnswer:
     view = frame.view
-    throttle_time_ms, error, _ = _ANSWER.unpack_from(view, at)
+    throttle_time_ms, error, session_id = _ANSWER.unpack_from(view, at)
     topics, at = read_count(view, at + _ANSWER.size)
     partitions = []
     for _ in range(topics):
@@ -222,6 +252,7 @@ def _read(version: int, frame: Frame, at: int) -> FetchAnswer:
         partitions=partitions,
         endpoints=(),
         frame=frame,
+        session_id=session_id,
     )
 
 
@@ -260,7 +291,7 @@ def _read_partition(
 
 def _read_flexible(version: int, frame: Frame, at: int) -> FetchAnswer:
     view = frame.view
-    throttle_time_ms, error, _ = _ANSWER.unpack_from(view, at)
+    throttle_time_ms, error, session_id = _ANSWER.unpack_from(view, at)
     topics, at = read_compact_count(view, at + _ANSWER.size)
     partitions = []
     for _ in range(topics):
@@ -277,6 +308,7 @@ def _read_flexible(version: int, frame: Frame, at: int) -> FetchAnswer:
         partitions=partitions,
         endpoints=read_endpoints(tags.get(_ENDPOINTS_TAG)),
         frame=frame,
+        session_id=session_id,
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from uuid import UUID
 
@@ -95,7 +96,13 @@ def read_compact_count(data: memoryview, at: int) -> tuple[int, int]:
 
 def read_uuid(data: memoryview, at: int) -> tuple[UUID, int]:
     """Read a topic id."""
-    return UUID(bytes=bytes(piece(data, at, UUID_BYTES))), at + UUID_BYTES
+    return _uuid(bytes(piece(data, at, UUID_BYTES))), at + UUID_BYTES
+
+
+@lru_cache(maxsize=4096)
+def _uuid(content: bytes) -> UUID:
+    """The same few topics come in every answer."""
+    return UUID(bytes=content)
 
 
 def read_tags(data: memoryview, at: int) -> tuple[Mapping[int, memoryview], int]:

@@ -16,14 +16,19 @@ import enum
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.header import (
+    BEFORE_LENGTH,
     CODEC_BITS,
     CONTROL,
     DELETE_HORIZON,
     LOG_APPEND_TIME,
     MAGIC,
+    TRANSACTIONAL,
     Header,
 )
 from sparkmirror.wire.target import Target
+
+_SPECIAL = ~(CODEC_BITS | TRANSACTIONAL)
+"""Attributes that need a second look, those unknown today among them."""
 
 
 class Lane(enum.Enum):
@@ -42,6 +47,7 @@ class Reason(enum.Enum):
     PLAIN = "plain", Lane.FORWARD
     HORIZON_CLEARED = "delete-horizon-cleared", Lane.FORWARD
     RESTAMPED = "restamped-by-target", Lane.FORWARD
+    MERGED = "small-batches-merged", Lane.REOPEN
     HEAD = "starts-before-position", Lane.REOPEN
     GAPS = "compacted", Lane.REOPEN
     TIME_BAKED = "log-append-time", Lane.REOPEN
@@ -72,10 +78,25 @@ def choose(header: Header, position: int, aborted: bool, target: Target) -> Reas
     """
     if header.magic < MAGIC:
         return Reason.LEGACY
+    if _is_ordinary(header, position, target) and not aborted:
+        return Reason.PLAIN
     return (
         _to_skip(header, position, aborted)
         or _to_open(header, position, target)
         or _to_forward(header)
+    )
+
+
+def _is_ordinary(header: Header, position: int, target: Target) -> bool:
+    """Whether nothing at all is special about a batch: the answer for nearly every one, at once."""
+    attributes = header.attributes
+    return (
+        not attributes & _SPECIAL
+        and header.record_count == header.last_offset_delta + 1 > 0
+        and header.base_offset >= position
+        and header.length + BEFORE_LENGTH <= target.max_message_bytes
+        and attributes & CODEC_BITS in target.codecs
+        and not target.transforms
     )
 
 

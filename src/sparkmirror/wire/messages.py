@@ -17,6 +17,8 @@ from kafka.protocol.admin import (
     DescribeProducersResponse,
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
 )
 from kafka.protocol.consumer import (
     ListOffsetsRequest,
@@ -129,4 +131,5 @@ ADD_PARTITIONS_TO_TXN = Api(AddPartitionsToTxnRequest, AddPartitionsToTxnRespons
 END_TXN = Api(EndTxnRequest, EndTxnResponse, range(1, 6))
 DESCRIBE_PRODUCERS = Api(DescribeProducersRequest, DescribeProducersResponse, (0,))
 DESCRIBE_TRANSACTIONS = Api(DescribeTransactionsRequest, DescribeTransactionsResponse, (0,))
+LIST_TRANSACTIONS = Api(ListTransactionsRequest, ListTransactionsResponse, range(3))
 DESCRIBE_CONFIGS = Api(DescribeConfigsRequest, DescribeConfigsResponse, range(2, 5))

@@ -46,6 +46,7 @@ BY_NAME = (7, 8, 9, 10, 11, 12)
 BY_ID = (13,)
 LAST_THAT_DOES_NOT_JOIN = 11
 """The highest version for a transaction whose partitions are added one by one."""
+NOT_JOINING = tuple(version for version in BY_NAME if version <= LAST_THAT_DOES_NOT_JOIN)
 FIRST_WITH_RECORD_ERRORS = 8
 FIRST_FLEXIBLE = 9
 FIRST_BY_ID = 13
@@ -107,11 +108,8 @@ def produce_version(versions: Versions, *, by_id: bool, joins: bool = True) -> i
 
     `joins` is false for a transaction whose partitions are added one by one.
     """
-    known = [
-        version
-        for version in (BY_ID if by_id else BY_NAME)
-        if joins or version <= LAST_THAT_DOES_NOT_JOIN
-    ]
+    assert joins or not by_id, "whoever takes ids lets partitions join by themselves"
+    known = BY_ID if by_id else BY_NAME if joins else NOT_JOINING
     return versions.choose("Produce", API_KEY, known)
 
 

@@ -13,12 +13,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kafka.protocol.admin import DescribeTransactionsRequest
+from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest
 
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Code
-from sparkmirror.wire.messages import ADD_PARTITIONS_TO_TXN, DESCRIBE_TRANSACTIONS, END_TXN
+from sparkmirror.wire.messages import (
+    ADD_PARTITIONS_TO_TXN,
+    DESCRIBE_TRANSACTIONS,
+    END_TXN,
+    LIST_TRANSACTIONS,
+)
 from sparkmirror.wire.place import refusal
 from sparkmirror.wire.producers import ProducerIdentity
 from sparkmirror.wire.routing import (
@@ -26,6 +31,7 @@ from sparkmirror.wire.routing import (
     AnyBroker,
     CoordinatorKind,
     CoordinatorOf,
+    Node,
     Router,
 )
 from sparkmirror.wire.topickey import by_topic
@@ -159,6 +165,28 @@ def describe_transaction(
             TopicPartition(topic.topic, p) for topic in state.topics for p in topic.partitions
         ),
     )
+
+
+def transactional_ids(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> frozenset[str]:
+    """Every transactional id that the cluster remembers and we may see. Brokers from 3.0 on.
+
+    Each broker knows those it coordinates, so every one is asked; a broker that is down coordinates
+    none. A coordinator that moves between two answers may hide its ids, once.
+    """
+    known: set[str] = set()
+    for node_id in sorted(router.refresh(timeout_s=timeout_s).brokers):
+        answer = router.call(
+            LIST_TRANSACTIONS,
+            lambda: ListTransactionsRequest(state_filters=[], producer_id_filters=[]),
+            Node(node_id),
+            codes=lambda answer: (answer.error_code,),
+            timeout_s=timeout_s,
+        )
+        code = Code(answer.error_code)
+        if code is not Code.NONE:
+            raise refusal(router.client.cluster, LIST_TRANSACTIONS.name, code)
+        known |= {state.transactional_id for state in answer.transaction_states}
+    return frozenset(known)
 
 
 def _coordinator(transactional_id: str) -> CoordinatorOf:

@@ -7,17 +7,29 @@ what can be done at once. Knows no Kafka; what goes wrong is an OSError.
 from __future__ import annotations
 
 import os
+import platform
+import re
 import socket
 import ssl
 import time
 from collections import deque
+from contextlib import suppress
 from itertools import islice
 from typing import Protocol
 
 from sparkmirror.wire.header import Data
 
+
+def _release(text: str) -> tuple[int, ...]:
+    """The numbers that a kernel's release begins with."""
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+
+
 MOST_PARTS = min(os.sysconf("SC_IOV_MAX"), 1024)
 """How many buffers one system call takes."""
+MAKES_ROOM = platform.system() == "Linux" and _release(platform.release()) >= (5, 12)
+"""Whether a socket that is to wait for so many bytes makes room for them, and wakes when that is
+not enough. Where it does not, it could wait for ever for more than it holds."""
 GATHERED_BYTES = 1 << 16
 """Under TLS, buffers are joined up to this: a copy costs less than a record and a system call."""
 
@@ -37,6 +49,9 @@ class Transport(Protocol):
 
     def receive_into(self, view: memoryview) -> int:
         """Receive into the view what is there now: 0 bytes if nothing is. Raises at the end."""
+
+    def await_bytes(self, size: int) -> None:
+        """Become readable only when so many bytes are there, as far as the socket can do that."""
 
     def close(self) -> None:
         """Let go of the socket. May be called again."""
@@ -102,10 +117,18 @@ class PlainTransport:
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
+        self._awaited = 1
 
     def fileno(self) -> int:
         """For a selector."""
         return self._socket.fileno()
+
+    def await_bytes(self, size: int) -> None:
+        """Become readable only when so many bytes are there, or the end is."""
+        if size != self._awaited and MAKES_ROOM:
+            self._awaited = size
+            with suppress(OSError):  # a wish, not a condition
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
     def send(self, queue: deque[Data]) -> None:
         """Send from the front of the queue what the socket takes now, and remove it there."""
@@ -144,6 +167,9 @@ class TlsTransport:
     def fileno(self) -> int:
         """For a selector."""
         return self._socket.fileno()
+
+    def await_bytes(self, size: int) -> None:
+        """Do nothing: how much of it was received and not yet decrypted, nobody knows."""
 
     def send(self, queue: deque[Data]) -> None:
         """Send from the front of the queue what the socket takes now, and remove it there.

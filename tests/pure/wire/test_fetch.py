@@ -35,6 +35,7 @@ OTHER_ID = UUID(int=7)
 
 _Topic = FetchRequest.FetchTopic
 _Partition = _Topic.FetchPartition
+_Forgotten = FetchRequest.ForgottenTopic
 _AnswerTopic = FetchResponse.FetchableTopicResponse
 _AnswerPartition = _AnswerTopic.PartitionData
 
@@ -50,6 +51,14 @@ def library_topic(make: Callable[..., Any], topic: TopicKey, partitions: list[An
     if isinstance(topic, UUID):
         return make(topic_id=topic, partitions=partitions)
     return make(topic=topic, partitions=partitions)
+
+
+def library_forgotten(limits: FetchLimits) -> list[Any]:
+    """What a session is to leave out, with the library's classes."""
+    topics: dict[TopicKey, list[int]] = {}
+    for topic, partition in limits.forgotten:
+        topics.setdefault(topic, []).append(partition)
+    return [library_topic(_Forgotten, topic, places) for topic, places in topics.items()]
 
 
 def library_request(version: int, limits: FetchLimits, positions: Sequence[Position]) -> bytes:
@@ -72,10 +81,10 @@ def library_request(version: int, limits: FetchLimits, positions: Sequence[Posit
         min_bytes=limits.min_bytes,
         max_bytes=limits.max_bytes,
         isolation_level=int(limits.read_committed),
-        session_id=0,
-        session_epoch=-1,
+        session_id=limits.session[0],
+        session_epoch=limits.session[1],
         topics=[library_topic(_Topic, topic, parts) for topic, parts in topics.items()],
-        forgotten_topics_data=[],
+        forgotten_topics_data=library_forgotten(limits),
         rack_id=limits.rack,
     )
     encoded: bytes = message.encode(version=version)
@@ -86,9 +95,10 @@ def library_request(version: int, limits: FetchLimits, positions: Sequence[Posit
 @settings(max_examples=8)
 @given(data=st.data())
 def test_a_request_is_the_librarys_to_the_byte(version: int, data: st.DataObject) -> None:
+    topics = st.sampled_from(topics_of(version))
     position = st.builds(
         Position,
-        st.sampled_from(topics_of(version)),
+        topics,
         st.integers(0, 300),
         offsets,
         st.integers(0, 2**31 - 1),
@@ -101,6 +111,8 @@ def test_a_request_is_the_librarys_to_the_byte(version: int, data: st.DataObject
         max_bytes=data.draw(st.integers(0, 2**31 - 1)),
         read_committed=data.draw(st.booleans()),
         rack=data.draw(st.text(max_size=5)),
+        session=data.draw(st.tuples(st.integers(0, 2**31 - 1), st.integers(-1, 2**31 - 1))),
+        forgotten=tuple(data.draw(st.lists(st.tuples(topics, st.integers(0, 300)), max_size=5))),
     )
     request = fetch_request(version, limits, positions)
     assert b"".join(request.body) == library_request(version, limits, positions)

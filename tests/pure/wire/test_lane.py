@@ -80,7 +80,8 @@ def test_the_table(
 
 
 def test_every_reason_but_transforms_is_in_the_table() -> None:
-    assert {row[5] for row in TABLE} == set(Reason) - {Reason.TRANSFORMS}
+    """And but for merging: that is no matter of one batch."""
+    assert {row[5] for row in TABLE} == set(Reason) - {Reason.TRANSFORMS, Reason.MERGED}
 
 
 @pytest.mark.parametrize(
@@ -102,6 +103,7 @@ def test_each_reason_names_its_lane() -> None:
         "plain": Lane.FORWARD,
         "delete-horizon-cleared": Lane.FORWARD,
         "restamped-by-target": Lane.FORWARD,
+        "small-batches-merged": Lane.REOPEN,
         "starts-before-position": Lane.REOPEN,
         "compacted": Lane.REOPEN,
         "log-append-time": Lane.REOPEN,

@@ -169,14 +169,14 @@ def test_a_leader_that_hangs_up_is_asked_again() -> None:
 
 
 def test_when_time_is_up_each_partition_has_its_reason() -> None:
-    with fake_cluster(1) as cluster, routed(cluster, timeout_s=0.1) as router:
+    with fake_cluster(1) as cluster, routed(cluster, timeout_s=0.4) as router:
         cluster.rules[LIST_OFFSETS] = lambda index: silence
         started = time.monotonic()
-        outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=0.15)[PARTITION]
+        outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=0.5)[PARTITION]
         assert outcome.code is Code.NETWORK_EXCEPTION
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 5
         cluster.rules[LIST_OFFSETS] = lambda index: answering(offsets(6))
-        outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=0.15)[PARTITION]
+        outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=0.5)[PARTITION]
         assert outcome.code is Code.NOT_LEADER_OR_FOLLOWER
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from collections import deque
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.wire.header import Data
-from sparkmirror.wire.transport import MOST_PARTS, PlainTransport, connect
+from sparkmirror.wire.transport import MAKES_ROOM, MOST_PARTS, PlainTransport, connect
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -67,6 +69,33 @@ def test_nothing_there_and_the_end_are_told_apart(
     theirs.close()
     with pytest.raises(ConnectionResetError, match="closed the connection"):
         transport.receive_into(view)
+
+
+def test_little_of_much_does_not_wake_but_the_end_does() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        other, _ = server.accept()
+    ours.setblocking(False)
+    transport = PlainTransport(ours)
+    transport.await_bytes(100_000)
+    other.sendall(b"." * 10_000)
+    assert not (MAKES_ROOM and is_readable(transport))
+    other.sendall(b"." * 90_000)
+    wait_until(lambda: is_readable(transport), "all of it to be there")
+    received = bytearray(100_000)
+    assert transport.receive_into(memoryview(received)) == len(received)
+    other.sendall(b".")
+    transport.await_bytes(1)
+    wait_until(lambda: is_readable(transport), "a byte to be there")
+    transport.await_bytes(100_000)
+    other.close()
+    wait_until(lambda: is_readable(transport), "the end to be there")
+    transport.close()
+
+
+def is_readable(transport: PlainTransport) -> bool:
+    """Whether a selector would say so now."""
+    return bool(select.select([transport], [], [], 0)[0])
 
 
 def test_a_deadline_that_has_passed_is_not_waited_for() -> None:

@@ -20,7 +20,11 @@ OFFERED: Mapping[tuple[int, ...], Mapping[int, tuple[int, int]]] = {
 APIS: dict[str, Api[Any, Any]] = {
     api.name: api for api in vars(messages).values() if isinstance(api, Api)
 }
-SINCE = {"DescribeProducers": (2, 8), "DescribeTransactions": (3, 0)}
+SINCE = {
+    "DescribeProducers": (2, 8),
+    "DescribeTransactions": (3, 0),
+    "ListTransactions": (3, 0),
+}
 
 
 def release_name(release: tuple[int, ...]) -> str:

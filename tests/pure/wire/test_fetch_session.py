@@ -1,0 +1,86 @@
+"""A fetch session: what is said together with what is remembered is always what is wanted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkmirror.wire.fetch import Place, Position
+from sparkmirror.wire.fetch_session import WANTED, FetchSession
+
+Wish = dict[Place, Position]
+
+
+def wish(*offsets: tuple[int, int]) -> Wish:
+    """Partitions of one topic with the offsets to go on at."""
+    return {("t", n): Position("t", n, offset, 1 << 20) for n, offset in offsets}
+
+
+class Broker:
+    """Remembers a session as a broker does: all that was ever said and not taken back."""
+
+    def __init__(self) -> None:
+        self.remembered: Wish = {}
+        self.session = (0, 0)
+
+    def hear(
+        self, key: tuple[int, int], named: list[Position], forgotten: tuple[Place, ...]
+    ) -> int:
+        if key == WANTED:
+            self.remembered, self.session = {}, (self.session[0] + 7, 0)
+        else:
+            assert key == (self.session[0], self.session[1] + 1), "numbers arrive in order"
+            self.session = key
+        for place in forgotten:
+            del self.remembered[place]
+        self.remembered |= {(p.topic, p.partition): p for p in named}
+        return self.session[0]
+
+
+wishes = st.dictionaries(st.integers(0, 9), st.integers(0, 3), max_size=6).map(
+    lambda offsets: wish(*offsets.items())
+)
+
+
+@given(st.lists(st.tuples(wishes, st.booleans()), max_size=12))
+def test_the_broker_always_looks_for_exactly_what_is_wanted(
+    story: list[tuple[Wish, bool]],
+) -> None:
+    session, broker = FetchSession(), Broker()
+    for wanted, is_lost in story:
+        key = session.key
+        named, forgotten = session.next(wanted)
+        if is_lost:
+            session.reset()
+            continue
+        session.answered(broker.hear(key, named, forgotten))
+        assert broker.remembered == wanted
+
+
+def test_only_what_has_changed_is_named() -> None:
+    session = FetchSession()
+    assert session.key == WANTED
+    named, _ = session.next(wish((0, 5), (1, 5)))
+    assert len(named) == 2
+    session.answered(99)
+    assert session.key == (99, 1)
+    assert session.next(wish((0, 5), (1, 6))) == ([Position("t", 1, 6, 1 << 20)], ())
+    session.answered(99)
+    assert session.next(wish((0, 5))) == ([], (("t", 1),))
+    assert session.key == (99, 2)
+
+
+def test_a_broker_that_gives_no_session_is_told_everything_each_time() -> None:
+    session = FetchSession()
+    for _ in range(3):
+        assert session.key == WANTED
+        named, _ = session.next(wish((0, 5)))
+        assert len(named) == 1
+        session.answered(0)
+
+
+def test_the_number_of_a_request_never_becomes_the_first_again() -> None:
+    session = FetchSession(_id=3, _epoch=0x7FFFFFFF)
+    session.next({})
+    session.answered(3)
+    assert session.key == (3, 1)
