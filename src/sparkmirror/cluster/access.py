@@ -8,7 +8,9 @@ from typing import Self
 
 from sparkmirror.cluster.security import Security
 from sparkmirror.errors import ConfigError
+from sparkmirror.wire.connection import Client
 from sparkmirror.wire.place import Address
+from sparkmirror.wire.routing import Router
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,13 @@ class Access:
             bootstrap=tuple(_address(text) for text in servers),
             security=Security.from_properties(properties),
         )
+
+    def router(self, client_id: str = "sparkmirror") -> Router:
+        """Make a router to the cluster, for one thread; nothing is asked yet."""
+        client = Client(
+            cluster=self.cluster, security=self.security.keywords(), client_id=client_id
+        )
+        return Router(client, self.bootstrap)
 
 
 def _address(text: str) -> Address:

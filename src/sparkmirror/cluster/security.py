@@ -20,12 +20,6 @@ from sparkmirror.errors import ConfigError
 log = logging.getLogger(__name__)
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_PACKAGE = "org.apache.kafka.common.security"
-LOGIN_MODULES = {
-    "PLAIN": f"{_PACKAGE}.plain.PlainLoginModule",
-    "SCRAM-SHA-256": f"{_PACKAGE}.scram.ScramLoginModule",
-    "SCRAM-SHA-512": f"{_PACKAGE}.scram.ScramLoginModule",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +68,18 @@ class Security:
 
 def _login(properties: Mapping[str, str]) -> Login:
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
-    if mechanism not in LOGIN_MODULES:
+    if mechanism not in jaas.MODULES:
         raise ConfigError.of(
             "sasl.mechanism",
-            f"sasl.mechanism {mechanism} is not supported: use one of {', '.join(LOGIN_MODULES)}",
+            f"sasl.mechanism {mechanism} is not supported: use one of {', '.join(jaas.MODULES)}",
         )
     module, notices = jaas.login_module(properties.get("sasl.jaas.config", ""))
     for notice in notices:
         log.warning("%s: %s", notice.key, notice.message)
-    if module.module != LOGIN_MODULES[mechanism]:
+    if module.module != jaas.MODULES[mechanism]:
         raise ConfigError.of(
             jaas.KEY,
-            f"{jaas.KEY} names another login module than {LOGIN_MODULES[mechanism]},"
+            f"{jaas.KEY} names another login module than {jaas.MODULES[mechanism]},"
             f" which {mechanism} needs",
         )
     missing = [name for name in ("username", "password") if name not in module.options]

@@ -33,6 +33,21 @@ def context(properties: Mapping[str, str]) -> ssl.SSLContext:
     return made
 
 
+def server_context(properties: Mapping[str, str]) -> ssl.SSLContext:
+    """Build the context of a server with a key of its own, which may ask callers for theirs."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.minimum_version, made.maximum_version = _versions(properties)
+    if not any(key in properties for key in ("ssl.keystore.location", "ssl.keystore.key")):
+        key = "ssl.keystore.location"
+        raise ConfigError.of(key, f"{key} is missing: a server over TLS needs a key")
+    _load_identity(made, properties)
+    wanted = properties.get("ssl.client.auth", "none")
+    if wanted != "none":
+        _load_trust(made, properties)
+        made.verify_mode = ssl.CERT_REQUIRED if wanted == "required" else ssl.CERT_OPTIONAL
+    return made
+
+
 def rewrap(pem: str) -> str:
     """Break PEM blocks into lines as OpenSSL needs them; Java takes them on one line too."""
     blocks = [

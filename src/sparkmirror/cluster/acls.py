@@ -1,0 +1,145 @@
+"""Access rules on the topics of one cluster: listed, and added to. None is ever removed.
+
+Talks to the brokers with messages of its own making: the library's calls lose why a rule was
+refused. Rules are `mirror.acls`' values, in Kafka's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+
+from kafka.protocol.admin import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+
+from sparkmirror.errors import ClusterError
+from sparkmirror.mirror.acls import TOPIC, AclBinding
+from sparkmirror.wire.codes import Code
+from sparkmirror.wire.messages import Api
+from sparkmirror.wire.place import refusal
+from sparkmirror.wire.routing import CALL_TIMEOUT_S, AnyBroker, Controller, Router
+
+DESCRIBE_ACLS = Api(DescribeAclsRequest, DescribeAclsResponse, range(1, 4))
+CREATE_ACLS = Api(CreateAclsRequest, CreateAclsResponse, range(1, 4))
+_ANY = 1
+
+
+class _Resource(IntEnum):
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class _Pattern(IntEnum):
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class _Operation(IntEnum):
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class _Permission(IntEnum):
+    DENY = 2
+    ALLOW = 3
+
+
+def topic_acls(
+    router: Router, *, timeout_s: float = CALL_TIMEOUT_S
+) -> tuple[AclBinding, ...] | None:
+    """List all rules on topics; None if the cluster has no authorizer."""
+    answer = router.call(
+        DESCRIBE_ACLS,
+        lambda: DescribeAclsRequest(
+            resource_type_filter=int(_Resource.TOPIC),
+            resource_name_filter=None,
+            pattern_type_filter=_ANY,
+            principal_filter=None,
+            host_filter=None,
+            operation=_ANY,
+            permission_type=_ANY,
+        ),
+        AnyBroker(),
+        codes=lambda answer: (answer.error_code,),
+        timeout_s=timeout_s,
+    )
+    code = Code(answer.error_code)
+    if code is Code.SECURITY_DISABLED:
+        return None
+    if code is not Code.NONE:
+        raise refusal(router.client.cluster, DESCRIBE_ACLS.name, code, answer.error_message)
+    return tuple(_rules(answer))
+
+
+def create_acls(
+    router: Router, acls: Sequence[AclBinding], *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[AclBinding, ClusterError]:
+    """Add rules; return what went wrong, by rule. One that is there already is no error."""
+    if not acls:
+        return {}
+    answer = router.call(
+        CREATE_ACLS,
+        lambda: CreateAclsRequest(creations=[_creation(acl) for acl in acls]),
+        Controller(),
+        codes=lambda answer: [result.error_code for result in answer.results],
+        timeout_s=timeout_s,
+    )
+    cluster = router.client.cluster
+    return {
+        acl: refusal(cluster, CREATE_ACLS.name, Code(result.error_code), result.error_message)
+        for acl, result in zip(acls, answer.results, strict=True)
+        if result.error_code
+    }
+
+
+def _rules(answer: DescribeAclsResponse) -> Iterator[AclBinding]:
+    """Read the rules, but for those that speak of things nobody has heard of yet."""
+    for resource in answer.resources:
+        for rule in resource.acls:
+            try:
+                pattern = _Pattern(resource.pattern_type)
+                operation = _Operation(rule.operation)
+                permission = _Permission(rule.permission_type)
+            except ValueError:
+                continue
+            yield AclBinding(
+                resource_type=TOPIC,
+                resource_name=resource.resource_name,
+                pattern_type=pattern.name,
+                principal=rule.principal,
+                host=rule.host,
+                operation=operation.name,
+                permission=permission.name,
+            )
+
+
+def _creation(acl: AclBinding) -> CreateAclsRequest.AclCreation:
+    return CreateAclsRequest.AclCreation(
+        resource_type=int(_Resource[acl.resource_type]),
+        resource_name=acl.resource_name,
+        resource_pattern_type=int(_Pattern[acl.pattern_type]),
+        principal=acl.principal,
+        host=acl.host,
+        operation=int(_Operation[acl.operation]),
+        permission_type=int(_Permission[acl.permission]),
+    )

@@ -1,0 +1,264 @@
+"""Consumer groups of one cluster: which there are, what they have committed, offsets put in.
+
+Every function asks until the answer is certain or its time is up, as `wire.routing` does. Groups
+that cannot be answered for have an error each; they do not keep others from being answered.
+
+An offset can be put into a group from outside only while nobody is in the group: the broker itself
+refuses all others, and that refusal is the last word on whether a group was in use.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
+from kafka.protocol.consumer import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+from sparkmirror.errors import ClusterError, ClusterUnavailable
+from sparkmirror.model import OffsetAndMetadata, TopicPartition
+from sparkmirror.wire.backoff import Backoff
+from sparkmirror.wire.codes import Code
+from sparkmirror.wire.messages import Api
+from sparkmirror.wire.place import Address, refusal
+from sparkmirror.wire.routing import (
+    CALL_TIMEOUT_S,
+    CoordinatorKind,
+    CoordinatorOf,
+    Router,
+)
+from sparkmirror.wire.topickey import by_topic
+
+Committed: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
+"""What a group has committed, by partition; None where the broker keeps a place without one."""
+
+LIST_GROUPS = Api(ListGroupsRequest, ListGroupsResponse, range(1, 6))
+OFFSET_FETCH = Api(OffsetFetchRequest, OffsetFetchResponse, range(3, 10))
+OFFSET_COMMIT = Api(OffsetCommitRequest, OffsetCommitResponse, range(2, 10))
+
+IN_USE = frozenset(
+    {
+        Code.UNKNOWN_MEMBER_ID,
+        Code.ILLEGAL_GENERATION,
+        Code.REBALANCE_IN_PROGRESS,
+        Code.STALE_MEMBER_EPOCH,
+        Code.FENCED_MEMBER_EPOCH,
+    }
+)
+"""How a broker refuses to put offsets into a group that has members."""
+
+_CONSUMER_PROTOCOLS = ("consumer", "")
+_CONSUMER_TYPES = ("classic", "consumer", "")
+_MANY_GROUPS = 8
+"""The first version of OffsetFetch that asks for several groups at once (3.0)."""
+_AT_ONCE = 200
+_NO_GENERATION = -1
+_NO_RETENTION = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A consumer group as a cluster lists it. `state` and `kind` are empty on old brokers."""
+
+    group_id: str
+    kind: str = ""
+    """classic or consumer"""
+    state: str = ""
+
+
+def list_groups(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> tuple[Group, ...]:
+    """List consumer groups of either protocol, by id. Every broker knows some of them.
+
+    Groups of other kinds are left out: Connect's workers, share groups, streams groups.
+    """
+    deadline, backoff = time.monotonic() + timeout_s, Backoff()
+    while True:
+        try:
+            return _list_once(router, deadline)
+        except ClusterError as error:
+            # Who has died or moved meanwhile is not asked again: others have its groups by then.
+            if not error.retriable or time.monotonic() >= deadline:
+                raise
+        time.sleep(backoff.pause_s())
+
+
+def _list_once(router: Router, deadline: float) -> tuple[Group, ...]:
+    """Ask all brokers that there are now, at once."""
+    left_s = max(deadline - time.monotonic(), 0.0)
+    brokers = router.refresh((), timeout_s=left_s).brokers
+    questions = {
+        broker.address: lambda link: LIST_GROUPS.ask(ListGroupsRequest(), link.versions)
+        for broker in brokers.values()
+    }
+    groups: dict[str, Group] = {}
+    for answer in router.links.gather(questions, deadline).values():
+        if isinstance(answer, ClusterError):
+            raise answer
+        if answer.error_code:
+            raise refusal(router.client.cluster, LIST_GROUPS.name, Code(answer.error_code))
+        groups |= {group.group_id: group for group in _consumer_groups(answer)}
+    return tuple(groups[group_id] for group_id in sorted(groups))
+
+
+def _consumer_groups(answer: ListGroupsResponse) -> Iterator[Group]:
+    for listed in answer.groups:
+        kind = (listed.group_type or "").lower()
+        if listed.protocol_type in _CONSUMER_PROTOCOLS and kind in _CONSUMER_TYPES:
+            yield Group(group_id=listed.group_id, kind=kind, state=listed.group_state or "")
+
+
+def committed_offsets(
+    router: Router, groups: Iterable[str], *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, Committed | ClusterError]:
+    """Ask what groups have committed, all partitions; an unknown group has committed nothing."""
+    deadline, backoff = time.monotonic() + timeout_s, Backoff()
+    outcomes: dict[str, Committed | ClusterError] = {}
+    waiting = sorted(set(groups))
+    while waiting:
+        for at in range(0, len(waiting), _AT_ONCE):
+            outcomes |= _ask_coordinators(router, waiting[at : at + _AT_ONCE], deadline)
+        waiting = [group for group in waiting if _may_pass(outcomes[group])]
+        if not waiting or time.monotonic() >= deadline:
+            break
+        for group in waiting:
+            router.forget(_coordinator(group))
+        time.sleep(min(backoff.pause_s(), max(deadline - time.monotonic(), 0.0)))
+    return outcomes
+
+
+def commit_offsets(
+    router: Router,
+    group: str,
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    *,
+    timeout_s: float = CALL_TIMEOUT_S,
+) -> dict[TopicPartition, Code]:
+    """Put offsets into a group that nobody is in; every partition has the broker's code.
+
+    A group that does not exist begins to. `IN_USE` says how a group with members refuses.
+    """
+    answer = router.call(
+        OFFSET_COMMIT,
+        lambda: OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=_NO_GENERATION,
+            member_id="",
+            group_instance_id=None,
+            retention_time_ms=_NO_RETENTION,
+            topics=[_committed_topic(topic, some, offsets) for topic, some in by_topic(offsets)],
+        ),
+        _coordinator(group),
+        codes=lambda answer: [p.error_code for t in answer.topics for p in t.partitions],
+        timeout_s=timeout_s,
+    )
+    return {
+        TopicPartition(topic.name, partition.partition_index): Code(partition.error_code)
+        for topic in answer.topics
+        for partition in topic.partitions
+    }
+
+
+def _coordinator(group: str) -> CoordinatorOf:
+    return CoordinatorOf(CoordinatorKind.GROUP, group)
+
+
+def _may_pass(outcome: Committed | ClusterError) -> bool:
+    return isinstance(outcome, ClusterError) and outcome.retriable
+
+
+def _ask_coordinators(
+    router: Router, groups: Sequence[str], deadline: float
+) -> dict[str, Committed | ClusterError]:
+    """Ask each coordinator once about all its groups."""
+    outcomes: dict[str, Committed | ClusterError] = {}
+    at_address: dict[Address, list[str]] = {}
+    for group in groups:
+        try:
+            at_address.setdefault(router.locate(_coordinator(group), deadline), []).append(group)
+        except ClusterError as error:
+            outcomes[group] = error
+    for address, members in at_address.items():
+        try:
+            outcomes |= _ask_one(router, address, members, deadline)
+        except ClusterError as error:
+            router.links.drop(address)
+            outcomes |= dict.fromkeys(members, error)
+    return outcomes
+
+
+def _ask_one(
+    router: Router, address: Address, groups: Collection[str], deadline: float
+) -> dict[str, Committed | ClusterError]:
+    link = router.links.get(address, deadline)
+    cluster, patience_s = router.client.cluster, router.links.patience_s(deadline)
+    _, highest = link.versions.ranges.get(OffsetFetchRequest.API_KEY, (0, 0))
+    if highest >= _MANY_GROUPS:
+        wanted = [
+            OffsetFetchRequest.OffsetFetchRequestGroup(
+                group_id=group, member_id=None, member_epoch=-1, topics=None
+            )
+            for group in groups
+        ]
+        known = [version for version in OFFSET_FETCH.versions if version >= _MANY_GROUPS]
+        question = OffsetFetchRequest(groups=wanted, require_stable=False)
+        answer = link.call(OFFSET_FETCH, question, known=known, timeout_s=patience_s)
+        read = {g.group_id: _outcome(cluster, g.group_id, g.error_code, g) for g in answer.groups}
+        return {group: read.get(group, _silence(cluster, group)) for group in groups}
+    outcomes: dict[str, Committed | ClusterError] = {}
+    for group in groups:
+        question = OffsetFetchRequest(group_id=group, topics=None, require_stable=False)
+        answer = link.call(OFFSET_FETCH, question, timeout_s=patience_s)
+        outcomes[group] = _outcome(cluster, group, answer.error_code, answer)
+    return outcomes
+
+
+def _outcome(
+    cluster: str,
+    group: str,
+    code: int,
+    answer: OffsetFetchResponse | OffsetFetchResponse.OffsetFetchResponseGroup,
+) -> Committed | ClusterError:
+    if code == Code.GROUP_ID_NOT_FOUND:
+        return {}
+    if code:
+        return refusal(cluster, OFFSET_FETCH.name, Code(code), group)
+    return {
+        TopicPartition(topic.name, p.partition_index): OffsetAndMetadata(
+            p.committed_offset, p.metadata or ""
+        )
+        if p.committed_offset >= 0
+        else None
+        for topic in answer.topics
+        for p in topic.partitions
+        if not p.error_code
+    }
+
+
+def _silence(cluster: str, group: str) -> ClusterError:
+    return ClusterUnavailable(cluster, f"{group}: the coordinator did not answer for the group")
+
+
+def _committed_topic(
+    topic: str,
+    partitions: Iterable[TopicPartition],
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+) -> OffsetCommitRequest.OffsetCommitRequestTopic:
+    return OffsetCommitRequest.OffsetCommitRequestTopic(
+        name=topic,
+        partitions=[
+            OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition(
+                partition_index=partition.partition,
+                committed_offset=offsets[partition].offset,
+                committed_leader_epoch=-1,
+                committed_metadata=offsets[partition].metadata,
+            )
+            for partition in partitions
+        ],
+    )

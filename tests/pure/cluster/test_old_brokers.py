@@ -1,0 +1,126 @@
+"""Brokers of another age: what cannot be asked at once is asked one by one, or in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import AlterConfigsResponse
+from kafka.protocol.consumer import OffsetFetchResponse
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+
+from sparkmirror.cluster.config_changes import change_topic_configs, replace_topic_configs
+from sparkmirror.cluster.group_states import group_state
+from sparkmirror.cluster.groups import committed_offsets
+from sparkmirror.errors import NotAuthorized, UnsupportedByBroker
+from sparkmirror.mirror.topic_configs import ConfigOperation, Operation
+from sparkmirror.model import OffsetAndMetadata, TopicPartition
+from sparkmirror.wire.connection import Client
+from sparkmirror.wire.fields import string
+from sparkmirror.wire.routing import Router
+from tests.support.fake_broker import FakeBroker, Heard, Reply, answering, frame, greeting
+
+OFFSET_FETCH, FIND_COORDINATOR, METADATA, DESCRIBE_GROUPS, API_VERSIONS = 9, 10, 3, 15, 18
+ALTER_CONFIGS = 33
+RANGES: Mapping[int, tuple[int, int]] = {
+    METADATA: (0, 7),
+    OFFSET_FETCH: (0, 5),
+    FIND_COORDINATOR: (0, 2),
+    DESCRIBE_GROUPS: (0, 2),
+    API_VERSIONS: (0, 2),
+    ALTER_CONFIGS: (0, 1),
+}
+
+
+class OldBroker:
+    """A broker as of Kafka 2.1."""
+
+    def __init__(self, rules: Mapping[int, Reply]) -> None:
+        self.rules = rules
+        self.broker = FakeBroker(self._replies(), greets=False)
+
+    def _replies(self) -> Iterator[Reply]:
+        while True:
+            yield self._reply
+
+    def _reply(self, heard: Heard) -> bytes:
+        if heard.api_key == API_VERSIONS:
+            return greeting(RANGES)(heard)
+        if heard.api_key == FIND_COORDINATOR:
+            return answering(self._coordinator())(heard)
+        if heard.api_key == METADATA:
+            return answering(self._metadata())(heard)
+        return self.rules[heard.api_key](heard)
+
+    def _coordinator(self) -> FindCoordinatorResponse:
+        host, port = self.broker.address
+        return FindCoordinatorResponse(error_code=0, node_id=0, host=host, port=port)
+
+    def _metadata(self) -> MetadataResponse:
+        host, port = self.broker.address
+        known = MetadataResponse.MetadataResponseBroker(node_id=0, host=host, port=port)
+        return MetadataResponse(brokers=[known], topics=[], cluster_id="c", controller_id=0)
+
+
+@contextmanager
+def old_broker(rules: Mapping[int, Reply]) -> Iterator[tuple[Router, FakeBroker]]:
+    made = OldBroker(rules)
+    with made.broker:
+        router = Router(Client(cluster="old"), [made.broker.address])
+        try:
+            yield router, made.broker
+        finally:
+            router.close()
+
+
+def _fetched(code: int = 0) -> Any:
+    topic = OffsetFetchResponse.OffsetFetchResponseTopic
+    partition = topic.OffsetFetchResponsePartition(
+        partition_index=3,
+        committed_offset=42,
+        committed_leader_epoch=-1,
+        metadata="note",
+        error_code=0,
+    )
+    topics = [] if code else [topic(name="t", partitions=[partition])]
+    return OffsetFetchResponse(throttle_time_ms=0, topics=topics, error_code=code)
+
+
+def test_offsets_of_many_groups_are_asked_for_one_by_one() -> None:
+    def fetch(heard: Heard) -> bytes:
+        return answering(_fetched(30 if b"secret" in heard.body else 0))(heard)
+
+    with old_broker({OFFSET_FETCH: fetch}) as (router, broker):
+        found = committed_offsets(router, ["one", "secret", "two"])
+    expected = {TopicPartition("t", 3): OffsetAndMetadata(42, "note")}
+    assert (found["one"], found["two"]) == (expected, expected)
+    assert isinstance(found["secret"], NotAuthorized)
+    assert broker.api_keys().count(OFFSET_FETCH) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "state"), [("Stable", "Stable"), ("Empty", "Empty"), ("Dead", None)]
+)
+def test_states_are_told_in_the_older_dialect(said: str, state: str | None) -> None:
+    def describe(heard: Heard) -> bytes:
+        assert heard.body == b"\x00\x00\x00\x01" + string("g")
+        body = b"\x00\x00\x00\x00" + b"\x00\x00\x00\x01" + b"\x00\x00" + string("g") + string(said)
+        return frame(heard.correlation_id.to_bytes(4, "big") + body + b"what members say")
+
+    with old_broker({DESCRIBE_GROUPS: describe}) as (router, _):
+        assert group_state(router, "g") == state
+
+
+def test_settings_can_only_be_replaced_as_a_whole() -> None:
+    response = AlterConfigsResponse.AlterConfigsResourceResponse(
+        error_code=0, error_message=None, resource_type=2, resource_name="t"
+    )
+    altered = AlterConfigsResponse(throttle_time_ms=0, responses=[response])
+    operation = ConfigOperation(name="retention.ms", operation=Operation.DELETE)
+    with old_broker({ALTER_CONFIGS: answering(altered)}) as (router, broker):
+        with pytest.raises(UnsupportedByBroker, match="IncrementalAlterConfigs"):
+            change_topic_configs(router, {"t": [operation]})
+        assert replace_topic_configs(router, {"t": {"retention.ms": "7"}}) == {}
+    assert b"retention.ms\x00\x017" in broker.heard[-1].body
