@@ -1,0 +1,66 @@
+"""The three topics a worker's config asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.errors import ConfigError
+from sparkmirror.store.storage_topics import Storage, StorageTopics
+
+NAMES = {
+    "config.storage.topic": "connect-configs",
+    "offset.storage.topic": "connect-offsets",
+    "status.storage.topic": "connect-status",
+}
+
+
+def test_sizes_without_a_word_are_those_of_connect() -> None:
+    topics = StorageTopics.of(NAMES)
+    sizes = {
+        topic.name: (topic.partitions, topic.replication_factor)
+        for topic in (topics.configs, topics.offsets, topics.statuses)
+    }
+    assert sizes == {
+        "connect-configs": (1, 3),
+        "connect-offsets": (25, 3),
+        "connect-status": (5, 3),
+    }
+    assert topics.offsets.configs() == {"cleanup.policy": "compact"}
+
+
+def test_sizes_and_settings_can_be_said() -> None:
+    worker = {
+        **NAMES,
+        "offset.storage.partitions": "7",
+        "offset.storage.replication.factor": "-1",
+        "offset.storage.segment.bytes": "1000000",
+        "status.storage.min.insync.replicas": "2",
+    }
+    topics = StorageTopics.of(worker)
+    assert (topics.offsets.partitions, topics.offsets.replication_factor) == (7, -1)
+    assert topics.offsets.configs() == {"cleanup.policy": "compact", "segment.bytes": "1000000"}
+    assert topics.statuses.settings == {"min.insync.replicas": "2"}
+    assert topics.configs.settings == {}
+
+
+def test_compaction_and_one_partition_of_configs_are_no_choice(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = {
+        **NAMES,
+        "config.storage.partitions": "3",
+        "status.storage.cleanup.policy": "delete",
+    }
+    topics = StorageTopics.of(worker)
+    assert topics.configs.partitions == 1
+    assert topics.configs.configs() == {"cleanup.policy": "compact"}
+    assert topics.statuses.configs() == {"cleanup.policy": "compact"}
+    partitions, policy = [record.getMessage() for record in caplog.records]
+    assert partitions.startswith("Ignoring 'config.storage.partitions=3' setting, since config")
+    assert policy.startswith("Ignoring 'status.storage.cleanup.policy=delete' setting, since")
+
+
+def test_every_missing_name_is_told() -> None:
+    with pytest.raises(ConfigError) as refused:
+        StorageTopics.of({})
+    assert {fault.key for fault in refused.value.faults} == {kind.topic_key for kind in Storage}
