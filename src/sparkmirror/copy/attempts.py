@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sparkmirror.copy.messages import Dismiss, Drain, Hello, Message
+from sparkmirror.copy.term import Term
 
 Send = Callable[[Message], None]
 
@@ -22,6 +23,8 @@ class Attempt:
     send: Send
     heard_at: float
     is_leaving: bool = False
+    term: Term | None = None
+    """Under which it commits, in exactly-once mode; None until it has one, and after it failed."""
 
     def drain(self) -> None:
         """Ask for everything back; it gets nothing more."""

@@ -2,24 +2,29 @@
 
 An entry is open while a task may append, and closed when everything that was sent is known to have
 arrived. Closed entries are written when a lease has ended cleanly; open ones before a lease begins
-and then from time to time, so that a takeover has little to look through.
+and then from time to time, so that a takeover has little to look through. What goes in transactions
+has its entry written by the task, in the same transaction; only the first one is written here.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from sparkmirror.copy.ledger import Entry, Ledger, entry_of
 from sparkmirror.copy.place import Place, State
 from sparkmirror.model import TopicPartition
 
+Write = Callable[[Mapping[TopicPartition, Entry]], None]
+
 
 class Book:
     """The ledger's entries in memory, and the way to the ledger."""
 
-    def __init__(self, ledger: Ledger, lock: threading.Lock) -> None:
+    def __init__(self, ledger: Ledger, lock: threading.Lock, write: Write | None = None) -> None:
+        """Write through `write`, if the ledger may not be written to by just anybody."""
         self._ledger = ledger
+        self._write = write or ledger.save
         self._lock = lock
         self.entries: dict[TopicPartition, Entry] = {}
 
@@ -36,11 +41,13 @@ class Book:
         with self._lock:
             leases = {place: place.lease for place in places if place.lease}
         entries = {
-            place.source: entry_of(lease, is_open=is_open) for place, lease in leases.items()
+            place.source: entry
+            for place, lease in leases.items()
+            if not self._is_known(place, entry := entry_of(lease, is_open=is_open))
         }
         if not entries:
             return
-        self._ledger.save(entries)
+        self._write(entries)
         self.entries |= entries
         with self._lock:
             for place, lease in leases.items():
@@ -48,16 +55,44 @@ class Book:
 
     def flush(self, places: Iterable[Place]) -> None:
         """Write what has moved since it was written last."""
-        dirty = [place for place in places if place.is_dirty and not place.is_unopened]
+        dirty = [place for place in places if place.is_dirty and not place.is_transactional]
+        dirty = [place for place in dirty if not place.is_unopened]
         self.save([place for place in dirty if place.state is State.LEASED], is_open=True)
         self.save([place for place in dirty if place.state is State.WAITING], is_open=False)
+
+    @property
+    def has_transactions(self) -> bool:
+        """Whether anything in it was written in a transaction."""
+        return any(entry.ours and entry.ours.is_transactional for entry in self.entries.values())
+
+    def committed(self, places: Iterable[Place]) -> dict[TopicPartition, int]:
+        """Up to where remote partitions hold what the ledger speaks of; -1 if it knows of nothing.
+
+        Where somebody else wrote last nobody can tell.
+        """
+        ends: dict[TopicPartition, int] = {}
+        for place in places:
+            entry = self.entries.get(place.source)
+            if entry is None:
+                ends[place.target] = -1
+            elif entry.ours:
+                ends[place.target] = entry.ours.expected
+        return ends
+
+    def _is_known(self, place: Place, entry: Entry) -> bool:
+        """Whether the task has written this itself, with what it committed."""
+        return place.is_transactional and self.entries.get(place.source) == entry
 
     def note(self, place: Place) -> None:
         """Take what we know ourselves for what the ledger says, and let the place be opened anew.
 
         A place that is not waiting may still be appended to by whoever had it.
         """
+        self.learn(place)
+        place.is_unopened = True
+
+    def learn(self, place: Place) -> None:
+        """Take what we know ourselves for what the ledger says."""
         assert place.lease is not None
         is_open = place.state is not State.WAITING
         self.entries[place.source] = entry_of(place.lease, is_open=is_open)
-        place.is_unopened = True

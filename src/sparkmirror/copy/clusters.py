@@ -10,13 +10,26 @@ from dataclasses import dataclass
 
 from sparkmirror.copy.dial import dial
 from sparkmirror.copy.settings import Settings
+from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.leadercalls import Outcome
-from sparkmirror.wire.offsets import EARLIEST, LATEST, ListedOffset, list_offsets
-from sparkmirror.wire.routing import Router
+from sparkmirror.wire.offsets import (
+    EARLIEST,
+    LATEST,
+    EpochQuestion,
+    ListedOffset,
+    list_offsets,
+    offset_for_leader_epoch,
+)
+from sparkmirror.wire.routing import CALL_TIMEOUT_S, Router
 from sparkmirror.wire.target import Target
 from sparkmirror.wire.topic_settings import topic_settings
+
+ANSWER_WITHIN_S = 3.0
+"""All others wait as long for partitions that nobody leads; these are asked about again later."""
+FIRST_PATIENCE_S = 1.0
+"""How long a cluster may take to be found before somebody is told that it is waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +43,8 @@ class Reach:
     start: int
     end: int
     high_watermark: int
+    epoch_end: int | None = None
+    """Where the leader epoch of the last record copied ends now, if anybody can say."""
 
 
 Reached = Mapping[TopicPartition, Reach | Code]
@@ -42,6 +57,7 @@ class Clusters:
     source: Router
     target: Router
     read_committed: bool
+    patience_s: float = FIRST_PATIENCE_S
 
     @classmethod
     def dial(cls, settings: Settings) -> Clusters:
@@ -51,6 +67,16 @@ class Clusters:
             Router(*dial(settings.target_alias, settings.target, settings.client_id)),
             settings.read_committed,
         )
+
+    def find(self, sources: Iterable[str], targets: Iterable[str]) -> None:
+        """Find both clusters and these topics of theirs, or raise what keeps us from it.
+
+        The first time that is said soon; a slow cluster is given more time whenever it is tried
+        again.
+        """
+        patience_s, self.patience_s = self.patience_s, min(2 * self.patience_s, CALL_TIMEOUT_S)
+        self.source.refresh(sources, timeout_s=patience_s)
+        self.target.refresh(targets, timeout_s=patience_s)
 
     def close(self) -> None:
         """Hang up."""
@@ -63,15 +89,28 @@ class Clusters:
 
     def target_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | Code]:
         """Where the remote partitions end."""
-        listed = list_offsets(self.target, dict.fromkeys(partitions, LATEST))
+        listed = _listed(self.target, partitions, LATEST)
         return {p: _value(outcome) for p, outcome in listed.items()}
 
     def offsets_at(
         self, partitions: Iterable[TopicPartition], timestamp_ms: int
     ) -> dict[TopicPartition, int | Code]:
         """The first source offset at or after a time; -1 where there is none."""
-        listed = list_offsets(self.source, dict.fromkeys(partitions, timestamp_ms))
+        listed = _listed(self.source, partitions, timestamp_ms)
         return {p: _value(outcome) for p, outcome in listed.items()}
+
+    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Where leader epochs of source partitions end, as far as the brokers know."""
+        questions = {partition: EpochQuestion(epoch) for partition, epoch in epochs.items()}
+        try:
+            ended = offset_for_leader_epoch(self.source, questions, timeout_s=ANSWER_WITHIN_S)
+        except UnsupportedByBroker:
+            return {}
+        return {
+            partition: outcome.value.end_offset
+            for partition, outcome in ended.items()
+            if outcome.value and outcome.value.end_offset >= 0
+        }
 
     def topic_ids(self, side: Router, topics: Iterable[str]) -> dict[str, str]:
         """Ids of topics as hex, empty where brokers give none."""
@@ -94,13 +133,12 @@ class Clusters:
 
 
 def _reach(router: Router, partitions: list[TopicPartition], read_committed: bool) -> Reached:
-    starts = list_offsets(router, dict.fromkeys(partitions, EARLIEST))
-    highs = list_offsets(router, dict.fromkeys(partitions, LATEST))
-    ends = highs
-    if read_committed:
-        ends = list_offsets(router, dict.fromkeys(partitions, LATEST), read_committed=True)
-    reached: dict[TopicPartition, Reach | Code] = {}
-    for partition in partitions:
+    starts = _listed(router, partitions, EARLIEST)
+    led = [partition for partition in partitions if starts[partition].value]
+    highs = _listed(router, led, LATEST)
+    ends = _listed(router, led, LATEST, read_committed=True) if read_committed else highs
+    reached: dict[TopicPartition, Reach | Code] = {p: starts[p].code for p in partitions}
+    for partition in led:
         listed = [outcomes[partition] for outcomes in (starts, ends, highs)]
         failed = [outcome.code for outcome in listed if outcome.value is None]
         if failed:
@@ -109,6 +147,22 @@ def _reach(router: Router, partitions: list[TopicPartition], read_committed: boo
             start, end, high = (outcome.value.offset for outcome in listed if outcome.value)
             reached[partition] = Reach(start=start, end=end, high_watermark=max(high, end))
     return reached
+
+
+def _listed(
+    router: Router,
+    partitions: Iterable[TopicPartition],
+    when: int,
+    *,
+    read_committed: bool = False,
+) -> dict[TopicPartition, Outcome[ListedOffset]]:
+    """Look up offsets, without waiting long for a partition that nobody leads."""
+    return list_offsets(
+        router,
+        dict.fromkeys(partitions, when),
+        read_committed=read_committed,
+        timeout_s=ANSWER_WITHIN_S,
+    )
 
 
 def _value(outcome: Outcome[ListedOffset]) -> int | Code:

@@ -1,13 +1,16 @@
 """The conductor: who may copy what, from where, and what to do when a lease ends.
 
-Lives in the driver, in a thread of its own with an inbox. Tasks come, report and go; the conductor
-grants leases, remembers positions, takes partitions away from tasks that fell silent, and before
-anybody else gets a partition whose lease did not end cleanly, fences it and finds out where it
-stands.
+Lives in the driver, in a thread of its own with an inbox. Tasks come, report and go (`reception`);
+the conductor grants leases, remembers positions, takes partitions away from tasks that fell silent,
+and before anybody else gets a partition whose lease did not end cleanly, fences it and finds out
+where it stands.
 
     waiting ──grant──▶ leased ──clean end──▶ waiting (same identity, no fence)
        ▲                  └──anything else──▶ doubtful ──fence, reconcile──▶ waiting
        └──── after a while ──── held (a reason; all other partitions go on)
+
+In exactly-once mode a lease belongs to the term of its task (`terms`), and what is doubtful goes on
+at what was committed (`succession`).
 
 Contract for the transport (`engine`): call `joined` when a task attempt has said Hello, `said` for
 every later message, `left` when its connection is gone; deliver what is given to `send`. All of
@@ -23,23 +26,27 @@ import logging
 import queue
 import threading
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 
-from sparkmirror.copy.attempts import Attempt, Attempts, Send
+from sparkmirror.copy.attempts import Attempt, Send
 from sparkmirror.copy.book import Book
 from sparkmirror.copy.clusters import Clusters
+from sparkmirror.copy.counterfoils import Counterfoils, Unclaimed
 from sparkmirror.copy.events import Events
 from sparkmirror.copy.fence import Fences, Overtaken
 from sparkmirror.copy.granting import Granting
 from sparkmirror.copy.job import Job
 from sparkmirror.copy.ledger import Ledger
-from sparkmirror.copy.messages import Done, Ended, Hello, How, Message, Rate, Report, Welcome
+from sparkmirror.copy.messages import Hello, Message
 from sparkmirror.copy.openings import Openings
 from sparkmirror.copy.place import Place, State
+from sparkmirror.copy.reception import Reception
+from sparkmirror.copy.run_keeping import RunStore
 from sparkmirror.copy.snapshot import Snapshot
+from sparkmirror.copy.succession import Succession
 from sparkmirror.copy.takeover import Takeover
+from sparkmirror.copy.telling import Telling
+from sparkmirror.copy.terms import Terms
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.runs import Run
 from sparkmirror.model import TopicPartition
@@ -52,17 +59,28 @@ TICK_S = 0.1
 class Conductor:
     """Grants leases and keeps the ledger. Use: `start()`, feed events, `drain()`, `stop()`."""
 
-    def __init__(self, job: Job, ledger: Ledger) -> None:
-        self.job = job
+    def __init__(self, job: Job, ledger: Ledger, runs: RunStore | None = None) -> None:
+        """Without a store for runs, what was copied where is known only while this lives."""
+        self._telling = Telling.of(job, runs)
         self._lock = threading.Lock()
         self._events = Events()
-        self._attempts = Attempts()
-        self._book = Book(ledger, self._lock)
+        self._counterfoils = Counterfoils(lambda: time.time_ns() // 1_000_000)
         self._clusters = Clusters.dial(job.settings)
+        self._terms = Terms(self._clusters.target, job)
+        writes_itself = self._terms.write if job.is_exactly_once else None
+        self._book = Book(ledger, self._lock, writes_itself)
+        self._succession = Succession(
+            clusters=self._clusters,
+            terms=self._terms,
+            book=self._book,
+            tell=self._events.tell,
+            lock=self._lock,
+        )
         fences = Fences(self._clusters.target, f"{job.group_id}-{job.connector}")
+        self._openings = Openings(job, self._clusters, fences)
         self._granting = Granting(
             self._clusters,
-            Openings(job, self._clusters, fences),
+            self._openings,
             self._book,
             self._events,
             job.on_loss,
@@ -73,64 +91,86 @@ class Conductor:
             tell=self._events.tell,
             lease_s=job.settings.lease_s,
         )
-        self._places = {
-            partition: Place(partition, job.remote(partition), task)
-            for task, partitions in enumerate(job.tasks)
-            for partition in partitions
-        }
+        self._reception = Reception(
+            job=job,
+            book=self._book,
+            events=self._events,
+            telling=self._telling,
+            openings=self._openings,
+            granting=self._granting,
+            counterfoils=self._counterfoils,
+        )
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="conductor", daemon=True)
         self._stopping = False
-        self._draining = False
         self._failure: Exception | None = None
         self._flush_at = 0.0
         self._trouble = ""
-        self._records = self._bytes = 0
-        self._lanes: dict[str, Counter[str]] = defaultdict(Counter)
+
+    @property
+    def job(self) -> Job:
+        """What is copied, and how, by now."""
+        return self._reception.job
+
+    @property
+    def _places(self) -> dict[TopicPartition, Place]:
+        return self._reception.places
 
     # -- from any thread ------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: reach both clusters, read the ledger, start the thread. Raises MirrorError."""
-        self._clusters.source.refresh({place.source.topic for place in self._places.values()})
-        self._clusters.target.refresh({place.target.topic for place in self._places.values()})
+        """Begin: find both clusters, read the ledger, start the thread.
+
+        Raises MirrorError, the first time within seconds; may be called again.
+        """
+        self._clusters.find(
+            {place.source.topic for place in self._places.values()},
+            {place.target.topic for place in self._places.values()},
+        )
         self._book.load()
+        if self.job.is_exactly_once or self._book.has_transactions:
+            self._terms.begin()
+            self._book.load()
+            if not self.job.is_exactly_once:
+                self._terms.end_hanging(self._book.committed(self._places.values()))
+        self._telling.start()
         self._thread.start()
 
     def joined(self, hello: Hello, send: Send) -> None:
         """A task attempt has come; it gets its welcome and its leases through `send`."""
-        self._inbox.put(lambda: self._join(Attempt(hello, send, time.monotonic())))
+        self._inbox.put(lambda: self._reception.join(Attempt(hello, send, time.monotonic())))
 
     def said(self, hello: Hello, message: Message) -> None:
         """A task attempt has said something (Report, Ended, Done)."""
-        self._inbox.put(lambda: self._hear(hello, message))
+        self._inbox.put(lambda: self._reception.hear(hello, message))
 
     def left(self, hello: Hello) -> None:
         """A task attempt is gone, however it went."""
-        self._inbox.put(lambda: self._lose(hello, "its connection is gone"))
+        self._inbox.put(lambda: self._reception.lose(hello, "its connection is gone"))
 
     def drain(self) -> None:
         """Have every task give everything back; positions are remembered as they do."""
-        self._inbox.put(self._drain)
+        self._inbox.put(self._reception.drain)
 
     def end_epoch(self) -> None:
         """Have the tasks that are there give everything back, for those that come after them."""
-        self._inbox.put(self._end_epoch)
+        self._inbox.put(self._reception.end_epoch)
+
+    def replan(self, job: Job) -> None:
+        """Go on with another job of the same connector, on the same clusters.
+
+        What stays with its task is not interrupted; what another task gets is given back first.
+        """
+        self._inbox.put(lambda: self._reception.replan(job))
 
     def set_rate(self, bytes_per_s: int) -> None:
         """Limit every task to so many bytes a second; 0 lifts the limit."""
-        self._inbox.put(lambda: self._set_rate(bytes_per_s))
+        self._inbox.put(lambda: self._reception.set_rate(bytes_per_s))
 
     def snapshot(self) -> Snapshot:
         """Where everything stands, as of the last reports. Cheap; any thread."""
         with self._lock:
-            return Snapshot(
-                partitions={str(p): place.view() for p, place in self._places.items()},
-                records=self._records,
-                bytes=self._bytes,
-                lanes={topic: dict(counts) for topic, counts in self._lanes.items()},
-                events=self._events.latest(),
-            )
+            return self._reception.snapshot()
 
     def runs(self, partition: TopicPartition) -> tuple[Run, ...]:
         """Which source offsets of a partition lie where on the target, as far as it is known."""
@@ -140,9 +180,12 @@ class Conductor:
     def is_drained(self) -> bool:
         """Whether `drain` was asked for and nothing is leased any more."""
         with self._lock:
-            return self._draining and all(
-                place.state is not State.LEASED for place in self._places.values()
-            )
+            return self._reception.is_drained
+
+    def close_books(self, epoch: int, *, landed: bool) -> list[Unclaimed]:
+        """An epoch is over; returns the receipts that none of its attempts has handed in."""
+        with self._lock:
+            return self._counterfoils.close(epoch, landed=landed)
 
     def failure(self) -> Exception | None:
         """Why the conductor has ended by itself (another driver took over, a bug), if it has."""
@@ -153,6 +196,7 @@ class Conductor:
         self._stopping = True
         if self._thread.is_alive():
             self._thread.join(timeout=30)
+        self._telling.stop()
         self._clusters.close()
         self._book.close()
 
@@ -164,6 +208,7 @@ class Conductor:
                 self._take_in()
                 self._tick(time.monotonic())
             self._take_in()
+            self._telling.flush(self._places.values())
             self._book.flush(self._places.values())
         except MirrorError as error:
             log.error("The conductor stops: %s", error)
@@ -187,12 +232,14 @@ class Conductor:
         """Take away, settle, grant, remember. Trouble with a cluster is no reason to end."""
         try:
             with self._lock:
-                self._find_silent(now)
+                self._reception.find_silent(now)
                 for place in self._places.values():
                     place.wake(now)
             self._settle_doubts(now)
             self._grant_all(now)
-            if now >= self._flush_at:
+            self._telling.restore(self._places)
+            if self._reception.is_draining or now >= self._flush_at:
+                self._telling.flush(self._places.values())
                 self._book.flush(self._places.values())
                 self._flush_at = now + self.job.flush_every_s
             self._trouble = ""
@@ -204,128 +251,32 @@ class Conductor:
             self._trouble = str(error)
 
     def _settle_doubts(self, now: float) -> None:
-        doubtful = [p for p in self._places.values() if p.state is State.DOUBTFUL]
+        uncertain = [p for p in self._places.values() if p.state is State.DOUBTFUL]
+        self._succession.settle(self._places.values())
+        doubtful = [p for p in uncertain if p.state is State.DOUBTFUL and not p.is_void]
         if doubtful:
             self._takeover.settle(doubtful, self._granting.rules(doubtful), now)
             settled = [place for place in doubtful if place.state is State.WAITING]
+            if self.job.is_exactly_once:
+                with self._lock:
+                    for place in settled:
+                        place.goes_in_transactions()
             self._book.save(settled, is_open=False)
+        with self._lock:
+            for place in uncertain:
+                if place.last_owner and place.state is State.WAITING:
+                    self._counterfoils.add(place.last_owner, place)  # what it had not told
 
     def _grant_all(self, now: float) -> None:
-        if self._draining:
+        if self._reception.is_draining:
             return
-        for attempt in self._attempts.staying():
+        for attempt in self._reception.attempts.staying():
             mine = [
                 place
                 for place in self._places.values()
                 if place.state is State.WAITING and place.task == attempt.hello.task
             ]
-            self._granting.grant(attempt, mine, now, self._lock)
-
-    # -- tasks ------------------------------------------------------------------------------------
-
-    def _join(self, attempt: Attempt) -> None:
-        before = self._attempts.before(attempt.hello)
-        if before:
-            self._lose(before.hello, "another attempt of its task has come")
-        self._attempts.add(attempt)
-        attempt.send(Welcome(settings=self.job.settings.to_json()))
-        if self._draining:
-            attempt.drain()
-
-    def _hear(self, hello: Hello, message: Message) -> None:
-        attempt = self._attempts.of(hello)
-        if attempt is None:
-            return  # a task that was given up: whatever it says, its partitions were taken over
-        attempt.heard_at = time.monotonic()
-        match message:
-            case Report():
-                self._take_report(hello, message)
-            case Ended():
-                self._end_lease(hello, message)
-            case Done():
-                self._see_off(hello)
-            case _:
-                log.warning("A task does not say %s", type(message).__name__)
-
-    def _take_report(self, hello: Hello, report: Report) -> None:
-        self._records += report.records
-        self._bytes += report.bytes
-        for topic, counts in report.lanes.items():
-            self._lanes[topic].update(counts)
-        for key, standing in report.standings.items():
-            place = self._owned_by(hello, key)
-            if place:
-                place.stands(standing)
-        for key, source_first, target_first, length in report.runs:
-            place = self._owned_by(hello, key)
-            if place:
-                place.copied(source_first, target_first, length)
-
-    def _end_lease(self, hello: Hello, ended: Ended) -> None:
-        place = self._owned_by(hello, ended.partition)
-        if place is None:
-            return
-        now = time.monotonic()
-        place.moved(ended.position, ended.expected)
-        place.is_free(clean=ended.is_clean, now=now)
-        if ended.how is How.CLOSED:
-            return
-        if ended.why != place.told:
-            self._events.tell(ended.how.value, place, ended.why)
-            place.told = ended.why
-        match ended.how:
-            case How.OUT_OF_RANGE | How.SOURCE_GONE | How.TARGET_GONE:
-                self._book.note(place)
-                place.hold(ended.why, now, then=State.WAITING)
-            case How.REFUSED | How.NOT_AUTHORIZED:
-                self._granting.forget_rules(place.target.topic)
-                place.hold(ended.why, now, then=place.state)
-
-    def _lose(self, hello: Hello, why: str) -> None:
-        attempt = self._attempts.of(hello)
-        if attempt is None:
-            return
-        self._attempts.remove(hello)
-        attempt.dismiss(why)
-        now = time.monotonic()
-        owned = [place for place in self._places.values() if place.owner == hello]
-        for place in owned:
-            place.is_free(clean=False, now=now)
-        if owned:
-            log.warning(
-                "Task %d (attempt %d) is given up: %s; %d partitions are taken over",
-                hello.task,
-                hello.attempt,
-                why,
-                len(owned),
-            )
-
-    def _see_off(self, hello: Hello) -> None:
-        """A task has given everything back; what was granted since then it never used."""
-        self._attempts.remove(hello)
-        now = time.monotonic()
-        for place in self._places.values():
-            if place.owner == hello:
-                place.is_free(clean=True, now=now)
-
-    def _find_silent(self, now: float) -> None:
-        for attempt in self._attempts.silent_since(now - self.job.silence_s):
-            self._lose(attempt.hello, f"nothing heard for {self.job.silence_s:.0f} s")
-
-    def _owned_by(self, hello: Hello, key: str) -> Place | None:
-        place = self._places.get(TopicPartition.parse(key))
-        return place if place and place.owner == hello else None
-
-    def _drain(self) -> None:
-        self._draining = True
-        self._end_epoch()
-
-    def _end_epoch(self) -> None:
-        for attempt in self._attempts.staying():
-            attempt.drain()
-
-    def _set_rate(self, bytes_per_s: int) -> None:
-        settings = replace(self.job.settings, bytes_per_s=bytes_per_s)
-        self.job = replace(self.job, settings=settings)
-        for attempt in self._attempts:
-            attempt.send(Rate(bytes_per_s=bytes_per_s))
+            if mine and self.job.is_exactly_once:
+                mine = self._succession.within_term(attempt, mine, self._places.values(), now)
+            if mine:
+                self._granting.grant(attempt, mine, now, self._lock)

@@ -54,17 +54,19 @@ class Course:
     """The broker the source would rather have us read from (its rack is ours)."""
     settling: bool = False
     """Whether the broker doubts a sequence: what it has already must be found out first."""
+    unanswered: bool = False
+    """Whether nobody answered for what was sent: it waits to know whether it may come again."""
     reading: Wait = field(default_factory=Wait)
     writing: Wait = field(default_factory=Wait)
     how: How | None = None
     why: str = ""
     _finishes: bool = False
     """Whether what is queued still goes to the target before it is out."""
+    key: str = field(init=False)
+    """Its name on the control channel."""
 
-    @property
-    def key(self) -> str:
-        """Its name on the control channel."""
-        return str(self.partition.lease.source)
+    def __post_init__(self) -> None:
+        self.key = str(self.partition.lease.source)
 
     @property
     def is_leaving(self) -> bool:
@@ -104,10 +106,13 @@ class Course:
 
     def standing(self, trouble: str = "") -> Standing:
         """Where it stands, for the report; `trouble` is what keeps its brokers away."""
+        lease = self.partition.standing
         return Standing(
-            position=self.partition.position,
-            expected=self.partition.expected,
+            position=lease.position,
+            expected=lease.expected,
+            records=lease.records,
             end=self.end,
             newest_ms=self.newest_ms,
             held=self.why or trouble or self.writing.why or self.reading.why,
+            epoch=self.sorter.leader_epoch,
         )

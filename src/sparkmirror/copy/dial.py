@@ -1,16 +1,44 @@
-"""From client properties in Java's names to what the wire room needs to talk to a cluster."""
+"""From client properties in Java's names to what the wire room needs to talk to a cluster.
+
+Placeholders (`${file:/run/secrets/kafka.properties:password}`) are resolved here and nowhere
+before: what travels to drivers and executors is the placeholder, and each of them fetches the value
+where it runs, with the providers that the properties declare. What such a provider lacks is an
+error; text that only looks like a placeholder stays as it is.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Mapping
 
 from sparkmirror.cluster.access import Access
+from sparkmirror.config import providers, variables
+from sparkmirror.errors import ConfigError
 from sparkmirror.wire.connection import Client
 from sparkmirror.wire.place import Address
 
 
-def dial(alias: str, properties: Mapping[str, str], client_id: str) -> tuple[Client, list[Address]]:
-    """Who we are to a cluster, and where it is."""
-    access = Access.from_properties(alias, properties)
+def dial(
+    alias: str,
+    properties: Mapping[str, str],
+    client_id: str,
+    environment: Mapping[str, str] = os.environ,
+) -> tuple[Client, list[Address]]:
+    """Who we are to a cluster, and where it is. ConfigError names what cannot be resolved here."""
+    access = _access(alias, properties, environment)
     client = Client(cluster=alias, security=access.security.keywords(), client_id=client_id)
     return client, list(access.bootstrap)
+
+
+def _access(alias: str, raw: Mapping[str, str], environment: Mapping[str, str]) -> Access:
+    """Resolve and read; no fault quotes what was fetched."""
+    where = f"{alias} on {socket.gethostname()}"
+    values: Mapping[str, str] = raw
+    try:
+        demanding = providers.declared(raw, environment).demanding()
+        values = variables.expand(raw, demanding.by_name).values
+        return Access.from_properties(alias, values)
+    except ConfigError as error:
+        faults = [variables.conceal(fault, raw, values) for fault in error.faults]
+        raise ConfigError(faults, where=where) from error

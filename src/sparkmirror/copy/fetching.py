@@ -23,22 +23,24 @@ from sparkmirror.wire.fetch import (
     FetchAnswer,
     FetchedPartition,
     FetchLimits,
+    Place,
     Position,
     fetch_request,
     fetch_version,
     takes_ids,
 )
+from sparkmirror.wire.fetch_session import LOST, FetchSession
 
 PARTITION_BYTES = 1 << 20
-SMALLEST_ANSWER = 1 << 20
+SMALLEST_ANSWER = 4 << 20
 LARGEST_ANSWER = 32 << 20
 ANSWERS_AHEAD = 4
 """How many answers may lie in memory before the next fetch waits for acknowledgements."""
 LONG_POLL_MS = 500
 SHORT_POLL_MS = 5
 ANSWER_WITHIN_S = 10.0
-
-Key = tuple[object, int]
+LOOK_EVERY_S = 0.1
+"""How often to look where partitions are led while every broker is busy."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,15 @@ class _Appetite:
 
 
 @dataclass(slots=True)
+class _Visit:
+    """A fetch session, and what it holds for."""
+
+    connection: Connection
+    by_id: bool
+    session: FetchSession = field(default_factory=FetchSession)
+
+
+@dataclass(slots=True)
 class Fetching:
     """Keeps every source broker busy, within the budget."""
 
@@ -80,24 +91,40 @@ class Fetching:
     arrived: Callable[[Course, int], None]
     """Told when a partition has so many new bytes to send."""
     _appetites: dict[int, _Appetite] = field(default_factory=dict)
+    _sessions: dict[int, _Visit] = field(default_factory=dict)
+    _nodes: tuple[int, ...] = ()
+    _look_at: float = 0.0
+
+    def look_now(self) -> None:
+        """There are other partitions than before, or others lead them."""
+        self._look_at = 0.0
 
     def pump(self, courses: Iterable[Course], now: float, throttle: Throttle) -> None:
         """Ask every idle source broker for what its partitions have room for."""
         if not throttle.allows(now) or not self.side.budget.free:
             return
+        if now < self._look_at and not any(self._is_idle(node) for node in self._nodes):
+            return
         by_node: dict[int, list[Course]] = {}
         for course in courses:
             if course.is_leaving:
                 continue
+            if course.read_replica is not None and self.side.is_shut(course.read_replica):
+                course.read_replica = None
             node = course.read_replica
             if node is None:
                 node = self.side.node_of(course.partition.lease.source)
             if node is not None:
                 by_node.setdefault(node, []).append(course)
+        self._nodes, self._look_at = tuple(by_node), now + LOOK_EVERY_S
         for node, there in by_node.items():
             connection = self.side.connection(node)
             if connection and not connection.in_flight and now >= connection.muted_until:
                 self._fetch(node, connection, there, now, throttle.most)
+
+    def _is_idle(self, node: int) -> bool:
+        connection = self.side.connection(node)
+        return not connection or not connection.in_flight
 
     def _fetch(
         self,
@@ -118,38 +145,44 @@ class Fetching:
         hungry = hungry[first:] + hungry[:first]
         size = max(min(appetite.bytes, self.side.budget.free), SMALLEST_ANSWER // 4)
         size = min(size, most or size)
+        by_id = takes_ids(connection.versions) and all(
+            course.partition.lease.source_topic_id for course in hungry
+        )
+        each = max(_power_of_two(size // len(hungry)), PARTITION_BYTES)
+        asked: dict[Place, tuple[Course, int]] = {}
+        wanted: dict[Place, Position] = {}
+        for course in hungry:
+            lease, offset = course.partition.lease, course.partition.fetched
+            topic = self.side.topic_key(lease.source.topic, lease.source_topic_id, by_id=by_id)
+            place = topic, lease.source.partition
+            asked[place] = course, offset
+            wanted[place] = Position(
+                *place, offset, each, last_fetched_epoch=course.sorter.leader_epoch
+            )
+        session = self._session(node, connection, by_id=by_id)
+        key = session.key
+        positions, forgotten = session.next(wanted)
         limits = FetchLimits(
             max_wait_ms=LONG_POLL_MS if len(hungry) == len(there) else SHORT_POLL_MS,
             max_bytes=size,
             read_committed=self.read_committed,
             rack=self.rack,
+            session=key,
+            forgotten=forgotten,
         )
-        by_id = takes_ids(connection.versions) and all(
-            course.partition.lease.source_topic_id for course in hungry
-        )
-        asked: dict[Key, tuple[Course, int]] = {}
-        positions = []
-        for course in hungry:
-            lease, offset = course.partition.lease, course.partition.fetched
-            topic = self.side.topic_key(lease.source.topic, lease.source_topic_id, by_id=by_id)
-            asked[topic, lease.source.partition] = course, offset
-            positions.append(
-                Position(
-                    topic,
-                    lease.source.partition,
-                    offset,
-                    max(size // len(hungry), PARTITION_BYTES),
-                    last_fetched_epoch=course.sorter.leader_epoch,
-                )
-            )
         request = fetch_request(fetch_version(connection.versions, by_id=by_id), limits, positions)
 
         def heard(answer: FetchAnswer) -> None:
             took_s = time.monotonic() - now
             appetite.learn(answer.frame.size, took_s)
+            if answer.error in LOST:
+                session.reset()  # named in full, the same is asked again at once
+                return
+            session.answered(answer.session_id)
             self._sort_out(asked, answer, time.monotonic())
 
         def lost(error: ClusterError) -> None:
+            session.reset()
             for course, _ in asked.values():
                 course.reading.begin(f"source: {error}", time.monotonic())
                 course.read_replica = None
@@ -159,8 +192,15 @@ class Fetching:
             lambda: connection.send(request, then=heard, lost=lost, deadline=now + ANSWER_WITHIN_S),
         )
 
+    def _session(self, node: int, connection: Connection, *, by_id: bool) -> FetchSession:
+        """The session with a broker; another connection, or other names of topics, begin anew."""
+        visit = self._sessions.get(node)
+        if visit is None or visit.connection is not connection or visit.by_id is not by_id:
+            visit = self._sessions[node] = _Visit(connection, by_id)
+        return visit.session
+
     def _sort_out(
-        self, asked: dict[Key, tuple[Course, int]], answer: FetchAnswer, now: float
+        self, asked: dict[Place, tuple[Course, int]], answer: FetchAnswer, now: float
     ) -> None:
         if answer.error:
             for course, _ in asked.values():
@@ -171,6 +211,8 @@ class Fetching:
             if course.is_leaving or course.partition.fetched != offset:
                 continue
             if fetched.error:
+                source = course.partition.lease.source
+                self.side.hear_of(source, fetched.leader, answer.endpoints)
                 self._troubled(course, Code(fetched.error), now)
             elif fetched.diverging:
                 course.end_with(
@@ -220,3 +262,8 @@ class Fetching:
             case _:
                 course.reading.begin(f"source: {code}", now)
                 self.side.look_again(source.topic)
+
+
+def _power_of_two(number: int) -> int:
+    """The next one below: a limit that hardly ever changes need not be told to a session."""
+    return 1 << max(number.bit_length() - 1, 0)

@@ -37,7 +37,7 @@ class Granting:
         self._openings = openings
         self._book = book
         self._events = events
-        self._on_loss = on_loss
+        self.on_loss = on_loss
         self._rules: dict[str, Target | Code] = {}
 
     def grant(
@@ -78,7 +78,7 @@ class Granting:
         with lock:
             for place in ready:
                 place.grant_to(attempt.hello)
-        attempt.send(Grant(leases=leases, targets=targets))
+        attempt.send(Grant(leases=leases, targets=targets, term=attempt.term))
 
     def _settle(self, place: Place, opening: Opening, now: float) -> None:
         place.end = opening.end
@@ -88,12 +88,14 @@ class Granting:
         place.settled(opening.lease)
         if opening.is_doubtful:
             place.is_free(clean=False, now=now)
+        if opening.warning:
+            self._events.tell("remote-truncated", place, opening.warning)
         if opening.loss:
             self._suffer(place, opening.loss, now)
 
     def _suffer(self, place: Place, loss: Loss, now: float) -> None:
         """A loss is always told; the policy decides where to go on."""
-        position = loss.goes_on_at(self._on_loss)
+        position = loss.goes_on_at(self.on_loss)
         decided = "copying stops" if position is None else f"going on at offset {position}"
         self._events.tell(
             loss.kind.value, place, f"{loss.text}; {decided}", (loss.lost_from, loss.lost_to)

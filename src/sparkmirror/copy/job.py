@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from sparkmirror.copy.delivery import COMMIT_EVERY_S, TRANSACTION_TIMEOUT_S, Delivery
 from sparkmirror.copy.settings import Settings
 from sparkmirror.model import TopicPartition
 
@@ -45,6 +46,17 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SyncsTopic:
+    """Where offset syncs go, and how densely. `client` holds secrets."""
+
+    name: str
+    cluster: str
+    """The alias of the cluster that holds the topic."""
+    client: Mapping[str, str] = field(repr=False)
+    offset_lag_max: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One source connector's work."""
 
@@ -58,9 +70,24 @@ class Job:
     """The partitions of each task."""
     start: Start = Start()
     on_loss: OnLoss = OnLoss.HALT
+    delivery: Delivery = Delivery.SEQUENCED
+    commit_every_s: float = COMMIT_EVERY_S
+    """How often transactions are committed, in exactly-once mode."""
+    transaction_timeout_s: float = TRANSACTION_TIMEOUT_S
+    tasks_before: int = 0
+    """How many tasks the connector has had, if somebody remembers: all of them are fenced."""
     flush_every_s: float = 10.0
     silence_s: float = 10.0
     """A task that does not report for so long loses its partitions."""
+    syncs: SyncsTopic | None = None
+    """Where offset syncs go, if they are wanted."""
+    offsets_client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The way to the cluster that holds the offsets topic; empty means: the target."""
+
+    @property
+    def is_exactly_once(self) -> bool:
+        """Whether it copies in transactions."""
+        return self.delivery is Delivery.EXACTLY_ONCE
 
     def remote(self, partition: TopicPartition) -> TopicPartition:
         """Where a source partition is copied to: the same number of the remote topic."""
@@ -84,4 +111,6 @@ class Job:
         start = dict(fields["start"])
         fields["start"] = Start(**(start | {"at": StartAt(start["at"])}))
         fields["on_loss"] = OnLoss(fields["on_loss"])
+        fields["delivery"] = Delivery(fields["delivery"])
+        fields["syncs"] = SyncsTopic(**fields["syncs"]) if fields.get("syncs") else None
         return cls(**fields)

@@ -17,12 +17,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.header import NO_EPOCH, NO_PRODUCER
 from sparkmirror.wire.sequence import sequence_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The producer identity of a lease: who appends, counted from where."""
+    """The producer identity of a lease: who appends, counted from where.
+
+    `IN_TRANSACTIONS` stands for none: the task has one for all its partitions, which changes with
+    every transaction, and a batch lands wherever the target puts it.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -31,6 +36,9 @@ class Identity:
     def sequence(self, target_offset: int) -> int:
         """Sequence number of the record that will lie at this target offset."""
         return sequence_at(target_offset, self.anchor)
+
+
+IN_TRANSACTIONS = Identity(producer_id=NO_PRODUCER, producer_epoch=NO_EPOCH, anchor=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +50,43 @@ class Lease:
     position: int
     expected: int
     identity: Identity
+    records: int = 0
+    """Copied by this mirror so far: offsets do not tell, they have gaps and markers."""
     source_topic_id: str = ""
     target_topic_id: str = ""
+    last_epoch: tuple[int, int] = (NO_EPOCH, -1)
+    """Leader epoch of the last source record copied, and the position of which that was said."""
 
     def __post_init__(self) -> None:
         assert self.position >= 0
         assert self.expected >= self.identity.anchor
         assert self.source.partition == self.target.partition, "partitions keep their number"
 
-    def moved(self, position: int, expected: int) -> Self:
+    def moved(self, position: int, expected: int, records: int) -> Self:
         """The same right further on: what the next owner gets after a clean hand-over."""
         assert position >= self.position
         assert expected >= self.expected
-        return replace(self, position=position, expected=expected)
+        assert records >= self.records
+        return replace(self, position=position, expected=expected, records=records)
+
+    @property
+    def source_epoch(self) -> int:
+        """Leader epoch of the record before the position; -1 if it is not known."""
+        epoch, position = self.last_epoch
+        return epoch if position == self.position else NO_EPOCH
+
+    def of_epoch(self, epoch: int) -> Self:
+        """The same right, with the leader epoch of what was copied last."""
+        return replace(self, last_epoch=(epoch, self.position))
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether its batches go in the transactions of its task."""
+        return self.identity == IN_TRANSACTIONS
+
+    def in_transactions(self) -> Self:
+        """The same right for a task that has transactions."""
+        return replace(self, identity=IN_TRANSACTIONS)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -67,4 +99,5 @@ class Lease:
         fields["source"] = TopicPartition(*fields["source"])
         fields["target"] = TopicPartition(*fields["target"])
         fields["identity"] = Identity(**fields["identity"])
+        fields["last_epoch"] = tuple(fields["last_epoch"])
         return cls(**fields)

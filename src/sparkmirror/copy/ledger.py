@@ -1,7 +1,8 @@
 """The ledger: where each partition stands, remembered in Connect's own offsets topic on the target.
 
     key    ["<connector>",{"cluster":"A","partition":0,"topic":"t"}]        as Connect writes it
-    value  {"offset":N,"target":T,"pid":P,"epoch":E,"anchor":A,"open":true,...}
+    value  {"offset":N,"target":T,"pid":P,"epoch":E,"anchor":A,"open":true,"records":C,...}
+           with "pid":-1 if it was written in a transaction, together with what it speaks of
 
 `offset` is what Java MirrorMaker 2 reads and writes: the last source offset copied. The other
 members are ours; Java ignores them and drops them when it writes, and so their absence tells that
@@ -9,7 +10,8 @@ somebody else wrote last.
 
 Invariant: every pair (offset, target) ever written is true: what must be copied up to `offset` is
 exactly what lies below `target`, our fences apart. An old pair stays true, so a late write by a
-stale driver does no harm.
+stale driver does no harm. In transactions there is no looking at the target: the last committed
+pair is the truth, so only who holds a transactional id of the connector may write one.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sparkmirror.copy.lease import Identity, Lease
+from sparkmirror.copy.lease import IN_TRANSACTIONS, Identity, Lease
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.header import NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +41,17 @@ class Ours:
     expected: int
     identity: Identity
     is_open: bool
+    records: int = 0
+    """Copied so far; 0 if it was written by a version that did not count."""
     source_topic_id: str = ""
     target_topic_id: str = ""
+    source_epoch: int = NO_EPOCH
+    """Leader epoch of the record before the position, as it was when that was copied."""
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it was written inside a transaction, together with what it speaks of."""
+        return self.identity == IN_TRANSACTIONS
 
 
 class Ledger(Protocol):
@@ -65,9 +77,11 @@ def entry_of(lease: Lease, *, is_open: bool) -> Entry:
         ours=Ours(
             expected=lease.expected,
             identity=lease.identity,
-            is_open=is_open,
+            is_open=is_open and not lease.is_transactional,
+            records=lease.records,
             source_topic_id=lease.source_topic_id,
             target_topic_id=lease.target_topic_id,
+            source_epoch=lease.source_epoch,
         ),
     )
 
@@ -82,8 +96,10 @@ def to_offset(entry: Entry) -> dict[str, Any]:
             "epoch": entry.ours.identity.producer_epoch,
             "anchor": entry.ours.identity.anchor,
             "open": entry.ours.is_open,
+            "records": entry.ours.records,
             "source_id": entry.ours.source_topic_id,
             "target_id": entry.ours.target_topic_id,
+            "source_epoch": entry.ours.source_epoch,
         }
     return value
 
@@ -103,8 +119,10 @@ def from_offset(value: Mapping[str, Any]) -> Entry | None:
             expected=int(value["target"]),
             identity=identity,
             is_open=bool(value["open"]),
+            records=int(value.get("records", 0)),
             source_topic_id=str(value.get("source_id", "")),
             target_topic_id=str(value.get("target_id", "")),
+            source_epoch=int(value.get("source_epoch", NO_EPOCH)),
         )
     except (KeyError, TypeError, ValueError):
         return Entry(position=last + 1)

@@ -1,25 +1,27 @@
 """A control channel's end: messages over a socket, each behind its length.
 
-Both ends use it: the task inside its loop, the driver in its server. The first frame a task sends
-is a shared secret; the driver compares it before it believes anything else. Non-blocking; a link
-that is lost raises LinkLost once and is closed from then on.
+Both ends use it: the task inside its loop, the driver in its server. Whoever connects proves first
+that it knows the run's secret, and everything said is sealed (`seal`). Non-blocking; a link that is
+lost raises LinkLost once and is closed from then on.
 """
 
 from __future__ import annotations
 
-import hmac
 import socket
 import struct
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import NoReturn
 
 from sparkmirror.copy.messages import Message, decode, encode
+from sparkmirror.copy.seal import HALF, PROOF, SealBroken, Seals, answer, challenge, check
 from sparkmirror.errors import ClusterUnavailable
 
 _LENGTH = struct.Struct(">I")
 LARGEST_MESSAGE = 64 << 20
 _CHUNK = 1 << 18
+CONNECT_WITHIN_S = 10.0
 FAREWELL_WITHIN_S = 5.0
 
 
@@ -30,13 +32,14 @@ class LinkLost(ClusterUnavailable):
 class Link:
     """One end of a control channel."""
 
-    def __init__(self, sock: socket.socket, heard: Callable[[Message], None]) -> None:
+    def __init__(self, sock: socket.socket, heard: Callable[[Message], None], seals: Seals) -> None:
         sock.setblocking(False)
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = sock
         self.heard = heard
         """Told every message; may be replaced by whoever takes the link over."""
+        self._seals = seals
         self._out: deque[memoryview] = deque()
         self._in = bytearray()
         self.is_closed = False
@@ -45,14 +48,18 @@ class Link:
     def connect(
         cls, address: tuple[str, int], secret: bytes, heard: Callable[[Message], None]
     ) -> Link:
-        """Open the task's end and show the secret. Blocks while connecting."""
+        """Open the task's end and prove that we know the secret. Blocks while connecting."""
         try:
-            sock = socket.create_connection(address, timeout=10)
+            sock = socket.create_connection(address, timeout=CONNECT_WITHIN_S)
         except OSError as error:
             raise LinkLost("driver", f"cannot be reached at {address}: {error}") from error
-        link = cls(sock, heard)
-        link._post(secret)
-        return link
+        try:
+            answered, seals = answer(secret, _exactly(sock, HALF))
+            sock.sendall(answered)
+        except OSError as error:
+            sock.close()
+            raise LinkLost("driver", f"does not talk to us at {address}: {error}") from error
+        return cls(sock, heard, seals)
 
     def fileno(self) -> int:
         """For a selector."""
@@ -65,11 +72,9 @@ class Link:
 
     def send(self, message: Message) -> None:
         """Queue a message and send what goes."""
-        self._post(encode(message))
-
-    def _post(self, payload: bytes) -> None:
         if self.is_closed:
             raise LinkLost("driver", "the control channel is closed")
+        payload = self._seals.outgoing.close(encode(message))
         self._out.append(memoryview(_LENGTH.pack(len(payload)) + payload))
         self.on_writable()
 
@@ -95,12 +100,17 @@ class Link:
             return
         except OSError as error:
             self._lose(str(error))
-            return
         if not chunk:
             self._lose("closed by the other end")
         self._in += chunk
-        for payload in self.frames():
-            self.heard(decode(payload))
+        for frame in self.frames():
+            self.heard(decode(self._opened(frame)))
+
+    def _opened(self, frame: bytes) -> bytes:
+        try:
+            return self._seals.incoming.open(frame)
+        except SealBroken as error:
+            self._lose(str(error))
 
     def frames(self) -> list[bytes]:
         """Take every complete frame out of what was received."""
@@ -140,30 +150,26 @@ class Link:
             self.is_closed = True
             self._socket.close()
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, why: str) -> NoReturn:
         self.close()
         raise LinkLost("driver", f"the control channel is lost: {why}")
 
 
-def greeting(secret: bytes) -> bytes:
-    """The bytes with which a newcomer begins, for a server that must not wait for them."""
-    return _LENGTH.pack(len(secret)) + secret
-
-
-def admit(sock: socket.socket, secret: bytes) -> None:
-    """Read the secret that a newcomer shows, or refuse it. Blocks for as long as the socket may."""
-    shown = _exactly(sock, _LENGTH.unpack(_exactly(sock, _LENGTH.size))[0])
-    if not hmac.compare_digest(shown, secret):
-        raise LinkLost("task", "a newcomer on the control channel does not know the secret")
+def admit(sock: socket.socket, secret: bytes) -> Seals:
+    """Challenge a newcomer, and let in who knows the secret. Blocks as long as the socket may."""
+    challenged = challenge()
+    sock.sendall(challenged)
+    try:
+        return check(secret, challenged, _exactly(sock, HALF + PROOF))
+    except (SealBroken, OSError) as error:
+        raise LinkLost("task", str(error)) from error
 
 
 def _exactly(sock: socket.socket, size: int) -> bytes:
-    if size > 1024:
-        raise LinkLost("task", f"a newcomer on the control channel shows {size} bytes")
     got = b""
     while len(got) < size:
         chunk = sock.recv(size - len(got))
         if not chunk:
-            raise LinkLost("task", "a newcomer on the control channel hung up")
+            raise ConnectionResetError("the other end of the control channel hung up")
         got += chunk
     return got

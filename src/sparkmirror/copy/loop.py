@@ -94,13 +94,14 @@ class Loop:
     def turn(self, timeout_s: float) -> None:
         """Wait for something to do, at most so long, and do it."""
         self._watch_for_writing()
-        for key, mask in self._selector.select(0 if self._finished else max(timeout_s, 0)):
+        ready = self._selector.select(0 if self._finished else max(timeout_s, 0))
+        self._do_what_was_asked()  # before anything that was said later than it was asked
+        for key, mask in ready:
             if key.data is None:
                 self._drain_wakes()
             else:
                 self._serve(key.data, mask)
-        while self._finished:
-            self._finished.popleft()()
+        self._do_what_was_asked()
 
     def close(self) -> None:
         """Stop serving. Background work that is under way is left to end by itself."""
@@ -119,6 +120,10 @@ class Loop:
             self.forget(channel)
             if watch:
                 watch.lost(error)
+
+    def _do_what_was_asked(self) -> None:
+        while self._finished:
+            self._finished.popleft()()
 
     def _serve(self, channel: Watchable, mask: int) -> None:
         if channel not in self._watches:

@@ -45,6 +45,8 @@ class Loss:
             return None
         if policy is OnLoss.RESTART or self.kind is Kind.RECREATED:
             return self.start
+        if self.kind is Kind.TRUNCATED:
+            return self.lost_from
         return self.position if self.kind is Kind.REMOTE_RECREATED else self.lost_to
 
 
@@ -66,6 +68,16 @@ def find_loss(entry: Entry, there: Reach, ids: tuple[str, str]) -> Loss | None:
             position,
             (there.start, position),
             "the remote topic was deleted and created again; what was copied before is gone",
+        )
+    if there.epoch_end is not None and there.epoch_end < position:
+        cut = max(there.epoch_end, there.start)
+        return _loss(
+            Kind.TRUNCATED,
+            there,
+            position,
+            (cut, position),
+            f"the source lost offsets {cut} to {position - 1} after they were copied: a replica"
+            " that was behind leads now",
         )
     return range_loss(position, there)
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any, ClassVar, get_args
 
 from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.term import Term
 from sparkmirror.errors import MirrorError
 
 
@@ -54,29 +55,34 @@ class Hello:
     attempt: int
     host: str
     pid: int
+    epoch: int = 0
+    retry: int = 0
+    """How many attempts of the task there were before it in its epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where one partition stands: next source and target offset, and the source's end."""
+    """Where one partition stands: next offsets, records copied so far, and the source's end."""
 
     position: int
     expected: int
+    records: int
     end: int
     newest_ms: int = -1
     held: str = ""
+    epoch: int = -1
+    """Leader epoch of what was last read of the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What happened since the last report, and where everything stands."""
+    """What happened since the last report, and where everything stands, by source partition."""
 
     type: ClassVar[str] = "report"
     standings: dict[str, Standing]
     runs: list[tuple[str, int, int, int]] = field(default_factory=list)
     lanes: dict[str, dict[str, int]] = field(default_factory=dict)
-    records: int = 0
-    bytes: int = 0
+    bytes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +95,7 @@ class Ended:
     why: str
     position: int
     expected: int
+    records: int
     is_clean: bool
     """Whether the fate of everything that was ever sent is known."""
 
@@ -110,11 +117,15 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Leases to use from now on, and the rules of the remote topics they name."""
+    """Leases to use from now on, and the rules of the remote topics they name.
+
+    In exactly-once mode with the term under which the task commits: another one replaces it.
+    """
 
     type: ClassVar[str] = "grant"
     leases: list[Lease]
     targets: dict[str, dict[str, Any]]
+    term: Term | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +191,7 @@ FromTask = Hello | Report | Ended | Done
 ToTask = Welcome | Grant | Revoke | Beat | Rate | Drain | Dismiss
 Message = FromTask | ToTask | NextEpoch | Epoch
 
+_STANDING = tuple(name.name for name in fields(Standing))
 _KINDS: dict[str, type[Any]] = {kind.type: kind for kind in get_args(Message)}
 
 
@@ -208,10 +220,10 @@ def decode(data: bytes) -> Message:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Lease):
+    if isinstance(value, Lease | Term):
         return value.to_json()
     if isinstance(value, Standing):
-        return [value.position, value.expected, value.end, value.newest_ms, value.held]
+        return list(astuple(value))
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -222,12 +234,13 @@ def _plain(value: Any) -> Any:
 def _rebuilt(kind: type[Any], value: dict[str, Any]) -> dict[str, Any]:
     if kind is Grant:
         value["leases"] = [Lease.from_json(lease) for lease in value["leases"]]
+        value["term"] = Term.from_json(value["term"]) if value["term"] else None
     elif kind is Ended:
         value["how"] = How(value["how"])
     elif kind is Report:
         value["runs"] = [(str(p), int(s), int(t), int(n)) for p, s, t, n in value["runs"]]
         value["standings"] = {
-            key: Standing(position=at[0], expected=at[1], end=at[2], newest_ms=at[3], held=at[4])
+            key: Standing(**dict(zip(_STANDING, at, strict=True)))
             for key, at in value["standings"].items()
         }
     return value

@@ -5,27 +5,33 @@
     offset only        any                       somebody else wrote it: take it at its word
     ours, closed       ends where we left it     go on under the same identity, no fence
     ours, otherwise    more, less or still open  doubtful: fence and reconcile first
+    in a transaction   any                       take it at its word: it was committed with the data
 
-Does the source still hold what comes next? If the topic was recreated or its log begins after the
-position, that is a loss, and the job's policy decides. Nothing is passed over in silence. But of a
+In exactly-once mode leases have no identity; but what was copied without transactions before is
+fenced and reconciled where it is doubtful, all the same.
+
+Does the source still hold what comes next? If the topic was recreated, its log begins after the
+position, or the epoch of the last record copied ends before it, that is a loss, and the job's
+policy decides. Nothing is passed over in silence. But of a
 doubtful place nobody knows the position yet: whether the log still holds it is asked afterwards, by
 the first fetch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from sparkmirror.copy.clusters import Clusters, Reach
 from sparkmirror.copy.fence import Fences
 from sparkmirror.copy.job import Job, StartAt
-from sparkmirror.copy.lease import Identity, Lease
+from sparkmirror.copy.lease import IN_TRANSACTIONS, Identity, Lease
 from sparkmirror.copy.ledger import Entry, Ours
 from sparkmirror.copy.losses import Kind, Loss, find_loss
 from sparkmirror.copy.place import Place
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Code
+from sparkmirror.wire.header import NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,7 @@ class Opening:
     is_doubtful: bool = False
     loss: Loss | None = None
     trouble: str = ""
+    warning: str = ""
     end: int = -1
 
 
@@ -60,6 +67,8 @@ class Openings:
             self.clusters.target, {place.target.topic for place in places}
         )
         starts = self._starts([p for p in places if p.source not in entries], reach)
+        led = [place for place in places if isinstance(reach[place.source], Reach)]
+        epoch_ends = self.clusters.epoch_ends(_epochs(led, entries))
         opened: dict[Place, Opening] = {}
         for place in places:
             there, end = reach[place.source], ends[place.target]
@@ -70,6 +79,7 @@ class Openings:
             else:
                 ids = source_ids[place.source.topic], target_ids[place.target.topic]
                 entry = entries.get(place.source)
+                there = replace(there, epoch_end=epoch_ends.get(place.source))
                 opened[place] = self._open(place, entry, starts.get(place.source), there, end, ids)
         return opened
 
@@ -86,29 +96,46 @@ class Openings:
             assert start is not None
             return Opening(lease=self._fresh(place, start, end, ids), end=there.end)
         loss = find_loss(entry, there, ids)
-        if entry.ours is None or (loss and loss.kind is Kind.REMOTE_RECREATED):
-            lease = self._fresh(place, entry.position, end, ids)
+        is_another = loss is not None and loss.kind is Kind.REMOTE_RECREATED
+        if self._goes_on_in_transactions(entry) and entry.ours and not is_another:
+            lease = _continued(place, entry.position, entry.ours, ids)
+            lease = replace(lease, expected=min(lease.expected, end))
+            cut = truncation(place, entry.ours.expected, end)
+            return Opening(lease=lease, loss=loss, warning=cut, end=there.end)
+        if _is_exact(entry) or is_another:
+            copied = entry.ours.records if entry.ours else 0
+            lease = replace(self._fresh(place, entry.position, end, ids), records=copied)
             return Opening(lease=lease, loss=loss, end=there.end)
+        assert entry.ours is not None
         lease = _continued(place, entry.position, entry.ours, ids)
         doubtful = entry.ours.is_open or end != entry.ours.expected
         if doubtful and loss and loss.kind is not Kind.RECREATED:
             loss = None
+        if self.job.is_exactly_once and not doubtful:
+            lease = lease.in_transactions()
         return Opening(lease=lease, is_doubtful=doubtful, loss=loss, end=there.end)
+
+    def _goes_on_in_transactions(self, entry: Entry) -> bool:
+        was = entry.ours is not None and entry.ours.is_transactional
+        return was and self.job.is_exactly_once
 
     def _fresh(self, place: Place, position: int, end: int, ids: tuple[str, str]) -> Lease:
         """Append at the end of the target, under the identity of the partition's fence."""
-        identity = self.fences.identity_for(place.target)
         return Lease(
             source=place.source,
             target=place.target,
             position=position,
             expected=end,
-            identity=Identity(
-                producer_id=identity.producer_id, producer_epoch=identity.epoch, anchor=end
-            ),
+            identity=self._fresh_identity(place, end),
             source_topic_id=ids[0],
             target_topic_id=ids[1],
         )
+
+    def _fresh_identity(self, place: Place, end: int) -> Identity:
+        if self.job.is_exactly_once:
+            return IN_TRANSACTIONS
+        given = self.fences.identity_for(place.target)
+        return Identity(producer_id=given.producer_id, producer_epoch=given.epoch, anchor=end)
 
     def _starts(
         self, places: list[Place], reach: Mapping[TopicPartition, Reach | Code]
@@ -129,6 +156,33 @@ class Openings:
         return {p: r.start for p, r in begin.items()}
 
 
+def truncation(place: Place, expected: int, end: int) -> str:
+    """What to say of a remote partition that ends before what it had acknowledged, if it does."""
+    if end >= expected:
+        return ""
+    return (
+        f"{place.target} ends at offset {end}, not at {expected}: the target has lost records that"
+        " it had acknowledged; compare it with the source"
+    )
+
+
+def _is_exact(entry: Entry) -> bool:
+    """Whether what the ledger says is all there is to know: somebody else's, or committed."""
+    return entry.ours is None or entry.ours.is_transactional
+
+
+def _epochs(
+    places: Iterable[Place], entries: Mapping[TopicPartition, Entry]
+) -> dict[TopicPartition, int]:
+    """Of which leader epoch the last record copied was, where that is remembered."""
+    known = {place.source: entries[place.source] for place in places if place.source in entries}
+    return {
+        partition: entry.ours.source_epoch
+        for partition, entry in known.items()
+        if entry.ours and entry.ours.source_epoch != NO_EPOCH
+    }
+
+
 def _continued(place: Place, position: int, ours: Ours, ids: tuple[str, str]) -> Lease:
     return Lease(
         source=place.source,
@@ -136,6 +190,8 @@ def _continued(place: Place, position: int, ours: Ours, ids: tuple[str, str]) ->
         position=position,
         expected=ours.expected,
         identity=ours.identity,
+        records=ours.records,
         source_topic_id=ids[0],
         target_topic_id=ids[1],
+        last_epoch=(ours.source_epoch, position),
     )

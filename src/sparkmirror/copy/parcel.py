@@ -41,6 +41,11 @@ class Parcel:
         return self.doubts > 0
 
     @property
+    def is_sealed(self) -> bool:
+        """Whether it has a producer and a sequence."""
+        return bool(self.buffers)
+
+    @property
     def count(self) -> int:
         """How many records it holds."""
         return self.header.record_count
@@ -59,6 +64,15 @@ class Parcel:
         """Give it a producer, a sequence and the place where it must land."""
         self.buffers = forward(self.header, self.batch, producer, sequence)
         self.expected = expected
+
+    def unseal(self) -> None:
+        """It was not appended, and will be sealed anew for another transaction."""
+        assert not self.is_doubtful
+        self.buffers = ()
+
+    def forget_bytes(self) -> None:
+        """It is on the target: what is still needed is only what it held."""
+        self.batch, self.buffers = memoryview(b""), ()
 
     def runs(self) -> list[Run]:
         """Where each of its records lies, once it is on the target."""

@@ -13,6 +13,10 @@ Invariants, asserted:
        nothing of a producer takes any sequence as its first, so a second batch could overtake a
        first one that is refused
 
+In exactly-once mode a parcel is sealed when it is sent, by the task's transaction, and lands
+wherever the target puts it; `lease` then says where the partition stands for good, and moves with
+every commit.
+
 Knows no socket: the loop asks what may be sent and tells what became of it.
 """
 
@@ -24,6 +28,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.parcel import Parcel
+from sparkmirror.copy.transaction import Transaction
 from sparkmirror.mirror.runs import Run
 from sparkmirror.wire.forward import Producer
 
@@ -36,10 +41,13 @@ class Partition:
     """The state of copying one leased partition."""
 
     lease: Lease
+    transaction: Transaction | None = None
     position: int = field(init=False)
     expected: int = field(init=False)
     fetched: int = field(init=False)
     next_expected: int = field(init=False)
+    records: int = field(init=False)
+    """Copied so far, by whoever had the partition before too."""
     ready: deque[Parcel] = field(init=False, default_factory=deque)
     flying: deque[Parcel] = field(init=False, default_factory=deque)
     queued_bytes: int = field(init=False, default=0)
@@ -54,8 +62,11 @@ class Partition:
     def __post_init__(self) -> None:
         self.position = self.fetched = self.lease.position
         self.expected = self.next_expected = self.lease.expected
+        self.records = self.lease.records
         identity = self.lease.identity
         self._producer = Producer(producer_id=identity.producer_id, epoch=identity.producer_epoch)
+        assert self.lease.is_transactional == (self.transaction is not None)
+        self.is_known = self.transaction is not None and self.transaction.is_strict
 
     @property
     def is_idle(self) -> bool:
@@ -66,8 +77,9 @@ class Partition:
         """Seal the next parcel of the source for the place where it must land, and queue it."""
         assert parcel.spans[0][0] >= self.fetched
         assert parcel.source_next > parcel.spans[-1][0]
-        sequence = self.lease.identity.sequence(self.next_expected)
-        parcel.seal(self._producer, sequence, self.next_expected)
+        if self.transaction is None:
+            sequence = self.lease.identity.sequence(self.next_expected)
+            parcel.seal(self._producer, sequence, self.next_expected)
         self.ready.append(parcel)
         self.queued_bytes += parcel.size
         self.next_expected += parcel.count
@@ -85,11 +97,26 @@ class Partition:
         at_once = DEDUPLICATED if self.is_known else 1
         if self.resending or not self.ready or len(self.flying) >= at_once:
             return None
+        if self.transaction and not self.transaction.seal(self.ready[0], self.lease.target):
+            return None
         parcel = self.ready.popleft()
         parcel.doubts += 1
         self.flying.append(parcel)
         self.requests += 1
         return parcel
+
+    def lands_at(self, parcel: Parcel, base_offset: int) -> bool:
+        """Whether the oldest parcel may lie where the target says it does.
+
+        In a transaction anything may lie before it: markers, aborted batches, other writers.
+        """
+        if self.transaction is None:
+            return base_offset == parcel.expected
+        if base_offset < self.expected:
+            return False
+        self.next_expected += base_offset - self.expected
+        self.expected = parcel.expected = base_offset
+        return True
 
     def acknowledged(self, parcel: Parcel) -> list[Run]:
         """Settle the oldest parcel in flight: it is on the target where it was meant to be."""
@@ -98,6 +125,7 @@ class Partition:
         self.flying.popleft()
         self.is_known = True
         self.expected += parcel.count
+        self.records += parcel.count
         self.position = parcel.source_next
         if not self.flying and not self.ready:
             self.position = self.fetched
@@ -151,12 +179,51 @@ class Partition:
         """Let go of what is certainly not on the target; the next owner will fetch it again."""
         while self.ready and not self.ready[-1].is_doubtful:
             parcel = self.ready.pop()
+            if self.transaction and parcel.is_sealed:
+                self.transaction.take_back(self.lease.target, parcel.count)
             self.queued_bytes -= parcel.size
             self.next_expected -= parcel.count
             parcel.release()
         newest = self.queue()
         self.fetched = newest[-1].source_next if newest else self.position
         self.check()
+
+    # -- in transactions -------------------------------------------------------------------------
+
+    @property
+    def further(self) -> Lease:
+        """The lease as far as acknowledgements say."""
+        return self.lease.moved(self.position, self.expected, self.records)
+
+    @property
+    def standing(self) -> Lease:
+        """The lease as far as copying stands for good."""
+        return self.lease if self.transaction else self.further
+
+    @property
+    def has_sealed(self) -> bool:
+        """Whether anything that was sent, or is about to be, is not acknowledged."""
+        return bool(self.flying) or (bool(self.ready) and self.ready[0].is_sealed)
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether there is nothing for a transaction to commit."""
+        at_rest = not self.requests and not self.has_sealed
+        return self.transaction is None or (at_rest and self.position == self.lease.position)
+
+    def committed(self, lease: Lease) -> None:
+        """Everything up to here counts."""
+        self.lease = lease
+
+    def unseal(self) -> None:
+        """Leave what was sealed and is certainly not on the target for the next transaction."""
+        assert self.transaction
+        assert not self.requests
+        self._line_up_again()
+        sealed = [parcel for parcel in self.ready if parcel.is_sealed]
+        self.transaction.take_back(self.lease.target, sum(parcel.count for parcel in sealed))
+        for parcel in sealed:
+            parcel.unseal()
 
     def abandon(self) -> Lease:
         """Let go of everything that is not on the target; what remains is where copying stands."""
@@ -166,7 +233,7 @@ class Partition:
         self.ready.clear()
         self.queued_bytes = 0
         self.fetched, self.next_expected = self.position, self.expected
-        return self.lease.moved(self.position, self.expected)
+        return self.standing
 
     def queue(self) -> tuple[Parcel, ...]:
         """Everything that is not on the target yet, in order."""

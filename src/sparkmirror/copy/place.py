@@ -13,14 +13,16 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.messages import Hello, Standing
+from sparkmirror.copy.receipt import Receipt
 from sparkmirror.copy.snapshot import PartitionView
 from sparkmirror.errors import RunConflict
-from sparkmirror.mirror.runs import RunMap
+from sparkmirror.mirror.run_segments import SegmentedRuns
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.backoff import Backoff
 
 NEVER = float("inf")
-MOST_RUNS = 100_000
+NOBODY = -1
+"""The task of a place that the plan does not hold any more."""
 
 
 class State(enum.StrEnum):
@@ -43,9 +45,11 @@ class Place:
     lease: Lease | None = None
     owner: Hello | None = None
     end: int = -1
+    bytes: int = 0
+    """Copied, as told by whoever had it."""
     reason: str = ""
     not_before: float = 0.0
-    runs: RunMap = field(default_factory=RunMap)
+    runs: SegmentedRuns = field(default_factory=SegmentedRuns)
     is_unopened: bool = True
     """Whether both logs must be looked at before it can be granted."""
     is_dirty: bool = False
@@ -53,27 +57,54 @@ class Place:
     is_elsewhere: bool = False
     """Whether it goes on at a place of the source that what lies on the target says nothing of."""
     doubtful_since: float = 0.0
+    is_unseen: bool = True
+    """Whether a transaction may hang in its remote partition (exactly-once mode)."""
+    last_owner: Hello | None = None
+    last_task: int = NOBODY
+    """The task that had it last, whosever it is now."""
     told: str = ""
     """What was told of it last, without any progress since."""
+    _receipted: tuple[Lease, int] | None = None
+    """How far receipts account for it, and for how many bytes, since it was granted."""
     _then: State = State.WAITING
     _backoff: Backoff = field(default_factory=lambda: Backoff(first_s=0.2, longest_s=10.0))
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the plan holds it."""
+        return self.task != NOBODY
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it is copied in transactions."""
+        return self.lease is not None and self.lease.is_transactional
+
+    @property
+    def is_void(self) -> bool:
+        """Whether its last transaction may not count, so that nobody knows where it stands."""
+        return self.is_transactional and self.state is State.DOUBTFUL
 
     def grant_to(self, owner: Hello) -> None:
         """A task attempt has it now."""
         assert self.lease is not None
         assert self.state is State.WAITING
-        self.state, self.owner = State.LEASED, owner
+        self.state, self.owner, self.last_task = State.LEASED, owner, owner.task
+        self.last_owner = owner
+        self._receipted = (self.lease, self.bytes)
+        self.is_elsewhere = False  # what is appended from now on is what the lease says
 
-    def moved(self, position: int, expected: int) -> None:
+    def moved(self, position: int, expected: int, records: int) -> None:
         """What its owner reported."""
         assert self.lease is not None
         if (position, expected) != (self.lease.position, self.lease.expected):
-            self.lease = self.lease.moved(position, expected)
+            self.lease = self.lease.moved(position, expected, records)
             self.is_dirty, self.told = True, ""
 
     def stands(self, standing: Standing) -> None:
         """Take in a report."""
-        self.moved(standing.position, standing.expected)
+        self.moved(standing.position, standing.expected, standing.records)
+        if self.lease and self.lease.source_epoch != standing.epoch:
+            self.lease = self.lease.of_epoch(standing.epoch)
         self.end, self.reason = standing.end, standing.held
         if not standing.held:
             self._backoff.reset()
@@ -85,20 +116,46 @@ class Place:
         except RunConflict:
             self.runs.reset()
             self.runs.append(source_first, target_first, length)
-        if len(self.runs) > MOST_RUNS:
-            self.runs.bound(MOST_RUNS // 2)
+
+    def take_receipt(self) -> Receipt | None:
+        """A receipt of what was copied since the last one, if anything was.
+
+        Its offsets are those between which it lies: gaps and markers may lie there, too.
+        """
+        if self._receipted is None or self.lease is None:
+            return None
+        before, size = self._receipted
+        self._receipted = (self.lease, self.bytes)
+        if self.lease.records <= before.records:
+            return None
+        return Receipt(
+            source=self.source,
+            target=self.target,
+            source_first=before.position,
+            source_last=self.lease.position - 1,
+            target_first=before.expected,
+            target_last=self.lease.expected - 1,
+            records=self.lease.records - before.records,
+            bytes=self.bytes - size,
+        )
 
     def is_free(self, *, clean: bool, now: float) -> None:
         """Its owner has it no longer; that it is closed is news for the ledger too."""
         self.owner = None
         self.state = State.WAITING if clean else State.DOUBTFUL
         self.is_dirty = self.is_dirty or clean
+        self.is_unseen = self.is_unseen or not clean
         self.doubtful_since = now
 
     def hold(self, reason: str, now: float, *, then: State, forever: bool = False) -> None:
         """Do nothing for a while, longer each time, and tell why until there is progress."""
         self.state, self.owner, self.reason, self._then = State.HELD, None, reason, then
         self.not_before = NEVER if forever else now + self._backoff.pause_s()
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it waits for somebody to decide, however long that takes."""
+        return self.state is State.HELD and self.not_before == NEVER
 
     def wake(self, now: float) -> None:
         """A held place goes on when its time has come."""
@@ -109,6 +166,11 @@ class Place:
         """It is known where it stands: the next owner gets this lease."""
         self.lease, self.state, self.owner = lease, State.WAITING, None
         self.is_dirty, self.is_elsewhere, self.is_unopened = True, False, False
+
+    def goes_in_transactions(self) -> None:
+        """What is copied from now on is committed by the task."""
+        assert self.lease is not None
+        self.lease = self.lease.in_transactions()
 
     def relocated(self, position: int) -> None:
         """Go on somewhere else at the source; what was known of the way there is void."""
@@ -126,5 +188,8 @@ class Place:
             position=self.lease.position if self.lease else -1,
             expected=self.lease.expected if self.lease else -1,
             end=self.end,
+            records=self.lease.records if self.lease else 0,
+            bytes=self.bytes,
             reason=self.reason,
+            halted=self.is_halted,
         )

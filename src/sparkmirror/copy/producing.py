@@ -5,8 +5,10 @@ each, as many partitions as there are. An acknowledgement must name the offset t
 for; anything else means that somebody else writes to the partition, and ends the lease.
 
 What was sent and not acknowledged is either sent again unchanged, which the broker recognises by
-its sequence, or, where the broker may have forgotten the producer (old data), left for the driver
-to find out.
+its sequence (`repeating` asks it first whether it does), or, where the broker may have forgotten
+the producer (old data), left for the driver to find out. In a transaction the data is never too
+old, because a broker remembers the producer of an open transaction; what cannot be settled by
+sending again fails the transaction.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from sparkmirror.copy.course import Course
 from sparkmirror.copy.messages import How
 from sparkmirror.copy.parcel import Parcel
 from sparkmirror.copy.side import Side
+from sparkmirror.copy.transaction import Transaction
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.runs import Run
 from sparkmirror.wire.codes import Action, Code
@@ -36,7 +39,7 @@ from sparkmirror.wire.topickey import TopicKey
 REQUEST_BYTES = 4 << 20
 AT_ONCE = 2
 """Requests under way that keep a broker busy on a short way."""
-ENOUGH = 1 << 19
+ENOUGH = 1 << 18
 LONG_WAY_S = 0.01
 PRODUCE_TIMEOUT_MS = 10_000
 ANSWER_WITHIN_S = 15.0
@@ -46,7 +49,7 @@ YOUNG_MS = 12 * 3600 * 1000
 NOT_APPENDED = frozenset(
     {
         *(Action.BACK_OFF, Action.SEQUENCE, Action.CONTENT, Action.FENCED),
-        *(Action.TOPIC_GONE, Action.NOT_AUTHORIZED),
+        *(Action.TOPIC_GONE, Action.NOT_AUTHORIZED, Action.COORDINATOR),
     }
 )
 """What a broker answers before it has appended anything. Not so a leader that is one no longer: it
@@ -63,6 +66,7 @@ class Producing:
     in_flight: int
     acknowledged: Callable[[Course, Parcel, list[Run]], None]
     now_ms: Callable[[], int]
+    transaction: Transaction | None = None
     _ready: dict[Course, None] = field(default_factory=dict)
     _round_trips: dict[int, float] = field(default_factory=dict)
     """The quickest answer of each broker so far."""
@@ -81,7 +85,7 @@ class Producing:
         for course in list(self._ready):
             if not course.partition.ready:
                 del self._ready[course]
-            elif now >= course.writing.until and not course.settling:
+            elif now >= course.writing.until and not (course.settling or course.unanswered):
                 node = self.side.node_of(course.partition.lease.target)
                 if node is not None:
                     by_node.setdefault(node, []).append(course)
@@ -118,7 +122,9 @@ class Producing:
                 size += parcel.size
         if not parcels:
             return False
-        by_id = takes_ids(connection.versions) and all(
+        within = self.transaction
+        joins = within is None or within.is_strict
+        by_id = (joins and takes_ids(connection.versions)) and all(
             course.partition.lease.target_topic_id for course, _ in parcels
         )
         sent: Sent = {}
@@ -129,9 +135,10 @@ class Producing:
             sent[topic, lease.target.partition] = course, parcel
             batches.append(OutgoingBatch(topic, lease.target.partition, parcel.buffers))
         request = produce_request(
-            produce_version(connection.versions, by_id=by_id),
+            produce_version(connection.versions, by_id=by_id, joins=joins),
             batches,
             timeout_ms=PRODUCE_TIMEOUT_MS,
+            transactional_id=within.term.transactional_id if within else None,
         )
         self.side.loop.guard(
             connection,
@@ -156,6 +163,8 @@ class Producing:
             elif acknowledgement.error == 0:
                 self._landed(course, parcel, acknowledgement.base_offset)
             else:
+                target = course.partition.lease.target
+                self.side.hear_of(target, acknowledgement.leader, answer.endpoints)
                 self._refused(course, parcel, acknowledgement, now)
             course.partition.answered()
             self.has_news(course)
@@ -168,7 +177,7 @@ class Producing:
                     f"the target took the batch for offset {parcel.expected} before an earlier one",
                 )
             return
-        if base_offset != parcel.expected:
+        if not course.partition.lands_at(parcel, base_offset):
             course.end_with(
                 How.AMBIGUOUS,
                 f"a batch for target offset {parcel.expected} was appended at {base_offset}:"
@@ -181,11 +190,23 @@ class Producing:
 
     def _refused(self, course: Course, parcel: Parcel, said: Acknowledgement, now: float) -> None:
         code = Code(said.error)
-        target = course.partition.lease.target
         if code.action in NOT_APPENDED:
             course.partition.refused(parcel)
+        if self.transaction and _breaks(course, parcel, code):
+            how = How.FENCED if code.action is Action.FENCED else How.AMBIGUOUS
+            self.transaction.fail(how, f"{course.key}: the target ends the transaction: {code}")
+        else:
+            self._react(course, parcel, said, now)
+
+    def _react(self, course: Course, parcel: Parcel, said: Acknowledgement, now: float) -> None:
+        code = Code(said.error)
+        target = course.partition.lease.target
         match code.action:
-            case Action.REFRESH | Action.COORDINATOR | Action.BACK_OFF:
+            case Action.REFRESH:
+                course.writing.begin(f"target: {code}", now)
+                self._repeat(course)
+                self.side.look_again(target.topic)
+            case Action.COORDINATOR | Action.BACK_OFF:
                 course.writing.begin(f"target: {code}", now)
                 course.partition.send_again()
                 self.side.look_again(target.topic)
@@ -220,14 +241,31 @@ class Producing:
     def _send_again(self, course: Course, why: str, now: float) -> None:
         """Repeat what nobody answered for, unless the broker may not recognise it."""
         oldest = min(p.newest_ms for p in course.partition.flying) if course.partition.flying else 0
-        if course.partition.flying and oldest < self.now_ms() - YOUNG_MS:
+        is_old = course.partition.flying and oldest < self.now_ms() - YOUNG_MS
+        if is_old and self.transaction is None:
             course.end_with(
                 How.AMBIGUOUS, f"{why}; the data is too old to be sent twice without looking"
             )
         else:
             course.writing.begin(why, now)
-            course.partition.send_again()
+            self._repeat(course)
         self.side.look_again(course.partition.lease.target.topic)
+
+    def _repeat(self, course: Course) -> None:
+        """Send again as soon as it is known that nothing can come twice.
+
+        In a transaction it is: the broker remembers its producer until the end.
+        """
+        if course.partition.flying and self.transaction is None:
+            course.unanswered = True
+        course.partition.send_again()
+
+
+def _breaks(course: Course, parcel: Parcel, code: Code) -> bool:
+    """Whether a transaction cannot go on after this."""
+    if code.action is Action.SEQUENCE:
+        return course.is_sending and course.partition.is_oldest(parcel)
+    return code.action in (Action.FENCED, Action.TRANSACTION)
 
 
 def _content(parcel: Parcel, said: Acknowledgement, code: Code) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.parcel import Parcel
@@ -35,6 +35,18 @@ class Receipt:
     first_ms: int = NO_TIME
     """Timestamp of the first record, and the largest one; -1 where records have none."""
     last_ms: int = NO_TIME
+
+    def extended(self, more: Receipt) -> Receipt:
+        """One receipt for both: `more` is of the same partition, further on."""
+        assert more.source == self.source
+        return replace(
+            self,
+            source_last=more.source_last,
+            target_last=more.target_last,
+            records=self.records + more.records,
+            bytes=self.bytes + more.bytes,
+            last_ms=max(self.last_ms, more.last_ms),
+        )
 
 
 @dataclass(slots=True)

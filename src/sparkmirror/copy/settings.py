@@ -1,8 +1,9 @@
 """How a task copies: what the driver tells it in its welcome.
 
-Plain values that travel as JSON. Client properties have Java's names. They hold secrets, so they go
-to the driver by its standard input and to tasks over the control channel, never through Spark's
-configuration, and are in no repr.
+Plain values that travel as JSON. Client properties have Java's names, and placeholders as they were
+written, which are resolved at use (`dial`). But somebody may have written a secret instead, so they
+go to the driver by its standard input and to tasks over the control channel, which is sealed
+(`seal`), never through Spark's configuration, and are in no repr.
 """
 
 from __future__ import annotations

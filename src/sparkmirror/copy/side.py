@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -20,6 +20,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.backoff import Backoff
 from sparkmirror.wire.buffers import Budget, Pool
 from sparkmirror.wire.connection import Client, Connection
+from sparkmirror.wire.leaders import Broker, Leader
 from sparkmirror.wire.metadata import Metadata
 from sparkmirror.wire.place import Address
 from sparkmirror.wire.routing import Router
@@ -53,6 +54,8 @@ class Side:
         self.budget = budget
         self.trouble = ""
         """Why nothing is known of the cluster, as long as that is so."""
+        self.learned: Callable[[], None] = lambda: None
+        """Told whenever more is known of who leads what."""
         self._client = client
         self._router = Router(client, bootstrap)
         self._metadata = Metadata()
@@ -75,6 +78,13 @@ class Side:
     def look_again(self, topic: str) -> None:
         """What is known of this topic is outdated."""
         self._stale.add(topic)
+
+    def hear_of(
+        self, partition: TopicPartition, leader: Leader | None, endpoints: Sequence[Broker]
+    ) -> None:
+        """Believe a broker that names its successor, before the metadata tell."""
+        if leader:
+            self._metadata = self._metadata.hinted(partition, leader, endpoints)
 
     def node_of(self, partition: TopicPartition) -> int | None:
         """The broker that leads a partition, if it is known."""
@@ -107,6 +117,11 @@ class Side:
             self._open(node_id, door)
         return door.connection
 
+    def is_shut(self, node_id: int) -> bool:
+        """Whether a broker was tried and could not be reached, or was lost."""
+        door = self._doors.get(node_id)
+        return door is not None and door.connection is None and bool(door.trouble)
+
     def pump(self, now: float) -> None:
         """Ask for metadata where it is missing, outdated or old; end what is overdue."""
         if now - self._asked_at > METADATA_MAX_AGE_S:
@@ -138,7 +153,8 @@ class Side:
 
     def _know(self, metadata: Metadata) -> None:
         self._asking, self.trouble = False, ""
-        self._metadata = metadata
+        self._metadata = self._metadata.merged(metadata)  # which may be older than a hint
+        self.learned()
         pause_s = self._backoff.pause_s() if self._stale else 0.0
         if not self._stale:
             self._backoff.reset()

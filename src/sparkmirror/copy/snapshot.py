@@ -18,7 +18,14 @@ class PartitionView:
     position: int = -1
     expected: int = -1
     end: int = -1
+    records: int = 0
+    """Copied by this mirror so far, by drivers before this one too."""
+    bytes: int = 0
+    """Copied since the driver began."""
     reason: str = ""
+    """Why it does not move, if it does not."""
+    halted: bool = False
+    """Whether it stays so until somebody decides; whatever else is held is tried again."""
 
     @property
     def lag(self) -> int:
@@ -43,23 +50,50 @@ class Snapshot:
     """Everything, by source partition written `topic-partition`."""
 
     partitions: Mapping[str, PartitionView] = field(default_factory=dict)
-    records: int = 0
-    """Copied since the driver began."""
-    bytes: int = 0
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     """The latest ones, oldest first."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)
+    @property
+    def records(self) -> int:
+        """Copied by this mirror so far, of all partitions."""
+        return sum(view.records for view in self.partitions.values())
+
+    @property
+    def bytes(self) -> int:
+        """Copied since the driver began, of all partitions."""
+        return sum(view.bytes for view in self.partitions.values())
+
+    def to_json(self, since: Snapshot | None = None) -> dict[str, Any]:
+        """As plain JSON values: what has changed since another one, that the reader has too.
+
+        A mirror of a thousand quiet partitions has next to nothing to say.
+        """
+        before = since or Snapshot()
+        value: dict[str, Any] = {
+            "partitions": {
+                key: asdict(view)
+                for key, view in self.partitions.items()
+                if before.partitions.get(key) != view
+            },
+            "gone": [key for key in before.partitions if key not in self.partitions],
+        }
+        if self.lanes != before.lanes:
+            value["lanes"] = {topic: dict(counts) for topic, counts in self.lanes.items()}
+        if self.events != before.events:
+            value["events"] = [asdict(event) for event in self.events]
+        return value
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote."""
-        fields = dict(value)
-        fields["partitions"] = {
-            key: PartitionView(**view) for key, view in fields["partitions"].items()
-        }
-        fields["events"] = tuple(Event(**event) for event in fields["events"])
-        return cls(**fields)
+    def from_json(cls, value: Mapping[str, Any], since: Snapshot | None = None) -> Self:
+        """Read what `to_json` wrote, given the same `since`."""
+        before = since or Snapshot()
+        changed = {key: PartitionView(**view) for key, view in value["partitions"].items()}
+        gone = set(value["gone"])
+        kept = {key: view for key, view in before.partitions.items() if key not in gone}
+        told = value.get("events")
+        return cls(
+            partitions=kept | changed,
+            lanes=value.get("lanes", before.lanes),
+            events=before.events if told is None else tuple(Event(**event) for event in told),
+        )

@@ -23,6 +23,7 @@ from sparkmirror.wire.buffers import Frame
 from sparkmirror.wire.checksum import verify
 from sparkmirror.wire.header import MAGIC, NO_EPOCH, Header, Span, batches, read_header
 from sparkmirror.wire.lane import Lane, Reason, choose
+from sparkmirror.wire.merge import Small, belongs, fits, is_small, merge, merged_size
 from sparkmirror.wire.reopen import Oversized, reopen
 from sparkmirror.wire.target import Target
 
@@ -44,6 +45,9 @@ class Sorter:
     lanes: Counter[Reason] = field(default_factory=Counter)
     leader_epoch: int = NO_EPOCH
     """Epoch of the last batch seen, by which the source notices that its log was truncated."""
+    _small: list[Small] = field(default_factory=list)
+    """Small batches side by side, not queued yet; empty between two calls of `sort`."""
+    _small_bytes: int = 0
 
     def take_lanes(self) -> Counter[Reason]:
         """The counts since they were last taken."""
@@ -63,6 +67,7 @@ class Sorter:
         try:
             for span in batches(records):
                 if span.magic < MAGIC:
+                    self._merge_small(partition, frame)
                     old.append(span)
                     continue
                 self._upgrade(partition, records, old)
@@ -70,8 +75,10 @@ class Sorter:
                 refusal = self._sort_one(partition, frame, batch, filter_)
                 if refusal:
                     return refusal
+            self._merge_small(partition, frame)
             self._upgrade(partition, records, old)
         except BatchError as error:
+            self._merge_small(partition, frame)
             return Refusal(offset=partition.fetched, why=str(error))
         return None
 
@@ -81,17 +88,58 @@ class Sorter:
         header = read_header(batch)
         self.leader_epoch = header.leader_epoch
         reason = choose(header, partition.fetched, filter_.is_aborted(header, batch), self.target)
+        if reason is Reason.PLAIN and is_small(header):
+            verify(header, batch)
+            self._gather(partition, frame, Small(header, batch))
+            return None
+        self._merge_small(partition, frame)
         self.lanes[reason] += 1
         if reason.lane is Lane.FORWARD:
             verify(header, batch)
-            frame.hold()
-            spans = ((header.base_offset, header.record_count),)
-            self._queue(partition, header, batch, spans, header.next_offset, frame.release)
+            self._forward(partition, frame, header, batch)
         elif reason.lane is Lane.REOPEN:
             return self._reopen(partition, header, batch)
         elif header.next_offset > partition.fetched:
             partition.passed(header.next_offset)
         return None
+
+    def _forward(
+        self, partition: Partition, frame: Frame, header: Header, batch: memoryview
+    ) -> None:
+        frame.hold()
+        spans = ((header.base_offset, header.record_count),)
+        self._queue(partition, header, batch, spans, header.next_offset, frame.release)
+
+    def _gather(self, partition: Partition, frame: Frame, small: Small) -> None:
+        """Keep a small batch until its neighbours are known."""
+        header = small.header
+        if self._small and not (
+            belongs(self._small[-1].header, header)
+            and fits(self._small_bytes, header, self.target.max_message_bytes)
+        ):
+            self._merge_small(partition, frame)
+        self._small.append(small)
+        self._small_bytes += merged_size(header)
+
+    def _merge_small(self, partition: Partition, frame: Frame) -> None:
+        """Queue what was gathered, as one batch if it is several."""
+        small, self._small, self._small_bytes = self._small, [], 0
+        if not small:
+            return
+        try:
+            merged = memoryview(merge(small)) if len(small) > 1 else None
+        except BatchError:
+            merged = None  # its checksum is right, so it is passed on as it came, like larger ones
+        if merged is None:
+            self.lanes[Reason.PLAIN] += len(small)
+            for header, batch in small:
+                self._forward(partition, frame, header, batch)
+            return
+        self.lanes[Reason.MERGED] += len(small)
+        first, last = small[0].header, small[-1].header
+        header = read_header(merged)
+        spans = ((first.base_offset, header.record_count),)
+        self._queue(partition, header, merged, spans, last.next_offset, _nothing)
 
     def _reopen(self, partition: Partition, header: Header, batch: memoryview) -> Refusal | None:
         for piece in reopen(header, batch, partition.fetched, self.target):

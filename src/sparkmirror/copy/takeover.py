@@ -123,6 +123,7 @@ class Takeover:
             found = self._reconciler().find(lease, fenced.end, rules)
         self._note(place, found, fenced)
         is_unbroken = fenced.end == lease.expected + found.appended and not found.foreign
+        place.lease = replace(lease, records=lease.records + found.appended)
         self._hand_over(place, fenced, found.position, is_unbroken=is_unbroken)
 
     def _reconciler(self) -> Reconciler:
@@ -138,7 +139,7 @@ class Takeover:
         if found.how is Way.JUMP:
             place.copied(lease.position, lease.expected, found.appended)
         elif found.how is Way.WALK:
-            place.runs.reset()
+            place.runs.be_coarse()  # where what was appended since then lies is not known
         if found.foreign:
             self.tell(
                 "foreign-writer",
@@ -147,6 +148,7 @@ class Takeover:
             )
         end = fenced.end - (1 if fenced.identity else 0)
         if end < lease.expected:
+            place.runs.reset()
             self.tell(
                 "remote-truncated",
                 place,
@@ -169,7 +171,7 @@ class Takeover:
             place,
             f"{why}; going on at offset {lease.position}: some records may come twice",
         )
-        place.runs.reset()
+        place.runs.be_coarse()
         self._hand_over(place, fenced, lease.position, is_unbroken=False)
 
     def _hand_over(self, place: Place, fenced: Fenced, position: int, *, is_unbroken: bool) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
+from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.course import Course
 from sparkmirror.copy.dial import dial
 from sparkmirror.copy.fetching import Fetching
@@ -35,17 +36,22 @@ from sparkmirror.copy.messages import (
     Rate,
     Report,
     Revoke,
+    Standing,
     Welcome,
 )
 from sparkmirror.copy.parcel import Parcel
 from sparkmirror.copy.partition import Partition
 from sparkmirror.copy.producing import Producing
 from sparkmirror.copy.receipt import Receipts
+from sparkmirror.copy.repeating import Repeating
 from sparkmirror.copy.settings import Settings, target_from_json
 from sparkmirror.copy.settling import settled_end
 from sparkmirror.copy.side import Side
 from sparkmirror.copy.sorting import Sorter
+from sparkmirror.copy.term import Term
 from sparkmirror.copy.throttle import Throttle
+from sparkmirror.copy.transacting import Transacting
+from sparkmirror.copy.transaction import Transaction
 from sparkmirror.errors import ClusterUnavailable, MirrorError
 from sparkmirror.mirror.runs import Run
 from sparkmirror.wire.buffers import Budget
@@ -53,7 +59,7 @@ from sparkmirror.wire.routing import Router
 
 log = logging.getLogger(__name__)
 
-IDLE_TURN_S = 0.1
+IDLE_TURN_S = 0.5
 BUSY_TURN_S = 0.01
 WELCOME_WITHIN_S = 30.0
 
@@ -67,19 +73,22 @@ class Tally:
     """What happened since the last report."""
 
     runs: list[tuple[str, int, int, int]] = field(default_factory=list)
-    records: int = 0
-    bytes: int = 0
+    bytes: Counter[str] = field(default_factory=Counter)
+    _last: dict[str, int] = field(default_factory=dict)
+    """Where in `runs` the last one of each partition stands."""
 
     def add(self, key: str, runs: list[Run], size: int) -> None:
         """Count an acknowledged parcel; runs that continue one another are told as one."""
-        for run in runs:
-            last = self.runs[-1] if self.runs else None
-            if last and (last[0], last[1] + last[3], last[2] + last[3]) == (key, *run[:2]):
-                self.runs[-1] = (key, last[1], last[2], last[3] + run.length)
-            else:
-                self.runs.append((key, *run))
-            self.records += run.length
-        self.bytes += size
+        for source, target, length in runs:
+            place = self._last.get(key, -1)
+            if place >= 0:
+                _, first, at, before = self.runs[place]
+                if first + before == source and at + before == target:
+                    self.runs[place] = (key, first, at, before + length)
+                    continue
+            self._last[key] = len(self.runs)
+            self.runs.append((key, source, target, length))
+        self.bytes[key] += size
 
 
 class Task:
@@ -97,9 +106,11 @@ class Task:
         self.target = Side(self.loop, *target, Budget(0))
         self.throttle = Throttle(settings.bytes_per_s)
         self.fetching = Fetching(self.source, settings.read_committed, settings.rack, self._arrived)
+        self.source.learned = self.fetching.look_now
         self.producing = Producing(
             self.target, settings.in_flight, self._acknowledged, lambda: time.time_ns() // 1_000_000
         )
+        self.repeating = Repeating(self.loop, Router(*target), self.producing.has_news)
         self.link = link
         self.receipts = Receipts()
         self._tally = Tally()
@@ -107,9 +118,14 @@ class Task:
         self._unanswered: deque[float] = deque()
         """When the reports were sent that no beat has answered yet."""
         self._report_at = 0.0
+        self._told: dict[str, Standing] = {}
+        """What the driver knows of each partition."""
         self._drain_by: float | None = None
+        self._to_target = target
         self._router = Router(*target)
         self._router_busy = False
+        self._transacting: Transacting | None = None
+        """In exactly-once mode, from the first grant on."""
         link.heard = self._heard
         for message in early:
             self._heard(message)
@@ -156,8 +172,11 @@ class Task:
             )
         self.source.pump(now)
         self.target.pump(now)
+        if self._transacting:
+            self._transacting.pump(self.courses.values(), now)
+        self.producing.pump(now)  # what is here goes on before more is asked for
         self.fetching.pump(self.courses.values(), now, self.throttle)
-        self.producing.pump(now)
+        self.repeating.pump(self.courses.values(), now)
         self._settle_doubts()
         self._give_back(now)
         if now >= self._report_at:
@@ -183,6 +202,8 @@ class Task:
             for course in self.courses.values()
         ):
             wait = min(wait, BUSY_TURN_S)
+        if self._transacting:
+            wait = min(wait, self._transacting.wait_s(now))
         throttled_s = self.throttle.wait_s(now)
         return min(wait, throttled_s) if throttled_s else wait
 
@@ -209,16 +230,34 @@ class Task:
                 log.warning("A driver does not say %s", type(message).__name__)
 
     def _grant(self, grant: Grant) -> None:
+        if grant.term:
+            self._begin(grant.term)
+        self.fetching.look_now()
         for lease in grant.leases:
             rules = target_from_json(grant.targets[lease.target.topic])
-            sorter = Sorter(rules, self.settings.read_committed)
-            course = Course(Partition(lease), sorter)
+            sorter = Sorter(rules, self.settings.read_committed, leader_epoch=lease.source_epoch)
+            course = Course(Partition(lease, self.producing.transaction), sorter)
             assert course.key not in self.courses, "a lease is granted once"
             self.courses[course.key] = course
             self.source.follow(lease.source.topic)
             self.target.follow(lease.target.topic)
             if self._drain_by is not None:
                 course.close()
+
+    def _begin(self, term: Term) -> None:
+        """Commit under this term from now on, unless it has begun, or failed, already."""
+        if self._transacting and self._transacting.transaction.term == term:
+            return
+        assert not self.courses, "a term ends with the last lease of it"
+        transaction = Transaction(term)
+        self.producing.transaction = transaction
+        self._transacting = Transacting(
+            self.loop,
+            transaction,
+            # With a router of its own: what the last term has under way may not have ended yet.
+            Committer(Router(*self._to_target), term, self.settings.source_alias),
+            self._count,
+        )
 
     def _revoke(self, revoke: Revoke) -> None:
         for key in revoke.partitions:
@@ -235,6 +274,12 @@ class Task:
         self.producing.has_news(course)
 
     def _acknowledged(self, course: Course, parcel: Parcel, runs: list[Run]) -> None:
+        if self._transacting:
+            self._transacting.landed(course, parcel, runs)
+        else:
+            self._count(course, parcel, runs)
+
+    def _count(self, course: Course, parcel: Parcel, runs: list[Run]) -> None:
         self._tally.add(course.key, runs, parcel.size)
         self.receipts.add(course.partition.lease, parcel, runs)
 
@@ -274,15 +319,16 @@ class Task:
 
     def _give_back(self, now: float) -> None:
         if self._drain_by is not None and now > self._drain_by:
-            for course in self.courses.values():
-                course.end_with(How.AMBIGUOUS, "not acknowledged in time while draining")
-        leaving = [key for key, course in self.courses.items() if course.is_out]
+            self._end_all(How.AMBIGUOUS, "not acknowledged in time while draining")
+        if self._transacting and self._transacting.failure:
+            self._end_all(*self._transacting.failure)
+        leaving = [key for key, course in self.courses.items() if self._may_go(course)]
         if leaving:
             self._send_report()  # what was copied is told before the lease ends
         for key in leaving:
             course = self.courses.pop(key)
             self.producing.forget(course)
-            is_clean = course.partition.is_certain
+            is_clean = self._is_clean(course)
             lease = course.partition.abandon()
             assert course.how is not None
             self.link.send(
@@ -292,9 +338,27 @@ class Task:
                     why=course.why,
                     position=lease.position,
                     expected=lease.expected,
-                    is_clean=is_clean and course.how is not How.FENCED,
+                    records=lease.records,
+                    is_clean=is_clean,
                 )
             )
+
+    def _end_all(self, how: How, why: str) -> None:
+        if self._transacting:
+            self._transacting.transaction.fail(how, why)
+        for course in self.courses.values():
+            course.end_with(how, why)
+
+    def _may_go(self, course: Course) -> bool:
+        if not course.is_out:
+            return False
+        return self._transacting is None or self._transacting.has_settled(course)
+
+    def _is_clean(self, course: Course) -> bool:
+        """Whether the fate of everything of it is known, and it may go on without a fence."""
+        if self._transacting and self._transacting.failure:
+            return False
+        return course.partition.is_certain and course.how is not How.FENCED
 
     def _trouble(self, course: Course) -> str:
         lease = course.partition.lease
@@ -303,6 +367,15 @@ class Task:
     def _report(self, now: float) -> None:
         self._report_at = now + self.settings.report_every_s
         self._send_report()
+
+    def _changed_standings(self) -> dict[str, Standing]:
+        """Where partitions stand, those that were told the same before left out."""
+        standings = {
+            key: course.standing(self._trouble(course)) for key, course in self.courses.items()
+        }
+        changed = {key: one for key, one in standings.items() if self._told.get(key) != one}
+        self._told = standings
+        return changed
 
     def _send_report(self) -> None:
         tally, self._tally = self._tally, Tally()
@@ -316,13 +389,9 @@ class Task:
         self._unanswered.append(time.monotonic())
         self.link.send(
             Report(
-                standings={
-                    key: course.standing(self._trouble(course))
-                    for key, course in self.courses.items()
-                },
+                standings=self._changed_standings(),
                 runs=tally.runs,
                 lanes={topic: dict(counts) for topic, counts in lanes.items() if counts},
-                records=tally.records,
-                bytes=tally.bytes,
+                bytes=dict(tally.bytes),
             )
         )

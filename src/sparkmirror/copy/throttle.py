@@ -45,3 +45,8 @@ class Throttle:
         else:
             self._saved = 0.0
         self._seen = now
+
+
+def share(bytes_per_s: int, tasks: int) -> int:
+    """Each task's part of a limit: each keeps to its own, so together they keep to the whole."""
+    return max(bytes_per_s // max(tasks, 1), 1) if bytes_per_s else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,13 +13,28 @@ from sparkmirror.copy.job import OnLoss
 from sparkmirror.copy.ledger import Entry, entry_of, from_offset, to_offset
 from sparkmirror.copy.losses import Kind, find_loss
 from sparkmirror.copy.throttle import Throttle
+from sparkmirror.mirror.connect_offsets import as_java_writes
 from tests.pure.copy.test_partition import lease
 
 
 def test_an_entry_reads_back_as_it_was_written() -> None:
-    entry = entry_of(lease(), is_open=True)
+    entry = entry_of(replace(lease(), records=42), is_open=True)
     assert from_offset(to_offset(entry)) == entry
-    assert to_offset(entry)["offset"] == 99
+    assert (to_offset(entry)["offset"], to_offset(entry)["records"]) == (99, 42)
+
+
+def test_people_see_what_java_would_write() -> None:
+    written = to_offset(entry_of(replace(lease(), records=42), is_open=True))
+    assert as_java_writes(written) == {"offset": 99}
+
+
+def test_an_entry_of_a_version_that_did_not_count_is_still_ours() -> None:
+    value = to_offset(entry_of(replace(lease(), records=42), is_open=True))
+    del value["records"]
+    entry = from_offset(value)
+    assert entry
+    assert entry.ours
+    assert entry.ours.records == 0
 
 
 @pytest.mark.parametrize(
@@ -60,6 +77,21 @@ def remembered(source_id: str = "s", target_id: str = "t") -> Entry:
         (Reach(start=120, end=200, high_watermark=200), ("s", "t"), Kind.RETENTION, 120, 120),
         (Reach(start=0, end=90, high_watermark=100), ("s", "t"), None, None, None),
         (Reach(start=0, end=90, high_watermark=90), ("s", "t"), Kind.TRUNCATED, 90, 0),
+        (
+            Reach(start=0, end=200, high_watermark=200, epoch_end=70),
+            ("s", "t"),
+            Kind.TRUNCATED,
+            70,
+            0,
+        ),
+        (
+            Reach(start=80, end=200, high_watermark=200, epoch_end=70),
+            ("s", "t"),
+            Kind.TRUNCATED,
+            80,
+            80,
+        ),
+        (Reach(start=0, end=200, high_watermark=200, epoch_end=100), ("s", "t"), None, None, None),
         (Reach(start=5, end=200, high_watermark=200), ("other", "t"), Kind.RECREATED, 5, 5),
         (
             Reach(start=5, end=200, high_watermark=200),

@@ -27,22 +27,25 @@ from sparkmirror.copy.messages import (
     decode,
     encode,
 )
+from sparkmirror.copy.seal import Seals
 from sparkmirror.copy.settings import Settings, target_from_json, target_to_json
 from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.target import WITHOUT_ZSTD, Target
 from tests.pure.copy.test_partition import lease
 
+SEALS = Seals.of_task(b"secret", b"halves")
 MESSAGES: list[Message] = [
     Hello(task=1, attempt=2, host="h", pid=3),
     Report(
-        standings={"t-0": Standing(position=1, expected=2, end=3, newest_ms=4, held="why")},
+        standings={"t-0": Standing(position=1, expected=2, records=5, end=3, held="why")},
         runs=[("t-0", 1, 2, 3)],
         lanes={"t": {"plain": 4}},
-        records=5,
-        bytes=6,
+        bytes={"t-0": 6},
     ),
-    Ended(partition="t-0", how=How.FENCED, why="w", position=1, expected=2, is_clean=False),
+    Ended(
+        partition="t-0", how=How.FENCED, why="w", position=1, expected=2, records=5, is_clean=False
+    ),
     Done(),
     Welcome(settings=Settings(source={"a": "b"}).to_json()),
     Grant(leases=[lease()], targets={"primary.orders": target_to_json(Target())}),
@@ -96,9 +99,10 @@ def test_client_properties_stay_out_of_reprs() -> None:
 def test_a_link_carries_messages_whole_however_they_are_cut() -> None:
     ours, theirs = socket.socketpair()
     heard: list[Message] = []
-    link = Link(ours, heard.append)
+    link = Link(ours, heard.append, Seals.of_driver(b"secret", b"halves"))
+    seal = Seals.of_task(b"secret", b"halves").outgoing
     payload = b"".join(
-        len(data).to_bytes(4, "big") + data for data in (encode(one) for one in MESSAGES)
+        len(data).to_bytes(4, "big") + data for data in (seal.close(encode(m)) for m in MESSAGES)
     )
     for at in range(0, len(payload), 7):
         theirs.sendall(payload[at : at + 7])
@@ -110,7 +114,7 @@ def test_a_link_carries_messages_whole_however_they_are_cut() -> None:
 
 def test_a_lost_link_says_so_once_and_stays_closed() -> None:
     ours, theirs = socket.socketpair()
-    link = Link(ours, lambda _: None)
+    link = Link(ours, lambda _: None, SEALS)
     theirs.close()
     with pytest.raises(LinkLost, match="closed by the other end"):
         link.on_readable()
@@ -120,7 +124,7 @@ def test_a_lost_link_says_so_once_and_stays_closed() -> None:
 
 def test_an_absurd_length_ends_the_link() -> None:
     ours, theirs = socket.socketpair()
-    link = Link(ours, lambda _: None)
+    link = Link(ours, lambda _: None, SEALS)
     theirs.sendall(b"\xff\xff\xff\xff")
     with pytest.raises(LinkLost, match="announced"):
         link.on_readable()
@@ -136,7 +140,6 @@ def test_a_newcomer_must_know_the_secret(shown: bytes) -> None:
         )
         caller.start()
         sock, _ = server.accept()
-        caller.join()
         with sock:
             sock.settimeout(5)
             if shown == b"right":
@@ -144,4 +147,5 @@ def test_a_newcomer_must_know_the_secret(shown: bytes) -> None:
             else:
                 with pytest.raises(LinkLost, match="secret"):
                     admit(sock, b"right")
+        caller.join()
         links[0].close()

@@ -73,7 +73,7 @@ def test_an_acknowledgement_moves_both_sides_and_gives_the_exact_run() -> None:
     sent = partition.next_to_send()
     assert sent
     assert partition.acknowledged(sent) == [Run(100, 50, 3)]
-    assert (partition.position, partition.expected) == (103, 53)
+    assert (partition.position, partition.expected, partition.records) == (103, 53, 3)
     assert released == [1]
 
 

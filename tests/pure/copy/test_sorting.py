@@ -36,16 +36,16 @@ def arrived(partition: Partition) -> list[Record]:
 
 
 def test_contiguous_batches_are_forwarded_where_they_lie() -> None:
-    partition, frame = Partition(lease(100, 50)), framed(plain(100, 2), plain(102, 3))
+    partition, frame = Partition(lease(100, 50)), framed(plain(100, 40), plain(140, 50))
     sorter = Sorter(Target())
     assert sorter.sort(partition, frame, frame.view, ()) is None
-    assert [parcel.spans for parcel in partition.ready] == [((100, 2),), ((102, 3),)]
+    assert [parcel.spans for parcel in partition.ready] == [((100, 40),), ((140, 50),)]
     assert sorter.take_lanes() == {Reason.PLAIN: 2}
     assert sorter.take_lanes() == {}
 
 
 def test_a_frame_is_held_until_every_parcel_in_it_is_acknowledged() -> None:
-    partition, frame = Partition(lease(100, 50)), framed(plain(100, 2), plain(102, 1))
+    partition, frame = Partition(lease(100, 50)), framed(plain(100, 40), plain(140, 1))
     Sorter(Target()).sort(partition, frame, frame.view, ())
     frame.release()
     for _ in range(2):
@@ -125,3 +125,47 @@ def test_what_was_copied_before_is_not_copied_again() -> None:
     sorter.sort(partition, frame, frame.view, ())
     assert [parcel.spans for parcel in partition.ready] == [((105, 1),)]
     assert sorter.take_lanes()[Reason.PAST] == 1
+
+
+def test_small_batches_side_by_side_become_one() -> None:
+    partition, frame = (
+        Partition(lease(100, 50)),
+        framed(plain(100, 2), plain(102, 1), plain(103, 3), plain(106, 40), plain(146, 1)),
+    )
+    sorter = Sorter(Target())
+    assert sorter.sort(partition, frame, frame.view, ()) is None
+    assert [parcel.spans for parcel in partition.ready] == [((100, 6),), ((106, 40),), ((146, 1),)]
+    assert [r.value for r in arrived(partition)] == [b"v"] * 47
+    assert partition.fetched == 147
+    assert sorter.take_lanes() == {Reason.MERGED: 3, Reason.PLAIN: 2}
+    partition.check()
+
+
+def test_small_batches_with_something_in_between_stay_apart() -> None:
+    marker = stored([Record(101, 1, b"\0\0\0\1", b"\0\0\0\0\0\0")], bits=48)
+    partition, frame = Partition(lease(100, 50)), framed(plain(100, 1), marker, plain(102, 1))
+    assert Sorter(Target()).sort(partition, frame, frame.view, ()) is None
+    assert [parcel.spans for parcel in partition.ready] == [((100, 1),), ((102, 1),)]
+    assert partition.fetched == 103
+
+
+def test_small_batches_are_merged_up_to_what_the_target_takes() -> None:
+    frame = framed(*(plain(100 + n, 1, b"v" * 1000) for n in range(10)))
+    partition = Partition(lease(100, 50))
+    sorter = Sorter(Target(max_message_bytes=4000))
+    assert sorter.sort(partition, frame, frame.view, ()) is None
+    assert all(parcel.size <= 4000 for parcel in partition.ready)
+    assert [parcel.count for parcel in partition.ready] == [3, 3, 3, 1]
+    assert [o for p in partition.ready for s, n in p.spans for o in range(s, s + n)] == [
+        *range(100, 110)
+    ]
+
+
+def test_what_was_gathered_before_a_damaged_batch_is_queued() -> None:
+    broken = bytearray(plain(102, 1))
+    broken[-1] ^= 1
+    partition, frame = Partition(lease(100, 50)), framed(plain(100, 1), plain(101, 1), broken)
+    refusal = Sorter(Target()).sort(partition, frame, frame.view, ())
+    assert refusal
+    assert refusal.offset == 102
+    assert [parcel.spans for parcel in partition.ready] == [((100, 2),)]
