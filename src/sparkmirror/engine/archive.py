@@ -1,6 +1,7 @@
 """The class archive: makes Spark start in half the time, once it was built.
 
-    python -m sparkmirror.engine.archive
+    python -m sparkmirror.engine.archive            if there is none yet
+    python -m sparkmirror.engine.archive --again    anew
 
 A JVM that finds its classes in an archive maps them instead of unpacking, parsing and verifying
 them one by one. The archive is built by a rehearsal: Spark is started, runs one epoch in which
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from sparkmirror.engine.assignment import Assignment
@@ -23,6 +25,7 @@ from sparkmirror.engine.status import Status
 from sparkmirror.engine.supervisor import Supervisor
 from sparkmirror.errors import DriverLost
 
+AGAIN = "--again"
 REHEARSAL = "sparkmirror.engine.rehearsing"
 EPOCH_S = 10.0
 """Long enough for everything that Spark does beside the tasks."""
@@ -40,7 +43,10 @@ def build() -> Path:
     with tempfile.TemporaryDirectory(prefix="sparkmirror-") as directory:
         log = Path(directory) / "log"
         draft = home.archive.with_suffix(f".{os.getpid()}")
+        began = time.monotonic()
         last = _rehearse(home, draft, Path(directory), log)
+        if time.monotonic() - began > DUMP_WITHIN_S:
+            draft.unlink(missing_ok=True)  # it may be half of one
         if not draft.is_file():
             said = log.read_text("utf-8", errors="replace").strip().splitlines()[-1:]
             raise DriverLost(f"no class archive was left: {last.trouble or ' '.join(said)}")
@@ -64,5 +70,13 @@ def _rehearse(home: Home, draft: Path, directory: Path, log: Path) -> Status:
         return supervisor.status
 
 
+def main(arguments: list[str]) -> None:
+    """Have an archive, and say where it is."""
+    home = quick_home(os.environ)
+    is_there = home is not None and home.archive.is_file()
+    archive = home.archive if home and is_there and AGAIN not in arguments else build()
+    sys.stdout.write(f"{archive}\n")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{build()}\n")
+    main(sys.argv[1:])

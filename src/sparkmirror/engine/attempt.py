@@ -35,7 +35,12 @@ def attempt(duty: TaskPartition) -> Iterator[Row]:
     started_ms = _now_ms()
     # The number of the task attempt is never used twice, not even in the next epoch.
     hello = Hello(
-        task=duty.task, attempt=context.taskAttemptId(), host=socket.gethostname(), pid=os.getpid()
+        task=duty.task,
+        attempt=context.taskAttemptId(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        epoch=duty.epoch,
+        retry=context.attemptNumber(),
     )
     with logs.context(connector=duty.connector, task=duty.task):
         copying = Task.at(duty.post.address, duty.post.secret, hello)
@@ -44,7 +49,7 @@ def attempt(duty: TaskPartition) -> Iterator[Row]:
         flow=duty.flow,
         epoch=duty.epoch,
         task=duty.task,
-        attempt=context.attemptNumber(),
+        attempt=hello.retry,
         started_ms=started_ms,
         ended_ms=_now_ms(),
     )

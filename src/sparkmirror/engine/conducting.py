@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from sparkmirror.copy.counterfoils import Unclaimed
+from sparkmirror.copy.job import Job
 from sparkmirror.copy.messages import Hello, Message
 from sparkmirror.copy.snapshot import Snapshot
 
@@ -44,8 +46,16 @@ class Conducting(Protocol):
         """Limit every task; 0 lifts the limit."""
         ...
 
+    def replan(self, job: Job) -> None:
+        """Go on with another job of the same connector: partitions come, go and change tasks."""
+        ...
+
     def snapshot(self) -> Snapshot:
         """Where everything stands."""
+        ...
+
+    def close_books(self, epoch: int, *, landed: bool) -> list[Unclaimed]:
+        """An epoch is over, and its receipts have landed or not; returns what it still owes."""
         ...
 
     def failure(self) -> Exception | None:

@@ -14,14 +14,19 @@ from pathlib import Path
 
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.home import Home
+from sparkmirror.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+SPARE_SLOTS = 64
 ATTEMPTS = 4
 """How often a task may fail before its query does; `local[n]` alone would mean once."""
+CONTROL_PORT = "spark.sparkmirror.control.port"
+"""Where the driver listens for its tasks; any free port if it is not set."""
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
 """The driver's JVM plans one small job every few minutes: starting quickly is all it must do."""
 
+LARGEST_PORT = 65535
 LONGEST_SOCKET_DIRECTORY = 60
 """Spark's workers have sockets among the temporary files, and their names have a limit."""
 
@@ -63,9 +68,13 @@ class Surroundings:
 
 
 def master_of(assignment: Assignment) -> str:
-    """The master as the user gave it, or this computer: a slot for each task, one for errands."""
+    """The master as the user gave it, or this computer: a slot for each task, some to spare.
+
+    Slots cost nothing here as long as nobody is in them, and their number stays for as long as
+    Spark runs, while tasks may become more.
+    """
     given = assignment.master or assignment.conf.get("spark.master", "")
-    return given or f"local[{len(assignment.job.tasks) + 1},{ATTEMPTS}]"
+    return given or f"local[{len(assignment.job.tasks) + SPARE_SLOTS},{ATTEMPTS}]"
 
 
 def is_local(master: str) -> bool:
@@ -86,6 +95,14 @@ def lacking(tasks: int, slots: int) -> str:
         f"only {slots} of {tasks} tasks have a slot in Spark, the partitions of the others are not"
         " copied; give Spark more cores or lower tasks.max"
     )
+
+
+def control_port(assignment: Assignment) -> int:
+    """The port of the control channel; 0 means any."""
+    given = assignment.conf.get(CONTROL_PORT, "0").strip()
+    if not given.isdecimal() or int(given) > LARGEST_PORT:
+        raise ConfigError.of(CONTROL_PORT, f"{CONTROL_PORT} {given} is no port")
+    return int(given)
 
 
 def settings(assignment: Assignment, around: Surroundings) -> dict[str, str]:

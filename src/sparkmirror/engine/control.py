@@ -20,10 +20,11 @@ from functools import partial
 
 from sparkmirror.copy.loop import Loop
 from sparkmirror.copy.messages import Beat, Epoch, Hello, Message, NextEpoch, Report
+from sparkmirror.copy.seal import Seals
 from sparkmirror.engine.conducting import Conducting
 from sparkmirror.engine.guests import Door, Guest, Stranger
 from sparkmirror.engine.post import Post
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import DriverLost, MirrorError
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,9 @@ NEVER = float("inf")
 TURN_S = 0.1
 SECRET_WITHIN_S = 5.0
 SECRET_BYTES = 32
-SETTLED_AFTER_S = 10.0
+FIRST_EPOCH_S = 15.0
+"""Spark is slow whenever it does something for the first time. So that the end of an epoch is not
+in the middle of the day, the first one is short, once all its tasks are there."""
 SLOTS_WITHIN_S = 20.0
 """A task that has not come so long after its epoch began is waiting for a slot."""
 
@@ -40,13 +43,22 @@ class ControlServer:
     """Serves tasks and the query. Use: `start()`, then `post` is where to find it; `close()`."""
 
     def __init__(
-        self, conductor: Conducting, *, tasks: int, epoch_s: float, bind: str, host: str = ""
+        self,
+        conductor: Conducting,
+        *,
+        tasks: int,
+        epoch_s: float,
+        bind: str,
+        host: str = "",
+        port: int = 0,
+        first_epoch_s: float = FIRST_EPOCH_S,
     ) -> None:
         """Listen at `bind`; tasks are told to come to `host`, if that is another name for it."""
         self._conductor = conductor
         self._tasks = tasks
         self._epoch_s = epoch_s
-        listener = _listen(_bare(bind))
+        self._first_epoch_s = first_epoch_s
+        listener = _listen(_bare(bind), port)
         self.post = Post(
             host=_bare(host or bind),
             port=listener.getsockname()[1],
@@ -77,6 +89,14 @@ class ControlServer:
         """Begin no further epoch."""
         self._finishing = True
 
+    def end_epoch(self) -> None:
+        """Have the next epoch begin now."""
+        self._loop.soon(self._end_epoch)
+
+    def set_tasks(self, tasks: int) -> None:
+        """Have so many tasks from the next epoch on; that begins at once if it makes a change."""
+        self._loop.soon(partial(self._set_tasks, tasks))
+
     @property
     def is_resting(self) -> bool:
         """Whether the query has asked for more and was told that there is no more."""
@@ -86,12 +106,6 @@ class ControlServer:
     def epoch(self) -> int:
         """The number of the last epoch that began; 0 before the first."""
         return self._epoch
-
-    @property
-    def is_well_under_way(self) -> bool:
-        """Whether this epoch has tasks that have been copying for a while, and still do."""
-        left_s = self._end_at - time.monotonic()
-        return 0 < left_s < self._epoch_s - min(SETTLED_AFTER_S, self._epoch_s / 2)
 
     def waiting(self) -> list[int]:
         """The tasks of this epoch that should have come long ago: Spark has no slot for them."""
@@ -129,11 +143,22 @@ class ControlServer:
         raise error
 
     def _keep_time(self, now: float) -> None:
-        if not self._is_ended and now >= self._end_at:
-            self._is_ended = True
-            self._conductor.end_epoch()
+        if now >= self._end_at:
+            self._end_epoch()
         for stranger in [s for s in self._strangers if now > s.deadline]:
             self._turn_away(stranger, None)
+
+    def _set_tasks(self, tasks: int) -> None:
+        if tasks == self._tasks:
+            return
+        log.info("From the next epoch on there are %d tasks instead of %d", tasks, self._tasks)
+        self._tasks = tasks
+        self._end_epoch()
+
+    def _end_epoch(self) -> None:
+        if not self._is_ended:
+            self._is_ended = True
+            self._conductor.end_epoch()
 
     def _knocked(self, sock: socket.socket) -> None:
         stranger = Stranger(
@@ -148,10 +173,10 @@ class ControlServer:
         self._strangers.discard(stranger)
         stranger.close()
 
-    def _admitted(self, stranger: Stranger, sock: socket.socket) -> None:
+    def _admitted(self, stranger: Stranger, sock: socket.socket, seals: Seals) -> None:
         self._loop.forget(stranger)
         self._strangers.discard(stranger)
-        guest = Guest(sock, self._heard)
+        guest = Guest(sock, self._heard, seals)
         self._guests.add(guest)
         self._loop.watch(guest, partial(self._lost, guest))
 
@@ -182,6 +207,8 @@ class ControlServer:
             self._end_at = now + self._epoch_s
             log.info("Epoch %d: a task came after %.1f s", self._epoch, now - self._asked_at)
         self._came.add(hello.task)
+        if self._epoch == 1 and len(self._came) == self._tasks:
+            self._end_at = min(self._end_at, time.monotonic() + self._first_epoch_s)
         self._conductor.joined(hello, partial(self._send_soon, guest))
         if self._is_ended:
             # It came too late (another attempt had failed): it must not hold up the next epoch.
@@ -195,6 +222,7 @@ class ControlServer:
         self._epoch = question.after + 1
         self._asked_at, self._end_at = time.monotonic(), NEVER
         self._is_ended, self._came = False, set()
+        self._resting.clear()
         return Epoch(number=self._epoch, tasks=self._tasks)
 
     def _send_soon(self, guest: Guest, message: Message) -> None:
@@ -210,6 +238,9 @@ def _bare(host: str) -> str:
     return host.removeprefix("[").removesuffix("]")
 
 
-def _listen(host: str) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, 0), family=family, backlog=128)
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        raise DriverLost(f"the control channel cannot listen at {host}:{port}: {error}") from error

@@ -22,18 +22,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from sparkmirror import logs
 from sparkmirror.copy.conductor import Conductor
 from sparkmirror.copy.job import Job
+from sparkmirror.copy.snapshot import Snapshot
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.conducting import Conducting
 from sparkmirror.engine.ledger import OffsetsTopicLedger
 from sparkmirror.engine.order import Do, Order
 from sparkmirror.engine.running import Running
+from sparkmirror.engine.runs import OffsetsTopicRuns
 from sparkmirror.engine.status import Phase, Status
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.backoff import Backoff
@@ -51,8 +53,14 @@ class Driver:
     """Runs one assignment. `run` belongs to the main thread, `obey` to anybody."""
 
     def __init__(
-        self, assignment: Assignment, conductor: Conducting, tell: Callable[[Status], None]
+        self,
+        assignment: Assignment,
+        conductor: Conducting,
+        tell: Callable[[Status], None],
+        end_within_s: float = END_WITHIN_S,
     ) -> None:
+        """`end_within_s` is what Spark and its JVM are given in the end."""
+        self._end_within_s = end_within_s
         self._assignment = assignment
         self._conductor = conductor
         self._tell = tell
@@ -92,10 +100,10 @@ class Driver:
                 self._conductor.start()
             except MirrorError as error:
                 log.warning("%s", error)
-                self._trouble = str(error)
                 if not error.retriable:
                     self._fail(error)
                     return
+                self._trouble = f"waiting for cluster {error}"
                 time.sleep(backoff.pause_s())
             except Exception as error:
                 log.exception("The conductor did not start")
@@ -116,11 +124,22 @@ class Driver:
             match order.do:
                 case Do.RATE:
                     self._conductor.set_rate(order.bytes_per_s)
+                case Do.EPOCH:
+                    self._running.end_epoch()
+                case Do.PLAN:
+                    self._replan(order)
                 case Do.DRAIN:
                     self._drain()
                 case Do.STOP:
                     self._phase = Phase.STOPPED
                     return
+
+    def _replan(self, order: Order) -> None:
+        """Go on with another job; the number of tasks can only change with the epoch."""
+        assert order.job is not None
+        self._assignment = replace(self._assignment, job=order.job)
+        self._conductor.replan(order.job)
+        self._running.replan(self._assignment)
 
     def _drain(self) -> None:
         if self._phase is Phase.STARTING and not self._running.is_streaming:
@@ -167,6 +186,7 @@ class Driver:
                 slots=self._running.slots,
                 tasks=len(self._assignment.job.tasks),
                 epoch=self._running.epoch,
+                unwritten=self._running.unwritten,
                 trouble=self._trouble or self._running.trouble(),
                 is_retriable=self._is_retriable,
                 snapshot=self._conductor.snapshot(),
@@ -178,7 +198,7 @@ class Driver:
         self._conductor.stop()
         ending = threading.Thread(target=self._running.close, name="end", daemon=True)
         ending.start()
-        ending.join(timeout=END_WITHIN_S)
+        ending.join(timeout=self._end_within_s)
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
@@ -187,13 +207,15 @@ class Driver:
 
 def make_conductor(job: Job) -> Conducting:
     """The real one."""
-    return Conductor(job, OffsetsTopicLedger.of(job))
+    return Conductor(job, OffsetsTopicLedger.of(job), OffsetsTopicRuns.of(job))
 
 
-def main(conductor: Callable[[Job], Conducting] = make_conductor) -> None:
+def main(
+    conductor: Callable[[Job], Conducting] = make_conductor, end_within_s: float = END_WITHIN_S
+) -> None:
     """Run the assignment that is on the input."""
     lines = sys.stdin.buffer
-    statuses = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    tell = _Teller(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     first = lines.readline()
     if not first:
         return  # whoever started us is gone already
@@ -202,11 +224,11 @@ def main(conductor: Callable[[Job], Conducting] = make_conductor) -> None:
     logs.install(sys.stderr, logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     try:
-        driver = Driver(assignment, conductor(assignment.job), partial(_write, statuses))
+        driver = Driver(assignment, conductor(assignment.job), tell, end_within_s)
     except MirrorError as error:
         log.error("%s", error)
         failed = Status(phase=Phase.FAILED, trouble=str(error), is_retriable=error.retriable)
-        _write(statuses, failed)
+        tell(failed)
         sys.exit(FAILED)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: driver.obey(Order(do=Do.DRAIN)))
@@ -224,12 +246,20 @@ def _move_output(path: Path) -> None:
         os.dup2(file.fileno(), sys.stderr.fileno())
 
 
-def _write(statuses: BinaryIO, status: Status) -> None:
-    try:
-        statuses.write(status.to_line())
-        statuses.flush()
-    except BrokenPipeError:
-        return  # nobody listens any more; the input has ended too, and that is acted on
+class _Teller:
+    """Writes statuses, one line each, and of each only what the line before did not say."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        self._told = Snapshot()
+
+    def __call__(self, status: Status) -> None:
+        try:
+            self._output.write(status.to_line(self._told))
+            self._output.flush()
+        except BrokenPipeError:
+            return  # nobody listens any more; the input has ended too, and that is acted on
+        self._told = status.snapshot
 
 
 def _listen(lines: BinaryIO, driver: Driver) -> None:

@@ -1,17 +1,19 @@
 """Those who connect to the control channel: strangers first, guests once they know the secret.
 
-A stranger may send nothing but the secret, has a few seconds for it, and never makes anybody wait.
+A stranger is challenged and may send nothing but the answer (`copy.seal`), has a few seconds for
+it, and never makes anybody wait.
 Everything here belongs to the loop of the control server.
 """
 
 from __future__ import annotations
 
-import hmac
+import contextlib
 import socket
 from collections.abc import Callable
 
-from sparkmirror.copy.link import Link, LinkLost, greeting
+from sparkmirror.copy.link import Link, LinkLost
 from sparkmirror.copy.messages import Hello, Message, MessageError
+from sparkmirror.copy.seal import HALF, PROOF, SealBroken, Seals, challenge, check
 
 
 class Door:
@@ -44,42 +46,49 @@ class Door:
 
 
 class Stranger:
-    """A connection that has not shown the secret yet."""
+    """A connection that has not proved yet that it knows the secret."""
 
     def __init__(
         self,
         sock: socket.socket,
         secret: bytes,
         deadline: float,
-        admitted: Callable[[Stranger, socket.socket], None],
+        admitted: Callable[[Stranger, socket.socket, Seals], None],
     ) -> None:
         sock.setblocking(False)
         self.deadline = deadline
         self.wants_write = False
         self._socket = sock
-        self._awaited = greeting(secret)
+        self._secret = secret
         self._admitted = admitted
-        self._shown = b""
+        self._challenged = challenge()
+        self._answered = b""
+        with contextlib.suppress(OSError):  # if it is gone already, reading will tell
+            sock.send(self._challenged)
 
     def fileno(self) -> int:
         """For the selector."""
         return self._socket.fileno()
 
     def on_readable(self) -> None:
-        """Take in some more of the secret; never a byte beyond it."""
+        """Take in some more of the answer; never a byte beyond it."""
         try:
-            chunk = self._socket.recv(len(self._awaited) - len(self._shown))
+            chunk = self._socket.recv(HALF + PROOF - len(self._answered))
         except BlockingIOError:
             return
         except OSError as error:
             raise LinkLost("task", str(error)) from error
-        self._shown += chunk
+        self._answered += chunk
         if not chunk:
             raise LinkLost("task", "a newcomer on the control channel hung up")
-        if len(self._shown) == len(self._awaited):
-            if not hmac.compare_digest(self._shown, self._awaited):
-                raise LinkLost("task", "a newcomer on the control channel does not know the secret")
-            self._admitted(self, self._socket)
+        if len(self._answered) == HALF + PROOF:
+            self._admitted(self, self._socket, self._checked())
+
+    def _checked(self) -> Seals:
+        try:
+            return check(self._secret, self._challenged, self._answered)
+        except SealBroken as error:
+            raise LinkLost("task", str(error)) from error
 
     def on_writable(self) -> None:
         """Nothing is said to strangers."""
@@ -92,10 +101,12 @@ class Stranger:
 class Guest:
     """A connection that knows the secret: a task attempt, or the query."""
 
-    def __init__(self, sock: socket.socket, heard: Callable[[Guest, Message], None]) -> None:
+    def __init__(
+        self, sock: socket.socket, heard: Callable[[Guest, Message], None], seals: Seals
+    ) -> None:
         self.hello: Hello | None = None
         """What it said of itself, if it is a task attempt."""
-        self._link = Link(sock, lambda message: heard(self, message))
+        self._link = Link(sock, lambda message: heard(self, message), seals)
 
     def fileno(self) -> int:
         """For the selector."""

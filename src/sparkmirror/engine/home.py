@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from sparkmirror.directories import cache_directory
 from sparkmirror.errors import ConfigError
 
 MINIMUM_JAVA = 17
@@ -33,15 +34,6 @@ class Home:
 
     path: Path
     archive: Path
-
-
-def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Where to keep what can be made again: SPARKMIRROR_CACHE, else the user's cache."""
-    if environ.get("SPARKMIRROR_CACHE"):
-        return Path(environ["SPARKMIRROR_CACHE"]).expanduser().absolute()
-    if environ.get("XDG_CACHE_HOME"):
-        return Path(environ["XDG_CACHE_HOME"]) / "sparkmirror"
-    return Path.home() / ".cache" / "sparkmirror"
 
 
 def quick_home(environ: Mapping[str, str]) -> Home | None:
@@ -67,6 +59,17 @@ def demand_java(environ: Mapping[str, str]) -> None:
             f"Spark needs Java {MINIMUM_JAVA} or newer, and {java} is not there: install it and put"
             " it on PATH, or point JAVA_HOME at it",
         )
+
+
+def stand_in(python: str, directory: Path, prefix: Path) -> None:
+    """Let a Python that only executors have (`./archive/bin/python`) be found here, too.
+
+    Executors unpack an archive where they run. The driver plans with the Python of the same name:
+    here that is a link to the environment that runs us.
+    """
+    parts = Path(python).parts
+    if len(parts) > 1 and not Path(python).is_absolute() and not (directory / parts[0]).exists():
+        (directory / parts[0]).symlink_to(prefix)
 
 
 def _package() -> Path | None:

@@ -6,13 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import Self
 
-from sparkmirror.copy.dial import dial
 from sparkmirror.copy.job import Job
 from sparkmirror.copy.ledger import Entry, from_offset, to_offset
+from sparkmirror.engine.offsets import offsets_topic_of
 from sparkmirror.mirror.connect_offsets import StoredOffset, source_partition
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.offsets import OffsetsTopic
-from sparkmirror.wire.routing import Router
 
 
 class OffsetsTopicLedger:
@@ -26,9 +25,7 @@ class OffsetsTopicLedger:
     @classmethod
     def of(cls, job: Job) -> Self:
         """The ledger that a job names, with a connection of its own."""
-        settings = job.settings
-        router = Router(*dial(settings.target_alias, settings.target, settings.client_id))
-        return cls(OffsetsTopic(router, job.offsets_topic), job.connector, settings.source_alias)
+        return cls(offsets_topic_of(job), job.connector, job.settings.source_alias)
 
     def load(self) -> dict[TopicPartition, Entry]:
         """Everything remembered for this connector, as of now."""

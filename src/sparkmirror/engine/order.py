@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import json
-from dataclasses import asdict, dataclass
-from typing import Self
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sparkmirror.copy.job import Job
 
 
 class Do(enum.StrEnum):
@@ -17,6 +19,10 @@ class Do(enum.StrEnum):
     """End now. Whoever comes next has to find out where the partitions stand."""
     RATE = "rate"
     """From now on at most so many bytes a second for each task; 0 means no limit."""
+    EPOCH = "epoch"
+    """Begin the next epoch now: every task gives everything back and starts anew."""
+    PLAN = "plan"
+    """Go on with another job of the same connector; one without tasks means: hold still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +31,22 @@ class Order:
 
     do: Do
     bytes_per_s: int = 0
+    job: Job | None = None
+    """The job of a plan. Secrets may be in it: say it to the driver alone."""
 
     def to_line(self) -> bytes:
         """As one line."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        value: dict[str, Any] = {"do": self.do.value, "bytes_per_s": self.bytes_per_s}
+        if self.job is not None:
+            value["job"] = self.job.to_json()
+        return json.dumps(value).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
         """Read what `to_line` wrote."""
         value = json.loads(line)
-        return cls(do=Do(value["do"]), bytes_per_s=int(value.get("bytes_per_s", 0)))
+        return cls(
+            do=Do(value["do"]),
+            bytes_per_s=int(value.get("bytes_per_s", 0)),
+            job=Job.from_json(value["job"]) if "job" in value else None,
+        )

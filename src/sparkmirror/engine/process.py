@@ -23,6 +23,8 @@ _CHUNK = 1 << 16
 _POLL_S = 0.05
 _LOOK_S = 0.5
 REAP_WITHIN_S = 10.0
+STRAGGLE_S = 1.0
+"""How long what a driver leaves behind may take to end by itself."""
 
 
 class DriverProcess:
@@ -82,6 +84,8 @@ class DriverProcess:
         deadline = time.monotonic() + within_s
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=within_s)
+            # A driver that ends well has seen its JVM off before.
+            deadline = min(deadline, time.monotonic() + STRAGGLE_S)
         while self._group_lives() and time.monotonic() < deadline:
             time.sleep(_POLL_S)
         self.kill()

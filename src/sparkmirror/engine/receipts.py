@@ -3,25 +3,38 @@
     <receipts>/run=<application>/day=<date>/part-*.parquet
 
 `spark.read.parquet("<receipts>")` sees every run; `run` and `day` are columns like the others. A
-task attempt that fails leaves no receipt, although what it had acknowledged is copied: the ledger
-of positions is Connect's offsets topic, receipts are the journal.
+task attempt that is lost hands in no receipt, although what it had appended is copied. The driver
+writes it then, as far as it knows: `outcome` is `lost` instead of `done`, lanes and times of
+records are missing. Only a driver that dies itself leaves a hole: the ledger of positions is
+Connect's offsets topic, receipts are the journal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sparkmirror.copy.counterfoils import Unclaimed
 from sparkmirror.copy.receipt import Receipt
 
 Row = tuple[object, ...]
 
-SCHEMA = """
-    flow string, topic string, partition int, remote_topic string,
-    source_first bigint, source_last bigint, target_first bigint, target_last bigint,
-    records bigint, bytes bigint, lanes map<string, bigint>,
-    first_ms bigint, last_ms bigint,
-    epoch bigint, task int, attempt int, started_ms bigint, ended_ms bigint
-"""
+_TYPES = {
+    **dict.fromkeys(("flow", "topic"), "string"),
+    "partition": "int",
+    "remote_topic": "string",
+    **dict.fromkeys(("source_first", "source_last", "target_first", "target_last"), "bigint"),
+    **dict.fromkeys(("records", "bytes"), "bigint"),
+    "lanes": "map<string, bigint>",
+    **dict.fromkeys(("first_ms", "last_ms", "epoch"), "bigint"),
+    **dict.fromkeys(("task", "attempt"), "int"),
+    "outcome": "string",
+    **dict.fromkeys(("started_ms", "ended_ms"), "bigint"),
+}
+NAMES = tuple(_TYPES)
+"""What a row holds, in this order."""
+SCHEMA = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
+ARRAY = f"array<struct<{', '.join(f'{name}: {kind}' for name, kind in _TYPES.items())}>>"
+"""Several rows as one value, for what is written without a task."""
 
 COLUMNS = (
     *("flow", "topic", "partition", "remote_topic"),
@@ -29,7 +42,7 @@ COLUMNS = (
     *("records", "bytes", "lanes"),
     "timestamp_millis(nullif(first_ms, -1)) AS first_time",
     "timestamp_millis(nullif(last_ms, -1)) AS last_time",
-    *("epoch", "task", "attempt"),
+    *("epoch", "task", "attempt", "outcome"),
     "timestamp_millis(started_ms) AS started",
     "timestamp_millis(ended_ms) AS ended",
     "date(timestamp_millis(ended_ms)) AS day",
@@ -37,6 +50,8 @@ COLUMNS = (
 """What is kept, as SQL over the schema: times as times, and the day to find things by."""
 
 KEPT_BY = "day"
+DONE = "done"
+LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +64,7 @@ class Stay:
     attempt: int
     started_ms: int
     ended_ms: int
+    outcome: str = DONE
 
     def row(self, receipt: Receipt, lanes: dict[str, int]) -> Row:
         """One receipt, in the order of the schema."""
@@ -58,5 +74,20 @@ class Stay:
             *(receipt.target_first, receipt.target_last),
             *(receipt.records, receipt.bytes, lanes),
             *(receipt.first_ms, receipt.last_ms),
-            *(self.epoch, self.task, self.attempt, self.started_ms, self.ended_ms),
+            *(self.epoch, self.task, self.attempt, self.outcome, self.started_ms, self.ended_ms),
         )
+
+
+def lost_row(flow: str, unclaimed: Unclaimed) -> Row:
+    """A receipt that the driver writes in the place of an attempt."""
+    hello = unclaimed.hello
+    stay = Stay(
+        flow=flow,
+        epoch=hello.epoch,
+        task=hello.task,
+        attempt=hello.retry,
+        started_ms=unclaimed.started_ms,
+        ended_ms=unclaimed.ended_ms,
+        outcome=LOST,
+    )
+    return stay.row(unclaimed.receipt, {})

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from sparkmirror.copy.counterfoils import Unclaimed
 from sparkmirror.copy.job import Job
 from sparkmirror.copy.messages import Done, Drain, Hello, Message, Welcome
 from sparkmirror.copy.settings import Settings
@@ -88,10 +89,21 @@ class Rehearsal:
         """Nothing is no faster at any rate; it is only noted."""
         self.counts["rate"] = bytes_per_s
 
+    def replan(self, job: Job) -> None:
+        """Nothing is nothing, however it is planned."""
+        with self._lock:
+            self.counts["replan"] += 1
+            self.job = job
+
     def snapshot(self) -> Snapshot:
         """The counts, as the lanes of a topic that there is not."""
         with self._lock:
             return Snapshot(lanes={"rehearsal": dict(self.counts)})
+
+    def close_books(self, epoch: int, *, landed: bool) -> list[Unclaimed]:
+        """Nothing was copied."""
+        self.counts["landed" if landed else "failed"] = epoch
+        return []
 
     def failure(self) -> Exception | None:
         """Nothing can go wrong."""

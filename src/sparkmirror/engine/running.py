@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from sparkmirror.engine.conducting import Conducting
 from sparkmirror.engine.conf import (
     LOOPBACK,
     Surroundings,
+    control_port,
     environment,
     is_local,
     lacking,
@@ -25,8 +27,9 @@ from sparkmirror.engine.conf import (
     too_few_slots,
 )
 from sparkmirror.engine.control import ControlServer
-from sparkmirror.engine.home import demand_java, quick_home
+from sparkmirror.engine.home import demand_java, quick_home, stand_in
 from sparkmirror.engine.query import Query
+from sparkmirror.engine.receipts import Row, lost_row
 from sparkmirror.errors import DriverLost
 
 log = logging.getLogger(__name__)
@@ -61,7 +64,6 @@ class Running:
         self._directory = directory
         self._query: Query | None = None
         self._server: ControlServer | None = None
-        self._is_rehearsed = False
         self._closing = False
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
@@ -84,15 +86,35 @@ class Running:
         ended_badly = self._query.trouble if self._query else ""
         return ended_badly or too_few_slots(self._assignment)
 
+    def end_epoch(self) -> None:
+        """Have every task start anew."""
+        if self._server:
+            self._server.end_epoch()
+
+    def replan(self, assignment: Assignment) -> None:
+        """Go on with another number of tasks."""
+        self._assignment = assignment
+        if self._server:
+            self._server.set_tasks(len(assignment.job.tasks))
+
     def finish(self) -> None:
         """Let no further epoch begin."""
         if self._server:
             self._server.finish()
+        if self._query:
+            self._query.hurry()
 
     @property
     def is_resting(self) -> bool:
         """Whether the last epoch is over and its receipts have landed."""
-        return self._server is not None and self._server.is_resting
+        if self._server is None or self._query is None:
+            return False
+        return self._server.is_resting and not self._query.unwritten
+
+    @property
+    def unwritten(self) -> int:
+        """How many receipts are not written yet."""
+        return self._query.unwritten if self._query else 0
 
     def failure(self) -> Exception | None:
         """Why it has ended by itself, if it has."""
@@ -116,16 +138,15 @@ class Running:
 
     def _run(self) -> None:
         try:
-            query, server = self._begin()
+            query = self._begin()
             while self.is_streaming and not query.wait(LOOK_EVERY_S):
                 self.slots = query.slots()
-                self._rehearse(query, server)
         except Exception as error:
             if not self._closing:
                 log.exception("Spark has ended")
                 self._failure = error
 
-    def _begin(self) -> tuple[Query, ControlServer]:
+    def _begin(self) -> Query:
         """Start everything; the stream only if we are not to end already."""
         assignment, post = self._assignment, self._directory / "post.json"
         watch = _Watch()
@@ -143,10 +164,11 @@ class Running:
         self.conductor_is_ready.wait()
         watch.lap("The conductor was ready")
         if not self._closing:
-            query.start(rows, connector, assignment.receipts, self._directory / "checkpoint")
+            checkpoint = self._directory / "checkpoint"
+            query.start(rows, connector, assignment.receipts, checkpoint, self._close_books)
             watch.lap("The query began")
             self.is_streaming = True
-        return query, server
+        return query
 
     def _settle(self) -> dict[str, str]:
         """Prepare this process for Spark; returns Spark's settings."""
@@ -158,6 +180,7 @@ class Running:
             has_archive=home is not None and home.archive.is_file(),
         )
         os.environ.update(environment(self._assignment, around, os.environ))
+        stand_in(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))
         return settings(self._assignment, around)
 
     def _open_server(self, query: Query) -> ControlServer:
@@ -172,15 +195,10 @@ class Running:
             epoch_s=self._assignment.epoch_s,
             bind=bind,
             host=host,
+            port=control_port(self._assignment),
         )
 
-    def _rehearse(self, query: Query, server: ControlServer) -> None:
-        """Once, if there is a slot to spare, do what the end of an epoch takes: it is slow then."""
-        has_room = self.slots > len(self._assignment.job.tasks)
-        if self._is_rehearsed or not has_room or not server.is_well_under_way:
-            return
-        self._is_rehearsed = True
-        try:
-            query.rehearse_landing(self._directory / "rehearsal")
-        except DriverLost as error:
-            log.warning("%s", error)
+    def _close_books(self, landed: bool) -> list[Row]:
+        """Between two epochs: what the one that is over still owes."""
+        unclaimed = self._conductor.close_books(self.epoch, landed=landed)
+        return [lost_row(self._assignment.flow, one) for one in unclaimed]

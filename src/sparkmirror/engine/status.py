@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from sparkmirror.copy.snapshot import Snapshot
@@ -39,27 +39,32 @@ class Status:
     """How many tasks Spark can run at once, as far as it knows; 0 until it is there."""
     tasks: int = 0
     epoch: int = 0
+    unwritten: int = 0
+    """Receipts of epochs that are over, on their way to the directory."""
     trouble: str = ""
     """What keeps it from copying, or ended it, in a sentence for the operator."""
     is_retriable: bool = False
     """Whether another try may help, once it has failed."""
     snapshot: Snapshot = Snapshot()
 
-    def to_line(self) -> bytes:
-        """As one line."""
-        value = asdict(self) | {"snapshot": self.snapshot.to_json()}
+    def to_line(self, since: Snapshot | None = None) -> bytes:
+        """As one line, for a reader who has a snapshot already; only what has changed is in it."""
+        value = {
+            one.name: getattr(self, one.name) for one in fields(self) if one.name != "snapshot"
+        }
+        value["snapshot"] = self.snapshot.to_json(since)
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
-    def from_line(cls, line: bytes) -> Self:
-        """Read what `to_line` wrote."""
+    def from_line(cls, line: bytes, since: Snapshot | None = None) -> Self:
+        """Read what `to_line` wrote, given the same `since`."""
         value: Mapping[str, Any] = json.loads(line)
         return cls(
             **(
                 dict(value)
                 | {
                     "phase": Phase(value["phase"]),
-                    "snapshot": Snapshot.from_json(value["snapshot"]),
+                    "snapshot": Snapshot.from_json(value["snapshot"], since),
                 }
             )
         )

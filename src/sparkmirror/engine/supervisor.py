@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from sparkmirror.copy.job import Job
+from sparkmirror.copy.snapshot import Snapshot
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.order import Do, Order
 from sparkmirror.engine.process import DriverProcess
@@ -91,15 +93,35 @@ class Supervisor:
 
     def set_rate(self, bytes_per_s: int) -> None:
         """Limit every task to so many bytes a second; 0 lifts the limit. Outlives the driver."""
-        settings = replace(self._assignment.job.settings, bytes_per_s=bytes_per_s)
-        self._assignment = replace(
-            self._assignment, job=replace(self._assignment.job, settings=settings)
-        )
-        self._order(Order(do=Do.RATE, bytes_per_s=bytes_per_s))
+        with self._news:
+            settings = replace(self._assignment.job.settings, bytes_per_s=bytes_per_s)
+            self._assignment = replace(
+                self._assignment, job=replace(self._assignment.job, settings=settings)
+            )
+            self._order(Order(do=Do.RATE, bytes_per_s=bytes_per_s))
+
+    def replan(self, job: Job) -> None:
+        """Go on with another job of the same connector; without tasks it holds still.
+
+        Outlives the driver: the next one begins with it.
+        """
+        with self._news:
+            self._assignment = replace(self._assignment, job=job)
+            self._order(Order(do=Do.PLAN, job=job))
+
+    def begin_epoch(self) -> None:
+        """Have every task start anew."""
+        with self._news:
+            self._order(Order(do=Do.EPOCH))
 
     def drain(self, within_s: float = DRAIN_WITHIN_S) -> None:
         """Have everything finished and given back; returns at once. `statuses` ends with it."""
         self._end(Order(do=Do.DRAIN), within_s)
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until it is all over, at most so long."""
+        if self._thread.ident:
+            self._thread.join(timeout=timeout_s)
 
     def stop(self, within_s: float = STOP_WITHIN_S) -> None:
         """End now, if it has not ended yet; returns when nothing runs any more."""
@@ -144,16 +166,19 @@ class Supervisor:
     def _run_driver(self, temporary: Path) -> int:
         """Start a driver and listen to it until it is gone; returns its exit code."""
         process = DriverProcess(self._module, temporary, Path(self._assignment.log))
-        process.say(self._assignment.to_line())
         with self._news:
+            process.say(self._assignment.to_line())
             self._has_run = False
             self._process = process
             if self._ending:  # it was given before there was anybody to take it
                 self._order(self._ending)
         left_s = 0.0
         try:
+            seen = Snapshot()
             for line in process.lines(self._patience_s):
-                self._publish(Status.from_line(line))
+                status = Status.from_line(line, seen)
+                seen = status.snapshot
+                self._publish(status)
             left_s = STOP_WITHIN_S if self._is_wanted else self._end_by - time.monotonic()
         finally:
             code = process.end(max(left_s, 0.0))

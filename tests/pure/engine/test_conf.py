@@ -10,8 +10,10 @@ import pytest
 
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.conf import (
+    CONTROL_PORT,
     JAVA_OPTIONS,
     Surroundings,
+    control_port,
     environment,
     is_local,
     master_of,
@@ -20,6 +22,7 @@ from sparkmirror.engine.conf import (
 )
 from sparkmirror.engine.home import Home
 from sparkmirror.engine.rehearsal import rehearsed_job
+from sparkmirror.errors import ConfigError
 
 ASSIGNMENT = Assignment(job=rehearsed_job(3), receipts="/r", log="/l")
 AROUND = Surroundings(directory=Path("/private"))
@@ -31,7 +34,7 @@ def on(master: str) -> Assignment:
 
 
 def test_without_a_master_each_task_has_a_slot_and_may_fail_and_one_is_spare() -> None:
-    assert master_of(ASSIGNMENT) == "local[4,4]"
+    assert master_of(ASSIGNMENT) == "local[67,4]"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,14 @@ def test_what_the_user_sets_wins() -> None:
     conf = {"spark.driver.memory": "4g", "spark.ui.enabled": "true", "spark.speculation": "true"}
     made = settings(replace(ASSIGNMENT, conf=conf), AROUND)
     assert {key: made[key] for key in conf} == conf
+
+
+def test_the_control_channel_listens_where_the_user_says() -> None:
+    assert control_port(ASSIGNMENT) == 0
+    assert control_port(replace(ASSIGNMENT, conf={CONTROL_PORT: "7079"})) == 7079
+    for wrong in ("x", "-1", "65536"):
+        with pytest.raises(ConfigError, match=f"control.port {wrong} is no port"):
+            control_port(replace(ASSIGNMENT, conf={CONTROL_PORT: wrong}))
 
 
 def test_java_options_of_the_user_come_last_so_that_they_win() -> None:

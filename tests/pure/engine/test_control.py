@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import pytest
 
-from sparkmirror.copy.link import LinkLost, greeting
+from sparkmirror.copy.link import LinkLost
 from sparkmirror.copy.messages import (
     Beat,
     Done,
@@ -21,9 +24,11 @@ from sparkmirror.copy.messages import (
     Report,
     Welcome,
 )
+from sparkmirror.copy.seal import HALF, answer
 from sparkmirror.engine.control import ControlServer
 from sparkmirror.engine.post import Post
 from sparkmirror.engine.rehearsal import Rehearsal, rehearsed_job
+from sparkmirror.errors import DriverLost
 from tests.support.control_client import ControlClient, hello
 from tests.support.waiting import wait_until
 
@@ -32,15 +37,40 @@ REPORT = Report(standings={})
 
 @contextmanager
 def serving(
-    rehearsal: Rehearsal, *, tasks: int = 2, epoch_s: float = 60.0
+    rehearsal: Rehearsal, *, tasks: int = 2, epoch_s: float = 60.0, first_epoch_s: float = 60.0
 ) -> Iterator[ControlServer]:
-    server = ControlServer(rehearsal, tasks=tasks, epoch_s=epoch_s, bind="127.0.0.1")
+    server = ControlServer(
+        rehearsal, tasks=tasks, epoch_s=epoch_s, first_epoch_s=first_epoch_s, bind="127.0.0.1"
+    )
     server.start()
     try:
         yield server
     finally:
         server.close()
     assert server.failure() is None
+
+
+@contextmanager
+def overheard(post: Post, heard: bytearray) -> Iterator[Post]:
+    """Another way to a server, on which somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as middle:
+
+        def pass_on() -> None:
+            near, _ = middle.accept()
+            with near, socket.create_connection(post.address) as far:
+                others = {near: far, far: near}
+                while True:
+                    for sock in select.select([near, far], [], [])[0]:
+                        chunk = sock.recv(1 << 16)
+                        if not chunk:
+                            return
+                        heard.extend(chunk)
+                        others[sock].sendall(chunk)
+
+        listening = threading.Thread(target=pass_on)
+        listening.start()
+        yield replace(post, port=middle.getsockname()[1])
+        listening.join(timeout=5)
 
 
 @pytest.fixture
@@ -100,7 +130,7 @@ def test_a_newcomer_without_the_secret_is_turned_away(rehearsal: Rehearsal) -> N
 
 def test_a_newcomer_who_says_nothing_keeps_nobody_waiting(rehearsal: Rehearsal) -> None:
     with serving(rehearsal) as server, socket.create_connection(server.post.address) as mute:
-        mute.send(greeting(server.post.secret)[:3])
+        mute.send(b"abc")
         with ControlClient(server.post) as task:
             began = time.monotonic()
             task.say(hello(0), REPORT)
@@ -112,11 +142,34 @@ def test_a_guest_who_talks_nonsense_is_sent_away_and_the_others_stay(rehearsal: 
     with serving(rehearsal) as server, ControlClient(server.post) as task:
         task.say(hello(0))
         with socket.create_connection(server.post.address) as fool:
-            fool.sendall(greeting(server.post.secret) + greeting(b"nonsense"))
             fool.settimeout(5)
+            answered, seals = answer(server.post.secret, fool.recv(HALF))
+            nonsense = seals.outgoing.close(b"nonsense")
+            fool.sendall(answered + len(nonsense).to_bytes(4, "big") + nonsense)
             assert fool.recv(1) == b""
         task.say(REPORT)
         task.hear(Beat)
+
+
+def test_nothing_that_is_said_can_be_read_on_the_way(rehearsal: Rehearsal) -> None:
+    """Client properties travel in the welcome: whoever listens must not get to know them."""
+    heard = bytearray()
+    with (
+        serving(rehearsal) as server,
+        overheard(server.post, heard) as post,
+        ControlClient(post) as task,
+    ):
+        task.say(hello(0))
+        welcome = task.hear(Welcome)
+    assert welcome.settings["source"] == {"bootstrap.servers": "127.0.0.1:1"}
+    assert len(heard) > 100
+    for hidden in (b"bootstrap", b"welcome", b"hello", server.post.secret):
+        assert hidden not in heard
+
+
+def test_a_port_that_is_taken_is_named(rehearsal: Rehearsal) -> None:
+    with serving(rehearsal) as server, pytest.raises(DriverLost, match=str(server.post.port)):
+        ControlServer(rehearsal, tasks=1, epoch_s=1, bind="127.0.0.1", port=server.post.port)
 
 
 def test_epochs_are_counted_up_as_the_query_asks_for_them(rehearsal: Rehearsal) -> None:
@@ -148,6 +201,38 @@ def test_without_tasks_there_is_no_epoch() -> None:
         assert query.hear(Epoch).number == 4
 
 
+def test_another_number_of_tasks_ends_the_epoch_and_holds_from_the_next_on(
+    rehearsal: Rehearsal,
+) -> None:
+    with (
+        serving(rehearsal) as server,
+        ControlClient(server.post) as query,
+        ControlClient(server.post) as task,
+    ):
+        query.say(NextEpoch(after=0))
+        query.hear(Epoch)
+        task.say(hello(0))
+        task.hear(Welcome)
+        server.set_tasks(2)
+        server.set_tasks(5)
+        task.hear(Drain)
+        query.say(NextEpoch(after=1))
+        assert query.hear(Epoch) == Epoch(number=2, tasks=5)
+        assert rehearsal.counts["end_epoch"] == 1
+
+
+def test_no_tasks_for_a_while_is_a_rest_and_not_the_end(rehearsal: Rehearsal) -> None:
+    with serving(rehearsal) as server, ControlClient(server.post) as query:
+        server.set_tasks(0)
+        query.say(NextEpoch(after=3))
+        assert query.hear(Epoch).number == 3
+        server.set_tasks(1)
+        query.say(NextEpoch(after=3))
+        assert query.hear(Epoch) == Epoch(number=4, tasks=1)
+        server.finish()
+        assert not server.is_resting, "an epoch is under way"
+
+
 def test_an_epoch_ends_so_long_after_its_first_task_came(rehearsal: Rehearsal) -> None:
     with (
         serving(rehearsal, epoch_s=0.2) as server,
@@ -161,6 +246,24 @@ def test_an_epoch_ends_so_long_after_its_first_task_came(rehearsal: Rehearsal) -
         task.say(hello(0))
         task.hear(Drain)
         assert rehearsal.counts["end_epoch"] == 1
+
+
+def test_the_first_epoch_is_short_once_all_its_tasks_are_there(rehearsal: Rehearsal) -> None:
+    with serving(rehearsal, first_epoch_s=0.2) as server, ControlClient(server.post) as query:
+        for epoch in range(2):
+            query.say(NextEpoch(after=epoch))
+            query.hear(Epoch)
+            with ControlClient(server.post) as task, ControlClient(server.post) as other:
+                task.say(hello(0))
+                task.hear(Welcome)
+                time.sleep(0.4)
+                assert rehearsal.counts["end_epoch"] == epoch, "one of its tasks has not come yet"
+                other.say(hello(1))
+                if epoch == 0:
+                    other.hear(Drain)
+                else:
+                    time.sleep(0.4)
+                    assert rehearsal.counts["end_epoch"] == 1, "only the first one is short"
 
 
 def test_a_task_that_comes_after_the_end_does_not_hold_up_the_next_epoch(

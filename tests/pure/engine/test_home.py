@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.engine.home import cache_directory, demand_java, quick_home
+from sparkmirror.engine.home import demand_java, quick_home, stand_in
 from sparkmirror.errors import ConfigError
 
 
@@ -45,10 +45,17 @@ def test_a_cache_that_cannot_be_written_to_is_done_without(tmp_path: Path) -> No
     assert quick_home({"SPARKMIRROR_CACHE": str(occupied)}) is None
 
 
-def test_the_cache_is_where_the_user_says() -> None:
-    assert cache_directory({"SPARKMIRROR_CACHE": "/c"}) == Path("/c")
-    assert cache_directory({"XDG_CACHE_HOME": "/x"}) == Path("/x/sparkmirror")
-    assert cache_directory({}) == Path.home() / ".cache" / "sparkmirror"
+def test_a_python_of_executors_is_stood_in_for(tmp_path: Path) -> None:
+    here, prefix = tmp_path / "here", tmp_path / "prefix"
+    here.mkdir()
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "python").touch()
+    for absolute in ("python3", str(prefix / "bin" / "python")):
+        stand_in(absolute, here, prefix)
+    assert list(here.iterdir()) == []
+    for _ in range(2):
+        stand_in("./archive/bin/python", here, prefix)
+        assert (here / "archive" / "bin" / "python").is_file()
 
 
 def test_a_missing_java_is_named_before_spark_stumbles_over_it(tmp_path: Path) -> None:

@@ -54,7 +54,11 @@ def test_a_path_is_made_absolute() -> None:
     assert Assignment(job=JOB, receipts="r", log="l").with_absolute_paths().receipts[0] == "/"
 
 
-@pytest.mark.parametrize("order", [Order(do=Do.DRAIN), Order(do=Do.RATE, bytes_per_s=5)])
+@pytest.mark.parametrize(
+    "order",
+    [Order(do=Do.DRAIN), Order(do=Do.RATE, bytes_per_s=5), Order(do=Do.PLAN, job=JOB)],
+    ids=lambda order: str(order.do),
+)
 def test_an_order_is_one_line(order: Order) -> None:
     assert Order.from_line(order.to_line()) == order
 
@@ -68,8 +72,9 @@ def test_a_status_is_one_line() -> None:
         epoch=7,
         trouble="too\nfew",
         snapshot=Snapshot(
-            partitions={"orders-0": PartitionView(remote="A.orders", task=0, state="leased")},
-            records=5,
+            partitions={
+                "orders-0": PartitionView(remote="A.orders", task=0, state="leased", records=5)
+            },
             lanes={"orders": {"plain": 1}},
             events=(Event(at_ms=1, kind="loss", partition="orders-0", text="gone"),),
         ),
@@ -77,3 +82,17 @@ def test_a_status_is_one_line() -> None:
     line = status.to_line()
     assert line.count(b"\n") == 1
     assert Status.from_line(line) == status
+    again = status.to_line(status.snapshot)
+    assert b"orders" not in again, "nothing has changed"
+    assert Status.from_line(again, status.snapshot) == status
+
+
+def test_a_status_says_only_what_has_changed() -> None:
+    first, second = (
+        PartitionView(remote="A.t", task=0, state="leased", position=at) for at in (1, 2)
+    )
+    before = Snapshot(partitions={"t-0": first, "t-1": first}, lanes={"t": {"plain": 1}})
+    now = Snapshot(partitions={"t-0": second, "t-2": first}, lanes={"t": {"plain": 1}})
+    line = Status(phase=Phase.RUNNING, snapshot=now).to_line(before)
+    assert b"lanes" not in line
+    assert Status.from_line(line, before).snapshot == now

@@ -125,8 +125,21 @@ def test_a_rate_reaches_this_driver_and_the_next(directory: Path) -> None:
         assert until(statuses, Phase.RUNNING).slots == 77
 
 
-def test_supervising_needs_no_spark() -> None:
-    code = "import sys, sparkmirror.engine.supervisor as s; sys.exit('pyspark' in sys.modules)"
+def test_a_plan_reaches_this_driver_and_the_next(directory: Path) -> None:
+    with supervisor(directory, "well") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, Phase.RUNNING)
+        supervised.replan(replace(rehearsed_job(3), connector="well"))
+        assert next(status for status in statuses if status.tasks == 3).trouble == "plan"
+        os.kill(starts(directory)[0], 9)
+        until(statuses, Phase.RESTARTING)
+        assert until(statuses, Phase.RUNNING).tasks == 3
+
+
+@pytest.mark.parametrize("library", ["pyspark", "kafka"])
+def test_supervising_needs_neither_spark_nor_a_client(library: str) -> None:
+    """A command and a driver are there at once, whatever else must be loaded later."""
+    code = f"import sys, sparkmirror.engine.supervisor as s; sys.exit('{library}' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
