@@ -1,0 +1,1 @@
+"""What a Connect worker does: herder, lifecycle, the three connectors. Knows no HTTP, no Spark."""

@@ -1,0 +1,101 @@
+"""The herder's thread: one thing after the other, and answers in time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from sparkmirror.connect.errands import Errands
+from sparkmirror.connect.stages import Stages
+from sparkmirror.errors import MirrorError, RequestFailed
+
+
+@pytest.fixture
+def stages() -> Stages:
+    return Stages()
+
+
+@pytest.fixture
+def errands(stages: Stages) -> Iterator[Errands]:
+    thread = Errands("test-herder", stages)
+    thread.start()
+    yield thread
+    thread.close(5)
+
+
+def test_errands_are_done_in_order_and_late_ones_later(errands: Errands) -> None:
+    done: list[str] = []
+    errands.later(0.02, lambda: done.append("late"))
+    errands.post(lambda: done.append("first"))
+    errands.post(lambda: done.append("second"))
+    over = threading.Event()
+    errands.later(0.03, over.set)
+    assert over.wait(5)
+    assert done == ["first", "second", "late"]
+
+
+def test_what_is_raised_is_raised_where_it_was_asked(errands: Errands) -> None:
+    def fail() -> int:
+        raise MirrorError("no")
+
+    with pytest.raises(MirrorError, match="no"):
+        errands.ask(fail, 5)
+    assert errands.ask(lambda: 1, 5) == 1
+
+
+def test_an_errand_that_fails_does_not_end_the_thread(
+    errands: Errands, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise MirrorError("no")
+
+    errands.post(fail)
+    assert errands.ask(lambda: 2, 5) == 2
+    assert "Uncaught exception in herder work thread" in caplog.text
+
+
+def test_who_waits_in_vain_hears_what_the_thread_does(errands: Errands, stages: Stages) -> None:
+    free, busy, happened = threading.Event(), threading.Event(), []
+
+    def hold() -> None:
+        with stages.now("writing task configs of connector c"):
+            busy.set()
+            free.wait(5)
+
+    errands.post(hold)
+    assert busy.wait(5)
+    with pytest.raises(RequestFailed) as failure:
+        errands.ask(lambda: happened.append("too late"), 0.02)
+    assert str(failure.value).startswith(
+        "Request timed out. The worker is currently writing task configs of connector c, which beg"
+    )
+    free.set()
+    errands.ask(lambda: None, 5)
+    assert happened == []  # nobody waited any more, so it was not done either
+    with pytest.raises(RequestFailed, match=r"The last operation the worker completed was writing"):
+        errands.ask_for(_never, 0.02)
+
+
+def _never(answer: Future[int]) -> None:
+    assert not answer.done()
+
+
+def test_an_answer_may_come_from_a_later_errand(errands: Errands) -> None:
+    def begin(answer: Future[int]) -> None:
+        errands.later(0.01, lambda: answer.set_result(3))
+
+    assert errands.ask_for(begin, 5) == 3
+
+
+def test_nobody_is_answered_after_the_end(stages: Stages) -> None:
+    thread = Errands("test-herder", stages)
+    done: list[int] = []
+    thread.start()
+    thread.post(lambda: done.append(1))
+    thread.close(5)
+    assert done == [1]
+    with pytest.raises(RequestFailed, match="shutting down"):
+        thread.ask(lambda: None, 5)
