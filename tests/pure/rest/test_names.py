@@ -1,0 +1,137 @@
+"""Connectors with awkward names can be created, and asked about afterwards: all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.rest_client import JSON, Client
+from tests.support.rest_recordings import Exchange, exchanges
+from tests.support.scripted_herding import ScriptedHerding
+
+NAMES = [
+    "a/b",
+    "a%b",
+    "a%2Fb",
+    "a\\b",
+    "a->b",
+    "source->target.MirrorSourceConnector",
+    "a b",
+    "a;b",
+    "a?b#c",
+    "..",
+    "{x}",
+    "ü😀",
+    '"q"',
+]
+REFUSED_BY_JETTY = [
+    exchange
+    for exchange in exchanges("03-lifecycle-identity")
+    if exchange.status == 400 and "text/html" in exchange.headers.get("content-type", "")
+]
+
+
+def created(name: str) -> Any:
+    return {"name": name, "config": {"name": name}, "tasks": [], "type": "source"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_location_of_a_new_connector_leads_to_it(
+    name: str, client: Client, herding: ScriptedHerding
+) -> None:
+    herding.will_say(201, created(name))
+    answer = client.send("POST", "/connectors", {"name": name, "config": {}})
+    assert answer.status == 201
+    assert herding.asked == [("create", name, {"name": name}, None)]
+
+    herding.will_say(200, created(name))
+    place = urlsplit(answer.headers["location"])
+    assert client.ask("GET", place.path).json == created(name)
+    assert herding.asked == [("info", name)]
+
+
+@pytest.mark.parametrize("exchange", REFUSED_BY_JETTY, ids=lambda each: f"{each.seq}")
+def test_what_jetty_refuses_is_answered(
+    exchange: Exchange, client: Client, herding: ScriptedHerding
+) -> None:
+    herding.will_say(404, {"error_code": 404, "message": "No such connector"})
+    answer = client.ask(exchange.method, exchange.path)
+    assert (answer.status, answer.message) == (404, "No such connector")
+    assert answer.headers["content-type"] == "application/json"
+    ((_, name),) = herding.asked
+    assert name in ("a/b", "a%b", "a%2Fb", "a\\b", "a->b")
+
+
+def test_a_path_with_an_empty_segment_is_refused_in_json(client: Client) -> None:
+    answer = client.ask("GET", "//")
+    assert (answer.status, answer.message) == (400, "Ambiguous URI empty segment")
+
+
+def test_a_content_type_that_is_none_is_refused_in_json(client: Client) -> None:
+    answer = client.ask("POST", "/connectors", "{}", {"Content-Type": "json"})
+    assert answer.status == 400
+    assert "use application/json" in answer.message
+
+
+def test_the_name_in_the_config_must_be_the_connectors(
+    client: Client, herding: ScriptedHerding
+) -> None:
+    herding.will_say(200, None)
+    answer = client.send("PUT", "/connectors/a-%3Eb/config", {"name": "c"})
+    assert answer.status == 400
+    assert answer.message == (
+        "Connector name configuration (c) doesn't match connector name in the URL (a->b)"
+    )
+    assert herding.asked == []
+
+
+@pytest.mark.parametrize("sent", [{"x": "1"}, {"name": None, "x": "1"}])
+def test_a_config_without_a_name_gets_the_connectors(
+    sent: dict[str, Any], client: Client, herding: ScriptedHerding
+) -> None:
+    herding.will_say(200, created("a->b"))
+    client.send("PUT", "/connectors/a->b/config", sent)
+    assert herding.asked == [("put_config", "a->b", {"x": "1", "name": "a->b"})]
+
+
+def test_a_patch_may_rename(client: Client, herding: ScriptedHerding) -> None:
+    herding.will_say(200, created("x"))
+    assert client.send("PATCH", "/connectors/x/config", {"name": "y"}).status == 200
+    assert herding.asked == [("patch_config", "x", {"name": "y"})]
+
+
+def test_a_patch_of_nothing_is_a_fault_if_the_connector_exists(
+    client: Client, herding: ScriptedHerding
+) -> None:
+    herding.will_say(200, created("x"))
+    answer = client.ask("PATCH", "/connectors/x/config", "null", JSON)
+    assert (answer.status, "not null" in answer.message) == (500, True)
+
+
+def test_the_location_is_where_the_caller_called(client: Client, herding: ScriptedHerding) -> None:
+    herding.will_say(201, created("x"))
+    headers = {**JSON, "Host": "connect.example:8083"}
+    answer = client.ask("POST", "/connectors", '{"name":"x","config":{}}', headers)
+    assert answer.headers["location"] == "http://connect.example:8083/connectors/x"
+
+
+def test_a_host_that_is_none_is_not_repeated(client: Client, herding: ScriptedHerding) -> None:
+    herding.will_say(201, created("x"))
+    headers = {**JSON, "Host": "evil/path?"}
+    answer = client.ask("POST", "/connectors", '{"name":"x","config":{}}', headers)
+    assert answer.headers["location"] == f"{client.address}/connectors/x"
+
+
+def test_tasks_are_listed_in_order(client: Client, herding: ScriptedHerding) -> None:
+    state = {"state": "RESTARTING", "worker_id": "w", "version": "4.3.0"}
+    said = {
+        "name": "x",
+        "connector": state,
+        "tasks": [{"id": number, **state} for number in (10, 1, 2)],
+        "type": "source",
+    }
+    herding.will_say(202, said)
+    answer = client.ask("POST", "/connectors/x/restart?includeTasks=true")
+    assert [task["id"] for task in answer.json["tasks"]] == [1, 2, 10]

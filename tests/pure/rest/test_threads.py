@@ -1,0 +1,77 @@
+"""Work in threads: its result or its error comes back, and never more of it than allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sparkmirror.rest.threads import Threads, TooLate
+
+
+def run(work: Callable[[], Any], within_s: float = 5.0) -> Any:
+    async def once() -> Any:
+        return await Threads(1, "test").run(work, within_s)
+
+    return asyncio.run(once())
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+def test_the_result_comes_back() -> None:
+    assert run(lambda: 42) == 42
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), TimeoutError("the work's own")])
+def test_the_works_own_error_comes_back(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught:
+        run(lambda: fail(error))
+    assert caught.value is error
+
+
+def test_what_takes_too_long_is_given_up() -> None:
+    hold = threading.Event()
+    with pytest.raises(TooLate):
+        run(lambda: hold.wait(10), within_s=0.05)
+    hold.set()
+
+
+def test_a_place_is_free_only_when_its_work_has_ended() -> None:
+    hold = threading.Event()
+    begun: list[int] = []
+
+    def work() -> int:
+        begun.append(1)
+        hold.wait(10)
+        return 1
+
+    async def crowd() -> int:
+        threads = Threads(2, "test")
+        given_up = await asyncio.gather(
+            *(threads.run(work, 0.1) for _ in range(6)), return_exceptions=True
+        )
+        assert [type(each) for each in given_up] == [TooLate] * 6
+        assert len(begun) == 2
+        hold.set()
+        return await threads.run(work, 5.0)
+
+    assert asyncio.run(crowd()) == 1
+
+
+def test_the_process_may_end_while_work_hangs() -> None:
+    hold = threading.Event()
+    kinds: list[bool] = []
+
+    def work() -> None:
+        kinds.append(threading.current_thread().daemon)
+        hold.wait(10)
+
+    with pytest.raises(TooLate):
+        run(work, within_s=0.1)
+    assert kinds == [True]
+    hold.set()

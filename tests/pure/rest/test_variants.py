@@ -1,0 +1,126 @@
+"""Workers with other settings: CORS, extra headers, admin listeners of their own or none.
+
+Compared with the recordings of such workers, in all headers that the settings are about.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sparkmirror.rest.cors import Cors
+from sparkmirror.rest.header_rules import HeaderRules
+from sparkmirror.rest.listener import Listener
+from sparkmirror.rest.options import RestOptions
+from tests.support.rest_client import Client, served
+from tests.support.rest_recordings import Exchange, exchanges
+from tests.support.scripted_herding import ScriptedHerding
+
+RECORDED = exchanges("07-worker-variants")
+DRESSED = [each for each in RECORDED if each.seq <= 26]
+BARE = [each for each in RECORDED if each.seq > 26]
+COMPARED = (
+    "vary",
+    "access-control-allow-origin",
+    "access-control-allow-methods",
+    "access-control-allow-headers",
+    "access-control-max-age",
+    "x-added",
+    "x-set",
+    "content-type",
+    "allow",
+)
+
+
+def short(exchange: Exchange) -> str:
+    return f"{exchange.seq}-{exchange.name}"
+
+
+@pytest.fixture(scope="module")
+def worker() -> ScriptedHerding:
+    return ScriptedHerding()
+
+
+@pytest.fixture(scope="module")
+def dressed(worker: ScriptedHerding) -> Iterator[tuple[str, ...]]:
+    """A server with everything that 07's first worker had: its address and its admin address."""
+    options = RestOptions(
+        admin_listeners=(Listener.parse("http://127.0.0.1:0"),),
+        cors=Cors(origin="http://example.org", methods="PUT,POST,GET"),
+        headers=HeaderRules.parse("add X-Added: one, set X-Set: two", time.time),
+        access_log=False,
+    )
+    with served(worker, options) as server:
+        yield server.addresses
+
+
+@pytest.fixture(scope="module")
+def bare(worker: ScriptedHerding) -> Iterator[str]:
+    """A server without /admin."""
+    with served(worker, RestOptions(admin_listeners=(), access_log=False)) as server:
+        yield server.address
+
+
+def same_as_recorded(exchange: Exchange, address: str, worker: ScriptedHerding) -> None:
+    worker.will_say(exchange.status, exchange.body)
+    client = Client(address)
+    answer = client.ask(exchange.method, exchange.path, exchange.request, exchange.sent_headers)
+    client.close()
+    assert answer.status == exchange.status
+    if exchange.text is not None:
+        assert answer.content == exchange.text.encode()
+    else:
+        assert answer.json == exchange.body
+    ours = {name: answer.headers.get(name) for name in COMPARED}
+    assert ours == {name: exchange.headers.get(name) for name in COMPARED}
+
+
+@pytest.mark.parametrize("exchange", DRESSED, ids=short)
+def test_headers_and_listeners_are_as_recorded(
+    exchange: Exchange, dressed: tuple[str, ...], worker: ScriptedHerding
+) -> None:
+    asked_of_admin = "on-admin-listener" in exchange.name
+    same_as_recorded(exchange, dressed[1 if asked_of_admin else 0], worker)
+
+
+@pytest.mark.parametrize("exchange", BARE, ids=short)
+def test_without_admin_listeners_there_is_no_admin(
+    exchange: Exchange, bare: str, worker: ScriptedHerding
+) -> None:
+    same_as_recorded(exchange, bare, worker)
+
+
+def test_any_origin_may_be_allowed() -> None:
+    headers = dict(Cors(origin="*").headers("GET", {"origin": "http://a.example"}))
+    assert headers["Access-Control-Allow-Origin"] == "http://a.example"
+
+
+def test_without_an_allowed_origin_nothing_is_said() -> None:
+    assert Cors().headers("GET", {"origin": "http://a.example"}) == ()
+
+
+def test_several_origins_may_be_allowed() -> None:
+    cors = Cors(origin="http://a.example, http://b.example")
+    assert ("Access-Control-Allow-Origin", "http://b.example") in cors.headers(
+        "GET", {"origin": "http://b.example"}
+    )
+    assert cors.headers("GET", {"origin": "http://c.example"}) == (("Vary", "Origin"),)
+
+
+def test_a_preflight_is_told_the_usual_methods() -> None:
+    request = {"origin": "http://a.example", "access-control-request-method": "POST"}
+    headers = dict(Cors(origin="*").headers("OPTIONS", request))
+    assert headers["Access-Control-Allow-Methods"] == "GET,POST,HEAD"
+
+
+def test_an_extra_header_never_contradicts_the_answers_own(worker: ScriptedHerding) -> None:
+    rules = HeaderRules.parse("set Content-Type: text/html, set Content-Length: 7", time.time)
+    worker.will_say(200, [])
+    with served(worker, RestOptions(headers=rules, access_log=False)) as server:
+        client = Client(server.address)
+        answer = client.ask("GET", "/connectors")
+        client.close()
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.content == b"[]"
