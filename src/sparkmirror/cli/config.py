@@ -22,6 +22,7 @@ from sparkmirror.config.parts import Part
 from sparkmirror.config.properties import Properties
 from sparkmirror.config.review import review_file
 from sparkmirror.config.suggestions import suggestion
+from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.worker_file import looks_like_worker_file
 from sparkmirror.errors import ConfigError, Fault, PropertiesError
 from sparkmirror.model import SourceAndTarget
@@ -160,7 +161,10 @@ def _explanations(dedicated: Dedicated, places: Places, key: str | None) -> list
 def _unknown(dedicated: Dedicated, key: str) -> ConfigError:
     if key in dedicated.said:
         line = dedicated.said[key].origin.line
-        message = f"reaches no flow (line {line}); sparkmirror config validate says why"
+        if key in DEDICATED or key in dedicated.engine_config():
+            message = f"is read by the process itself (line {line}), not by a flow"
+        else:
+            message = f"reaches no flow (line {line}); sparkmirror config validate says why"
         return ConfigError.of(key, f"{key} {message}", where=dedicated.file.file)
     known = {name for part in Part for name in part.table.names} | set(dedicated.said)
     meant = suggestion(key, sorted(known))

@@ -6,6 +6,7 @@ The command and its options. What they mean is `copy_said`, what then happens `c
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Unpack
 
@@ -28,6 +29,7 @@ class _Said(Said):
     until_caught_up: bool
     receipts: str | None
     master: str
+    conf: Mapping[str, str]
     yes: bool
     dry_run: bool
 
@@ -104,7 +106,7 @@ def copy_command(engine: EngineFactory) -> click.Command:
         metavar="RATE",
         help="At most so many bytes a second in all: 50MB.",
     )
-    @click.option("--tasks", type=_count, metavar="N", help="Tasks; one per core if not said.")
+    @click.option("--tasks", type=_count, metavar="N", help="Tasks; one per two cores if not said.")
     @click.option(
         "--on-loss",
         type=click.Choice([choice.value for choice in OnLoss]),
@@ -113,6 +115,17 @@ def copy_command(engine: EngineFactory) -> click.Command:
         help="If the source deleted what was next: halt, skip it, restart the partition.",
     )
     @click.option("--read-uncommitted", is_flag=True, help="Copy open and aborted transactions.")
+    @click.option(
+        "--exactly-once",
+        is_flag=True,
+        help="Copy in transactions: for readers at read_committed, whatever breaks.",
+    )
+    @click.option(
+        "--commit-interval",
+        type=click.IntRange(min=1, max=10_000),
+        metavar="MS",
+        help="With --exactly-once: commit no more often than this.  [default: 100]",
+    )
     @click.option(
         "--replication-factor",
         type=_count,
@@ -133,6 +146,13 @@ def copy_command(engine: EngineFactory) -> click.Command:
     )
     @click.option("--master", default="", metavar="URL", help="Spark's master: spark://...")
     @click.option(
+        "--conf",
+        multiple=True,
+        callback=options.read_conf,
+        metavar="KEY=VALUE",
+        help="A setting for Spark; may be repeated.",
+    )
+    @click.option(
         "--yes", "-y", is_flag=True, help="Append to topics with records of others without asking."
     )
     @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
@@ -145,6 +165,7 @@ def copy_command(engine: EngineFactory) -> click.Command:
             until_caught_up=said["until_caught_up"],
             receipts=said["receipts"],
             master=said["master"],
+            conf=said["conf"],
             yes=said["yes"],
             dry_run=said["dry_run"],
         )

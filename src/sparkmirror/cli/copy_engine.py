@@ -7,12 +7,13 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from sparkmirror.cli.copy_run import Engine
 from sparkmirror.copy.job import Job
+from sparkmirror.directories import state_directory
 from sparkmirror.engine.assignment import Assignment
 from sparkmirror.engine.supervisor import Supervisor
 from sparkmirror.errors import DriverLost
@@ -27,20 +28,27 @@ class Where:
     receipts: str
     log: str
     master: str = ""
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
-        cls, job: Job, receipts: str | None, master: str, environ: Mapping[str, str] | None = None
+        cls,
+        job: Job,
+        receipts: str | None,
+        master: str,
+        conf: Mapping[str, str],
+        environ: Mapping[str, str] | None = None,
     ) -> Self:
         """Choose a directory of the user's for what was not said."""
         settings = job.settings
         name = f"{settings.source_alias}-{settings.target_alias}-{job.connector}"
-        directory = _state_directory(os.environ if environ is None else environ)
+        directory = state_directory(os.environ if environ is None else environ)
         directory = directory / "copies" / _UNSAFE.sub("_", name)
         return cls(
             receipts=receipts or str(directory / "receipts"),
             log=str(directory / "spark.log"),
             master=master,
+            conf=conf,
         )
 
 
@@ -56,11 +64,11 @@ def spark_engine(job: Job, where: Where) -> Engine:
     logging.getLogger("sparkmirror.engine").setLevel(logging.ERROR)
     Path(where.log).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Supervisor(
-        Assignment(job=job, receipts=where.receipts, log=where.log, master=where.master)
+        Assignment(
+            job=job,
+            receipts=where.receipts,
+            log=where.log,
+            master=where.master,
+            conf=where.conf,
+        )
     )
-
-
-def _state_directory(environ: Mapping[str, str]) -> Path:
-    if environ.get("XDG_STATE_HOME"):
-        return Path(environ["XDG_STATE_HOME"]) / "sparkmirror"
-    return Path.home() / ".local" / "state" / "sparkmirror"

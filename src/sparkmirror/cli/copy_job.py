@@ -6,6 +6,7 @@ from sparkmirror.cli.copy_plan import CopyPlan
 from sparkmirror.cli.copy_request import CopyRequest
 from sparkmirror.copy.job import Job, Start
 from sparkmirror.copy.settings import Settings
+from sparkmirror.copy.throttle import share
 
 
 def make_job(request: CopyRequest, plan: CopyPlan) -> Job:
@@ -19,22 +20,18 @@ def make_job(request: CopyRequest, plan: CopyPlan) -> Job:
         tasks=plan.tasks,
         start=request.start or Start(),
         on_loss=request.on_loss,
+        delivery=request.delivery,
+        commit_every_s=request.commit_every_s,
     )
 
 
 def _settings(request: CopyRequest, tasks: int) -> Settings:
-    source, target = request.source.expanded, request.target.expanded
     return Settings(
         source_alias=request.flow.source,
         target_alias=request.flow.target,
-        source=dict(source),
-        target=dict(target),
+        source=request.source.portable(),
+        target=request.target.portable(),
         read_committed=request.read_committed,
-        rack=source.get("client.rack", ""),
-        bytes_per_s=_share(request.bytes_per_s, tasks),
+        rack=request.source.expanded.get("client.rack", ""),
+        bytes_per_s=share(request.bytes_per_s, tasks),
     )
-
-
-def _share(bytes_per_s: int, tasks: int) -> int:
-    """Every task keeps to its own limit, so together they keep to the one that was asked for."""
-    return max(bytes_per_s // tasks, 1) if bytes_per_s else 0

@@ -41,6 +41,8 @@ class Leg:
     """Where the source begins; what lies between `first` and this was deleted before its time."""
     target_end: int = 0
     """Where the copy ended before; what we append comes behind."""
+    records: int = 0
+    """How many records the ledger says were copied before."""
     is_known: bool = False
     """Whether the ledger remembers this partition."""
 
@@ -104,6 +106,7 @@ def _measure(job: Job, plan: CopyPlan, survey: Survey, clusters: Clusters) -> Le
             goal=reach[partition].end,
             source_start=reach[partition].start,
             target_end=target_ends.get(plan.remote(partition), 0),
+            records=_records(entries.get(partition)),
             is_known=partition in entries,
         )
         for partition in partitions
@@ -125,6 +128,10 @@ def _entries(job: Job, plan: CopyPlan, clusters: Clusters) -> Mapping[TopicParti
         return {}
     topic = OffsetsTopic(clusters.target, job.offsets_topic)
     return OffsetsTopicLedger(topic, job.connector, job.settings.source_alias).load()
+
+
+def _records(entry: Entry | None) -> int:
+    return entry.ours.records if entry and entry.ours else 0
 
 
 def _firsts(

@@ -1,9 +1,9 @@
 """How fast a copy goes and how long it will take: figures out of one snapshot after the other.
 
-Records are counted by where partitions stand on both sides, so that those count too which a driver
-copied and died before it could tell. Bytes and lanes are known by telling only; a driver that is
-started anew counts from nought, so those of several drivers are added up. Pure; the time comes in
-with each snapshot.
+Records are counted by the ledger, so that those count too which a driver copied and died before it
+could tell, and nothing else does: neither markers on the target nor gaps at the source. Bytes and
+lanes are known by telling only; a driver that is started anew counts from nought, so those of
+several drivers are added up. Pure; the time comes in with each snapshot.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Held(NamedTuple):
 
     partition: str
     reason: str
+    is_halted: bool = False
+    """Whether it waits for somebody to decide; else it is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +40,14 @@ class TopicProgress:
     position: int
     """The sum of its partitions' next source offsets."""
     copied: int
-    """Records appended to the copy since the beginning."""
+    """Records copied since the beginning."""
+    bytes: int
+    """Of what was copied, as batches lie on the wire: compressed if they are."""
     lag: int
     """Source offsets still to go: to the goal, or to the end where there is no goal."""
     fraction: float
     records_per_s: float
+    bytes_per_s: float
     eta_s: float | None
     """None as long as it cannot be told, 0 when it is there."""
     held: tuple[Held, ...]
@@ -57,11 +62,19 @@ class Progress:
     elapsed_s: float
     copying_s: float
     """Of it, since the first partition was opened: without the time that Spark took to start."""
-    records: int
-    bytes: int
     records_per_s: float
     bytes_per_s: float
     topics: tuple[TopicProgress, ...]
+
+    @property
+    def records(self) -> int:
+        """Records copied, of all topics."""
+        return sum(topic.copied for topic in self.topics)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes copied, of all topics."""
+        return sum(topic.bytes for topic in self.topics)
 
     @property
     def lag(self) -> int:
@@ -124,6 +137,8 @@ class _Track:
 
     records: Rate = field(default_factory=Rate)
     offsets: Rate = field(default_factory=Rate)
+    sizes: Rate = field(default_factory=Rate)
+    size: Total = field(default_factory=Total)
     lanes: dict[str, Total] = field(default_factory=dict)
 
     def count(self, lanes: Mapping[str, int], run: str) -> dict[str, int]:
@@ -153,7 +168,6 @@ class Meter:
         self._opened: float | None = None
         self._views: dict[TopicPartition, PartitionView] = {}
         """The latest view of each partition that said where it stands."""
-        self._bytes = Total()
         self._records_rate, self._bytes_rate = Rate(), Rate()
         self._tracks = {topic: _Track() for topic in self._legs}
 
@@ -162,12 +176,10 @@ class Meter:
         self._look(snapshot, now)
         topics = tuple(self._topic(topic, snapshot, now, run) for topic in self._legs)
         records = sum(topic.copied for topic in topics)
-        size = self._bytes.take(snapshot.bytes, run)
+        size = sum(topic.bytes for topic in topics)
         return Progress(
             elapsed_s=now - self._began,
             copying_s=0.0 if self._opened is None else now - self._opened,
-            records=records,
-            bytes=size,
             records_per_s=self._speed(self._records_rate, records, now),
             bytes_per_s=self._speed(self._bytes_rate, size, now),
             topics=topics,
@@ -178,7 +190,9 @@ class Meter:
         legs = self._legs[topic]
         views = {p: self._views.get(p) for p in legs}
         position = sum(_position(views[p], leg) for p, leg in legs.items())
-        copied = sum(_copied(views[p], leg) for p, leg in legs.items())
+        copied = sum(view.records - legs[p].records for p, view in views.items() if view)
+        told = (snapshot.partitions.get(str(p)) for p in legs)
+        size = track.size.take(sum(view.bytes for view in told if view), run)
         lag = sum(self._lag(views[p], leg) for p, leg in legs.items())
         gone = position - sum(leg.first for leg in legs.values())
         speed = self._speed(track.offsets, position, now)
@@ -189,9 +203,11 @@ class Meter:
             partitions=len(legs),
             position=position,
             copied=copied,
+            bytes=size,
             lag=lag,
             fraction=gone / (gone + lag) if lag and gone >= 0 else float(not lag),
             records_per_s=self._speed(track.records, copied, now),
+            bytes_per_s=self._speed(track.sizes, size, now),
             eta_s=None if held and lag else _eta_s(lag, speed),
             held=held,
             lanes=track.count(snapshot.lanes.get(topic, {}), run),
@@ -220,19 +236,6 @@ def _position(view: PartitionView | None, leg: Leg) -> int:
     return view.position if view else leg.first
 
 
-def _copied(view: PartitionView | None, leg: Leg) -> int:
-    """Records copied: what the target has more, unless the source has passed even fewer offsets.
-
-    The target also has markers of ours where a lost task was fenced; the source also has offsets
-    without records where it was compacted or holds transactions. Whatever is less is nearer to the
-    truth, but a source that is copied from its beginning again has gone backwards.
-    """
-    if view is None:
-        return 0
-    appended, passed = max(view.expected - leg.target_end, 0), view.position - leg.first
-    return min(appended, passed) if passed >= 0 else appended
-
-
 def _eta_s(lag: int, speed: float) -> float | None:
     if not lag:
         return 0.0
@@ -242,4 +245,4 @@ def _eta_s(lag: int, speed: float) -> float | None:
 def _held(views: Iterable[tuple[TopicPartition, PartitionView | None]]) -> Iterable[Held]:
     for partition, view in views:
         if view and (view.state == "held" or view.reason):
-            yield Held(str(partition), view.reason or view.state)
+            yield Held(str(partition), view.reason or view.state, view.halted)

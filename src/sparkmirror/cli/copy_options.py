@@ -152,6 +152,19 @@ def _offset(file: Path, partition: str, offset: object) -> tuple[str, int]:
     return partition, offset
 
 
+def read_conf(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    """Read settings for Spark; of two for the same key the last one counts."""
+    settings: dict[str, str] = {}
+    for text in given:
+        key, is_said, value = text.partition("=")
+        if not is_said or not key.startswith("spark."):
+            raise click.BadParameter(f"{text!r} is no setting of Spark: write spark.KEY=VALUE.")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
 def read_policy(text: str) -> str:
     """Read a short name of ours, a Java class name, or `module:Class`."""
     return _POLICIES.get(text.lower(), text)

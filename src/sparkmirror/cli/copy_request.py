@@ -13,6 +13,7 @@ from typing import Self
 
 from sparkmirror.cluster.access import Access
 from sparkmirror.config import properties, providers, variables
+from sparkmirror.copy.delivery import COMMIT_EVERY_S, Delivery
 from sparkmirror.copy.job import OnLoss, Start
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
@@ -24,6 +25,10 @@ from sparkmirror.model import SourceAndTarget
 BOOTSTRAP = "bootstrap.servers"
 DEFAULT_CONNECTOR = "MirrorSourceConnector"
 """What MirrorMaker 2 calls its source connector in dedicated mode: it finds our offsets by it."""
+
+_READERS = ("FileConfigProvider", "DirectoryConfigProvider")
+"""Providers whose paths are files."""
+_LOCATIONS = frozenset({"ssl.truststore.location", "ssl.keystore.location"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,29 @@ class ClientFile:
             notices=tuple(f"{where}: {notice}" for notice in notices),
         )
 
+    def portable(self) -> dict[str, str]:
+        """The raw properties for processes that run elsewhere: paths are absolute.
+
+        Placeholders stay what they are; whoever connects resolves them then and there.
+        """
+        names = {name.strip() for name in self.raw.get(providers.NAMES, "").split(",")}
+        readers = {
+            name
+            for name in names
+            if self.raw.get(f"{providers.NAMES}.{name}.class", "").endswith(_READERS)
+        }
+
+        def anchored(variable: variables.Variable) -> variables.Variable:
+            is_file = variable.provider in readers and variable.path
+            return variable._replace(path=_absolute(variable.path)) if is_file else variable
+
+        return {
+            key: _absolute(value)
+            if key in _LOCATIONS and "${" not in value
+            else variables.rewritten(value, anchored)
+            for key, value in self.raw.items()
+        }
+
     def access(self, alias: str) -> Access:
         """The way to the cluster. Faults name the file and the key, never a secret."""
         try:
@@ -64,6 +92,10 @@ class ClientFile:
         except ConfigError as error:
             faults = [variables.conceal(fault, self.raw, self.expanded) for fault in error.faults]
             raise ConfigError(faults, where=self.file or alias) from error
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +114,8 @@ class CopyRequest:
     start: Start | None = None
     on_loss: OnLoss = OnLoss.HALT
     read_committed: bool = True
+    delivery: Delivery = Delivery.SEQUENCED
+    commit_every_s: float = COMMIT_EVERY_S
     bytes_per_s: int = 0
     """For all tasks together; 0 means no limit."""
     replication_factor: int | None = None

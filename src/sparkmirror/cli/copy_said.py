@@ -13,6 +13,7 @@ from sparkmirror.cli.copy_options import import_policy
 from sparkmirror.cli.copy_request import BOOTSTRAP, DEFAULT_CONNECTOR, ClientFile, CopyRequest
 from sparkmirror.config.definition import ConfigDef
 from sparkmirror.config.tables.filters import CONFIG_FILTER, TOPIC_FILTER
+from sparkmirror.copy.delivery import COMMIT_EVERY_S, Delivery
 from sparkmirror.copy.job import OnLoss, Start
 from sparkmirror.mirror.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
 from sparkmirror.mirror.naming import PolicyConfig, policy
@@ -36,6 +37,8 @@ class Said(TypedDict):
     tasks: int | None
     on_loss: str
     read_uncommitted: bool
+    exactly_once: bool
+    commit_interval: int | None
     replication_factor: int | None
     name: str | None
 
@@ -59,14 +62,36 @@ def request_of(said: Said, environ: Mapping[str, str]) -> CopyRequest:
             _defaults(CONFIG_FILTER, "config.properties.exclude")
         ),
         patterns=said["topics"],
-        tasks_max=said["tasks"] or _cores(),
+        tasks_max=said["tasks"] or _default_tasks(),
         connector=said["name"] or DEFAULT_CONNECTOR,
         start=said["start"],
         on_loss=OnLoss(said["on_loss"]),
         read_committed=not said["read_uncommitted"],
+        delivery=_delivery(said),
+        commit_every_s=_commit_every_s(said),
         bytes_per_s=said["rate"] or 0,
         replication_factor=said["replication_factor"],
     )
+
+
+def _delivery(said: Said) -> Delivery:
+    if not said["exactly_once"]:
+        return Delivery.SEQUENCED
+    if said["read_uncommitted"]:
+        raise click.UsageError(
+            "--exactly-once and --read-uncommitted exclude each other: what the source aborts would"
+            " count on the target."
+        )
+    return Delivery.EXACTLY_ONCE
+
+
+def _commit_every_s(said: Said) -> float:
+    interval_ms = said["commit_interval"]
+    if interval_ms is None:
+        return COMMIT_EVERY_S
+    if not said["exactly_once"]:
+        raise click.UsageError("--commit-interval is for --exactly-once.")
+    return interval_ms / 1000
 
 
 def _client(
@@ -85,8 +110,12 @@ def _defaults(table: ConfigDef, key: str) -> tuple[str, ...]:
     return tuple(str(item) for item in default)
 
 
-def _cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _default_tasks() -> int:
+    """One for every two processors that this process may use.
+
+    A task moves hundreds of megabytes a second with one of them; the more partitions it has, the
+    fewer requests the brokers get.
+    """
+    can_tell = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if can_tell else os.cpu_count() or 1
+    return max(cores // 2, 1)

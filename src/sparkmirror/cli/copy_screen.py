@@ -97,7 +97,7 @@ def topic_table(progress: Progress, room: int) -> rich.table.Table:
     table = rich.table.Table(box=None, pad_edge=False)
     for heading in ("topic", "", ""):
         table.add_column(heading, no_wrap=True)
-    for heading in ("records", "records/s", "lag", "ETA", "held"):
+    for heading in ("records", "records/s", "bytes/s", "lag", "ETA", ""):
         table.add_column(heading, justify="right", no_wrap=True)
     shown = _busiest(progress.topics, room)
     for topic in shown:
@@ -107,9 +107,10 @@ def topic_table(progress: Progress, room: int) -> rich.table.Table:
             percent(topic.fraction),
             figures.count(topic.copied),
             figures.per_second(topic.records_per_s),
+            figures.size_per_second(topic.bytes_per_s),
             figures.count(topic.lag),
             eta(topic.eta_s),
-            str(len(topic.held) or ""),
+            "  ".join(held_counts(topic.held)),
         )
     if len(shown) < len(progress.topics):
         table.add_row(f"and {len(progress.topics) - len(shown)} topics more")
@@ -133,14 +134,22 @@ def total_line(status: Status, progress: Progress) -> str:
         figures.counted(len(progress.topics), "topic"),
         figures.counted(progress.partitions, "partition"),
     ]
-    if progress.held:
-        parts.append(f"{len(progress.held)} held")
-    return "  ".join(parts)
+    return "  ".join([*parts, *held_counts(progress.held)])
+
+
+def held_counts(held: Sequence[Held]) -> list[str]:
+    """How many partitions wait to be tried again, and how many for somebody to decide."""
+    halted = sum(one.is_halted for one in held)
+    counts = {"held": len(held) - halted, "halted": halted}
+    return [f"{number} {what}" for what, number in counts.items() if number]
 
 
 def held_lines(held: Sequence[Held]) -> list[str]:
     """The first few partitions that do not move, each with its reason."""
-    lines = [f"{one.partition} is held: {one.reason}" for one in held[:MOST_HELD_SHOWN]]
+    lines = [
+        f"{one.partition} is {'halted' if one.is_halted else 'held'}: {one.reason}"
+        for one in held[:MOST_HELD_SHOWN]
+    ]
     more = len(held) - MOST_HELD_SHOWN
     return [*lines, f"and {more} more are held"] if more > 0 else lines
 

@@ -9,20 +9,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sparkmirror.cli.copy_plan import CopyPlan, Survey
 from sparkmirror.cli.copy_request import CopyRequest
+from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.client import find_open_door
 from sparkmirror.cluster.topics import NewTopic
-from sparkmirror.errors import ClusterError, TopicRejected
+from sparkmirror.errors import (
+    ClusterError,
+    ClusterTimeout,
+    ClusterUnavailable,
+    TopicRejected,
+)
 from sparkmirror.mirror.topic_configs import creation_configs
 from sparkmirror.mirror.topic_plan import NewRemoteTopic
 
 REACHED_WITHIN_S = 5.0
+SILENT_S = 1.0
+"""So long nobody is told that a cluster is waited for."""
 CLEANUP_POLICY = "cleanup.policy"
 
 
@@ -35,14 +43,24 @@ class Sides:
 
 
 @contextmanager
-def opened(request: CopyRequest) -> Iterator[Sides]:
-    """Reach both clusters, or raise within seconds what is wrong."""
+def opened(request: CopyRequest, say: Callable[[str], None]) -> Iterator[Sides]:
+    """Reach both clusters, or raise within seconds what is wrong; `say` is told of waiting."""
     source = request.source.access(request.flow.source)
     target = request.target.access(request.flow.target)
     for access in (source, target):
-        find_open_door(access, time.monotonic() + REACHED_WITHIN_S)
+        _reach(access, say)
     with Admin(source) as one, Admin(target) as other:
         yield Sides(source=one, target=other)
+
+
+def _reach(access: Access, say: Callable[[str], None]) -> None:
+    """Wait for a cluster, not in silence."""
+    began = time.monotonic()
+    try:
+        find_open_door(access, began + SILENT_S)
+    except (ClusterUnavailable, ClusterTimeout) as error:
+        say(f"Waiting for cluster {error}")
+        find_open_door(access, began + REACHED_WITHIN_S)
 
 
 def look(sides: Sides) -> Survey:

@@ -16,6 +16,7 @@ from sparkmirror.cli.copy_legs import Leg, Legs, by_topic
 from sparkmirror.cli.copy_meter import Progress
 from sparkmirror.cli.copy_plan import CopyPlan, Survey
 from sparkmirror.cli.copy_request import CopyRequest
+from sparkmirror.copy.delivery import Delivery
 from sparkmirror.copy.snapshot import Event
 from sparkmirror.mirror.topic_plan import NewRemoteTopic
 
@@ -54,7 +55,7 @@ def show_summary(
     console: rich.console.Console, progress: Progress, tasks: int, events: Sequence[Event]
 ) -> None:
     """Print what was copied, in all and topic by topic."""
-    table = _table("topic", "copy", "partitions", "records", "lag", "batches by lane")
+    table = _table("topic", "copy", "partitions", "records", "bytes", "lag", "batches by lane")
     for topic in progress.topics:
         _row(
             table,
@@ -62,6 +63,7 @@ def show_summary(
             topic.remote,
             figures.count(topic.partitions),
             figures.count(topic.copied),
+            figures.size(topic.bytes),
             figures.count(topic.lag),
             _lanes(topic.lanes),
         )
@@ -90,7 +92,10 @@ def show_blocked(console: rich.console.Console, blocked: Iterable[Blocked]) -> N
     """Print which partitions do not move, why, and what to do."""
     blocked = list(blocked)
     for block in blocked:
-        console.print(f"{block.partition}: {block.reason or 'held'}", soft_wrap=True)
+        how = "halted" if block.is_halted else "held"
+        console.print(
+            f"{block.partition} is {how}: {block.reason or 'nobody says why'}", soft_wrap=True
+        )
     if any(block.is_halted for block in blocked):
         console.print(
             "Decide about what is lost: --on-loss skip goes on with what is there (the lost range"
@@ -114,6 +119,11 @@ def _notes(request: CopyRequest, plan: CopyPlan) -> Iterable[str]:
         f"{figures.counted(len(plan.partitions), 'partition')},"
         f" {figures.counted(len(plan.tasks), 'task')}."
     )
+    if request.delivery is Delivery.EXACTLY_ONCE:
+        yield (
+            f"Exactly once: read the copies with isolation.level=read_committed; transactional ids"
+            f" begin with {request.group_id}-{request.connector}-."
+        )
     if plan.left_out:
         yield f"Never copied, as it is internal or came from there: {', '.join(plan.left_out)}."
 
@@ -163,7 +173,7 @@ def _events(events: Sequence[Event]) -> str:
 
 def _table(*headings: str) -> rich.table.Table:
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-    numbers = {"partitions", "records", "lag", "to copy", "position"}
+    numbers = {"partitions", "records", "bytes", "lag", "to copy", "position"}
     for heading in headings:
         justify: rich.console.JustifyMethod = "right" if heading in numbers else "left"
         table.add_column(heading, overflow="fold", justify=justify)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 
 import click
 import rich.console
 
 from sparkmirror.cli import copy_sides, copy_tables
 from sparkmirror.cli.copy_engine import EngineFactory, Where
-from sparkmirror.cli.copy_goal import Goal
+from sparkmirror.cli.copy_goal import Goal, blocked
 from sparkmirror.cli.copy_interrupt import interrupts
 from sparkmirror.cli.copy_job import make_job
 from sparkmirror.cli.copy_legs import Legs, measure, refuse_strays, strangers
@@ -43,6 +45,7 @@ class Manner:
     until_caught_up: bool = False
     receipts: str | None = None
     master: str = ""
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     yes: bool = False
     dry_run: bool = False
 
@@ -53,7 +56,7 @@ def carry_through(
     """Do it all; return the exit code."""
     for notice in (*request.source.notices, *request.target.notices):
         click.echo(notice, err=True)
-    with copy_sides.opened(request) as sides:
+    with copy_sides.opened(request, partial(click.echo, err=True)) as sides:
         survey = copy_sides.look(sides)
         plan = copy_sides.complete(request, plan_copy(request, survey), sides)
         refuse_strays(request.start, plan.partitions)
@@ -80,7 +83,7 @@ class _Copy:
 
     def goal(self) -> Goal:
         goals = {str(partition): leg.goal for partition, leg in self.legs.items()}
-        return Goal(goals if self.manner.until_caught_up else None, self.job.on_loss)
+        return Goal(goals if self.manner.until_caught_up else None)
 
     def meter(self) -> Meter:
         return Meter(
@@ -107,24 +110,22 @@ def _ask_about_strangers(request: CopyRequest, plan: CopyPlan, legs: Legs) -> No
 
 
 def _run(copy: _Copy, engine: EngineFactory, console: rich.console.Console) -> int:
-    where = Where.of(copy.job, copy.manner.receipts, copy.manner.master)
-    goal = copy.goal()
+    manner = copy.manner
+    where = Where.of(copy.job, manner.receipts, manner.master, manner.conf)
     with screen(console) as shown, interrupts() as asked:
         run = Run(
             engine=engine(copy.job, where),
-            goal=goal,
+            goal=copy.goal(),
             meter=copy.meter(),
             screen=shown,
             is_interrupted=asked.is_asked,
             clock=time.monotonic,
         )
         ending = run.follow()
-    return _tell_the_end(copy, goal, ending, where, console)
+    return _tell_the_end(copy, ending, where, console)
 
 
-def _tell_the_end(
-    copy: _Copy, goal: Goal, ending: Ending, where: Where, console: rich.console.Console
-) -> int:
+def _tell_the_end(copy: _Copy, ending: Ending, where: Where, console: rich.console.Console) -> int:
     flow = copy.request.flow
     copy_tables.show_summary(console, ending.progress, len(copy.job.tasks), ending.events)
     console.print(f"Receipts: {where.receipts}", soft_wrap=True)
@@ -134,11 +135,12 @@ def _tell_the_end(
             return DONE
         case Why.INTERRUPTED:
             copy_tables.show_standing(console, ending.progress)
+            copy_tables.show_blocked(console, blocked(ending.status.snapshot))
             console.print(f"Interrupted. {_HOW_TO_GO_ON}")
             return INTERRUPTED if copy.manner.until_caught_up else DONE
         case Why.STUCK:
             console.print("Nothing moves any more:")
-            copy_tables.show_blocked(console, goal.blocked(ending.status.snapshot))
+            copy_tables.show_blocked(console, blocked(ending.status.snapshot))
             return FAILED
         case Why.FAILED:
             copy_tables.show_standing(console, ending.progress)

@@ -21,8 +21,15 @@ COMMANDS = {
         "Explain and check mm2.properties and worker files.",
     ),
     "copy": ("sparkmirror.cli.copy:copy", "Copy topics from one Kafka cluster to another."),
-    "demo": ("sparkmirror.cli.demo:demo", "Two real clusters, and what a mirror would do."),
+    "demo": ("sparkmirror.cli.demo:demo", "Mirror two real clusters, live, and check it."),
+    "groups": (
+        "sparkmirror.cli.groups:groups",
+        "See what a mirror does with consumer groups, and why.",
+    ),
     "lab": ("sparkmirror.cli.lab:lab", "Run real Kafka clusters on this computer."),
+    "run": ("sparkmirror.cli.run:run", "Mirror as an mm2.properties says: all its flows."),
+    "status": ("sparkmirror.cli.status:status", "Show how a running worker's flows are doing."),
+    "worker": ("sparkmirror.cli.worker:worker", "Run a Connect worker that mirrors."),
 }
 """Where each command is, and what the list of commands says of it without importing it."""
 

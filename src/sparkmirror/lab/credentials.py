@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkmirror.cluster.security import LOGIN_MODULES
+from sparkmirror.config.jaas import MODULES
 
-MECHANISMS = tuple(LOGIN_MODULES)
+MECHANISMS = tuple(MODULES)
 DEFAULT_MECHANISM = "SCRAM-SHA-512"
 
 
@@ -38,7 +38,7 @@ def login(mechanism: str, user: str, password: str) -> dict[str, str]:
 
 
 def _module(mechanism: str) -> str:
-    return f"{LOGIN_MODULES[mechanism]} required"
+    return f"{MODULES[mechanism]} required"
 
 
 def _quoted(text: str) -> str:

@@ -5,11 +5,13 @@ Found when first needed and not before, so that looking at a cluster, or ending 
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 
+from sparkmirror.directories import cache_directory
 from sparkmirror.lab.broker import java_command
-from sparkmirror.lab.jars import Jars, cache_directory
+from sparkmirror.lab.jars import Jars
 from sparkmirror.lab.java import find_java
 from sparkmirror.lab.spec import ClusterSpec
 from sparkmirror.lab.storage import Formatter
@@ -31,7 +33,7 @@ class Installation:
             version=self._spec.version,
             java=self._java,
             classpath=self._classpath,
-            cache=cache_directory(),
+            cache=cache_directory(os.environ),
         )
         formatter.format(data, cluster_id=cluster_id, node_id=node_id)
 

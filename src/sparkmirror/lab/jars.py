@@ -15,9 +15,10 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
+from sparkmirror.directories import cache_directory
 from sparkmirror.errors import JarsMissing
 from sparkmirror.lab.ivy import Coordinates, Ivy, Progress
 from sparkmirror.lab.java import Java, find_java
@@ -37,16 +38,6 @@ _LOG4J2 = Coordinates("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 _RELOAD4J = Coordinates("org.slf4j", "slf4j-reload4j", "1.7.36")
 
 
-def cache_directory(environ: Mapping[str, str] | None = None) -> Path:
-    """Return where jars are kept: SPARKMIRROR_CACHE, else the user's cache directory."""
-    environ = os.environ if environ is None else environ
-    if environ.get("SPARKMIRROR_CACHE"):
-        return Path(environ["SPARKMIRROR_CACHE"]).expanduser().absolute()
-    if environ.get("XDG_CACHE_HOME"):
-        return Path(environ["XDG_CACHE_HOME"]) / "sparkmirror"
-    return Path.home() / ".cache" / "sparkmirror"
-
-
 def coordinates(version: str) -> list[Coordinates]:
     """Name what is needed to run brokers, tools, Connect and MirrorMaker of one version."""
     binding = _RELOAD4J if is_before_4(version) else _LOG4J2
@@ -62,7 +53,7 @@ class Jars:
     """The cache. Every method may be called by several processes at the same time."""
 
     def __init__(self, cache: Path | None = None, java: Java | None = None) -> None:
-        self._root = (cache_directory() if cache is None else cache) / "kafka"
+        self._root = (cache_directory(os.environ) if cache is None else cache) / "kafka"
         self._java = java
 
     def ensure(

@@ -41,6 +41,8 @@ def server_properties(
         **_listener_properties(described, node),
         **_small_cluster_properties(spec),
     }
+    if spec.racks:
+        properties["broker.rack"] = spec.racks[(node.node_id - 1) % len(spec.racks)]
     if spec.has_control_listener:
         properties |= _control_properties(described)
     for listener in spec.listeners:

@@ -69,6 +69,8 @@ class ClusterSpec:
     authorizer: bool = False
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     super_users: tuple[str, ...] = ()
+    racks: tuple[str, ...] = ()
+    """The racks that brokers stand in, by turns."""
     properties: Mapping[str, str] = field(default_factory=dict)
     topics: tuple[TopicSpec, ...] = ()
     heap: str = "512m"
@@ -106,6 +108,7 @@ class ClusterSpec:
                 **plain,
                 "listeners": tuple(Listener(name) for name in plain["listeners"]),
                 "super_users": tuple(plain["super_users"]),
+                "racks": tuple(plain.get("racks", ())),
                 "topics": tuple(TopicSpec(**topic) for topic in plain["topics"]),
             }
         )

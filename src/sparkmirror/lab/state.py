@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sparkmirror.directories import state_directory
 from sparkmirror.errors import BadRequest, LabError
 from sparkmirror.lab.locks import locked
 
@@ -34,9 +35,7 @@ def labs_directory(environ: Mapping[str, str] | None = None) -> Path:
     environ = os.environ if environ is None else environ
     if environ.get("SPARKMIRROR_LABS"):
         return Path(environ["SPARKMIRROR_LABS"]).expanduser().absolute()
-    if environ.get("XDG_STATE_HOME"):
-        return Path(environ["XDG_STATE_HOME"]) / "sparkmirror" / "labs"
-    return Path.home() / ".local" / "state" / "sparkmirror" / "labs"
+    return state_directory(environ) / "labs"
 
 
 def current_boot() -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from sparkmirror.cli.copy_goal import Goal, Verdict
-from sparkmirror.copy.job import OnLoss
-from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
+from dataclasses import replace
 
-LOSS = Event(at_ms=0, kind="retention", partition="a-0", text="gone", lost_from=0, lost_to=5)
+from sparkmirror.cli.copy_goal import Goal, Verdict, blocked
+from sparkmirror.copy.snapshot import PartitionView, Snapshot
 
 
 def _view(position: int, state: str = "leased", reason: str = "") -> PartitionView:
     return PartitionView(remote="a", task=0, state=state, position=position, reason=reason)
 
 
-def _snapshot(*views: PartitionView, events: tuple[Event, ...] = ()) -> Snapshot:
-    return Snapshot(
-        partitions={f"a-{number}": view for number, view in enumerate(views)}, events=events
-    )
+def _halted(position: int) -> PartitionView:
+    return replace(_view(position, "held", "gone"), halted=True)
+
+
+def _snapshot(*views: PartitionView) -> Snapshot:
+    return Snapshot(partitions={f"a-{number}": view for number, view in enumerate(views)})
 
 
 def test_caught_up_when_every_partition_has_passed_its_goal() -> None:
@@ -38,11 +39,15 @@ def test_a_copy_without_a_goal_never_catches_up() -> None:
 
 def test_a_halted_loss_is_stuck_at_once_when_all_else_is_there() -> None:
     goal = Goal({"a-0": 5, "a-1": 5})
-    halted = _view(0, "held", "gone")
-    assert goal.judge(_snapshot(halted, _view(3), events=(LOSS,)), 0) is Verdict.COPYING
-    assert goal.judge(_snapshot(halted, _view(5)), 1) is Verdict.STUCK
-    (blocked,) = goal.blocked(_snapshot(halted, _view(5)))
-    assert (blocked.partition, blocked.reason, blocked.is_halted) == ("a-0", "gone", True)
+    assert goal.judge(_snapshot(_halted(0), _view(3)), 0) is Verdict.COPYING
+    assert goal.judge(_snapshot(_halted(0), _view(5)), 1) is Verdict.STUCK
+    (block,) = blocked(_snapshot(_halted(0), _view(5)))
+    assert (block.partition, block.reason, block.is_halted) == ("a-0", "gone", True)
+
+
+def test_a_halted_partition_is_not_there_wherever_it_stands() -> None:
+    goal = Goal({"a-0": 5})
+    assert goal.judge(_snapshot(_halted(100)), 0) is Verdict.STUCK
 
 
 def test_a_held_partition_may_come_right_for_a_while() -> None:
@@ -81,12 +86,6 @@ def test_without_a_goal_only_losses_everywhere_end_it() -> None:
     held = _view(0, "held", "no leader")
     goal.judge(_snapshot(held), 0)
     assert goal.judge(_snapshot(held), 10_000) is Verdict.COPYING
-    assert goal.judge(_snapshot(held, events=(LOSS,)), 10_001) is Verdict.STUCK
-
-
-def test_a_loss_that_is_passed_over_halts_nothing() -> None:
-    goal = Goal({"a-0": 5}, on_loss=OnLoss.SKIP)
-    held = _snapshot(_view(0, "held", "no leader"), events=(LOSS,))
-    assert goal.judge(held, 0) is Verdict.COPYING
-    (blocked,) = goal.blocked(held)
-    assert not blocked.is_halted
+    assert goal.judge(_snapshot(_halted(0)), 10_001) is Verdict.STUCK
+    (block,) = blocked(_snapshot(held))
+    assert not block.is_halted

@@ -12,7 +12,7 @@ from sparkmirror.copy.snapshot import PartitionView, Snapshot
 from sparkmirror.model import TopicPartition
 
 LEGS = {
-    TopicPartition("a", 0): Leg(first=100, goal=300, target_end=50, is_known=True),
+    TopicPartition("a", 0): Leg(first=100, goal=300, records=80, is_known=True),
     TopicPartition("a", 1): Leg(first=0, goal=100),
     TopicPartition("b", 0): Leg(first=0, goal=0),
 }
@@ -22,16 +22,21 @@ def _meter(*, has_goal: bool = True) -> Meter:
     return Meter(LEGS, {"a": "A.a", "b": "A.b"}, has_goal=has_goal, began=0.0)
 
 
-def _snapshot(*places: tuple[str, int, int], reported: int = 0, end: int = -1) -> Snapshot:
+def _snapshot(*places: tuple[str, int, int], size: int = 0, end: int = -1) -> Snapshot:
+    """Places are (partition, position, records); each has copied `size` bytes."""
     return Snapshot(
         partitions={
             key: PartitionView(
-                remote="", task=0, state="leased", position=position, expected=expected, end=end
+                remote="",
+                task=0,
+                state="leased",
+                position=position,
+                records=records,
+                bytes=size,
+                end=end,
             )
-            for key, position, expected in places
+            for key, position, records in places
         },
-        records=reported,
-        bytes=reported * 10,
     )
 
 
@@ -41,10 +46,10 @@ def test_before_anything_is_known_the_whole_way_is_left() -> None:
     assert (second.lag, second.fraction, second.eta_s) == (0, 1.0, 0.0)
 
 
-def test_records_are_counted_on_the_target_and_the_way_on_the_source() -> None:
+def test_records_are_counted_by_the_ledger_and_the_way_on_the_source() -> None:
     meter = _meter()
-    meter.take(_snapshot(("a-0", 100, 50), ("a-1", 0, 0)), 0.0)
-    progress = meter.take(_snapshot(("a-0", 200, 90), ("a-1", 50, 50), reported=90), 2.0)
+    meter.take(_snapshot(("a-0", 100, 80), ("a-1", 0, 0)), 0.0)
+    progress = meter.take(_snapshot(("a-0", 200, 120), ("a-1", 50, 50), size=450), 2.0)
     topic = progress.topics[0]
     assert (topic.copied, topic.lag, topic.position) == (90, 150, 250)
     assert topic.fraction == 0.5
@@ -53,13 +58,20 @@ def test_records_are_counted_on_the_target_and_the_way_on_the_source() -> None:
     assert (progress.records_per_s, progress.bytes_per_s, progress.lag) == (45.0, 450.0, 150)
 
 
-def test_what_a_lost_driver_did_not_tell_counts_and_our_own_markers_do_not() -> None:
-    progress = _meter().take(_snapshot(("a-0", 300, 251), reported=120), 1.0)
-    assert progress.records == 200
+def test_each_topic_has_its_own_records_and_bytes_per_second() -> None:
+    meter = _meter()
+    meter.take(_snapshot(("a-0", 100, 80), ("a-1", 0, 0), ("b-0", 0, 0)), 0.0)
+    progress = meter.take(
+        _snapshot(("a-0", 140, 120), ("a-1", 20, 20), ("b-0", 10, 10), size=300), 2.0
+    )
+    a, b = progress.topics
+    assert (a.copied, a.bytes, a.records_per_s, a.bytes_per_s) == (60, 600, 30.0, 300.0)
+    assert (b.copied, b.bytes, b.records_per_s, b.bytes_per_s) == (10, 300, 5.0, 150.0)
+    assert (progress.records, progress.bytes, progress.bytes_per_s) == (70, 900, 450.0)
 
 
 def test_a_partition_that_is_copied_again_counts_again() -> None:
-    assert _meter().take(_snapshot(("a-0", 20, 70)), 1.0).records == 20
+    assert _meter().take(_snapshot(("a-0", 20, 100)), 1.0).records == 20
 
 
 def test_with_a_goal_the_lag_ends_there_without_one_at_the_end() -> None:
@@ -70,23 +82,23 @@ def test_with_a_goal_the_lag_ends_there_without_one_at_the_end() -> None:
 
 def test_bytes_of_drivers_are_added_up() -> None:
     meter = _meter()
-    meter.take(_snapshot(reported=100), 1.0, "first")
-    assert meter.take(_snapshot(reported=0), 2.0, "second").bytes == 1000
-    assert meter.take(_snapshot(reported=30), 3.0, "second").bytes == 1300
+    meter.take(_snapshot(("a-0", 200, 180), size=1000), 1.0, "first")
+    assert meter.take(_snapshot(("a-0", -1, 0)), 2.0, "second").bytes == 1000
+    assert meter.take(_snapshot(("a-0", 210, 190), size=300), 3.0, "second").bytes == 1300
 
 
 def test_a_driver_that_has_just_started_takes_nothing_back() -> None:
     meter = _meter()
-    before = meter.take(_snapshot(("a-0", 200, 150)), 1.0, "first").topics[0]
-    after = meter.take(_snapshot(("a-0", -1, -1)), 2.0, "second").topics[0]
+    before = meter.take(_snapshot(("a-0", 200, 180)), 1.0, "first").topics[0]
+    after = meter.take(_snapshot(("a-0", -1, 0)), 2.0, "second").topics[0]
     assert (after.position, after.copied, after.lag) == (before.position, 100, before.lag)
 
 
 def test_the_time_that_spark_took_to_start_slows_nothing_down() -> None:
     meter = _meter()
-    meter.take(_snapshot(("a-0", -1, -1)), 0.0)
-    meter.take(_snapshot(("a-0", 100, 50)), 8.0)
-    progress = meter.take(_snapshot(("a-0", 200, 150)), 9.0)
+    meter.take(_snapshot(("a-0", -1, 0)), 0.0)
+    meter.take(_snapshot(("a-0", 100, 80)), 8.0)
+    progress = meter.take(_snapshot(("a-0", 200, 180)), 9.0)
     assert (progress.elapsed_s, progress.copying_s) == (9.0, 1.0)
     assert progress.records_per_s == progress.topics[0].records_per_s == 100.0
 
@@ -102,7 +114,7 @@ def test_held_partitions_are_told_with_their_reason() -> None:
     held = PartitionView(remote="", task=0, state="held", reason="no leader")
     waits = PartitionView(remote="", task=0, state="leased", reason="source: refused")
     progress = _meter().take(Snapshot(partitions={"a-0": held, "a-1": waits}), 1.0)
-    assert progress.held == (("a-0", "no leader"), ("a-1", "source: refused"))
+    assert progress.held == (("a-0", "no leader", False), ("a-1", "source: refused", False))
     assert progress.partitions == 3
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from sparkmirror.cli import copy_options as options
 from sparkmirror.copy.job import Start, StartAt
@@ -124,3 +125,18 @@ def test_policies_have_short_names_and_may_be_imported() -> None:
     assert options.import_policy(named).__name__ == "DefaultPolicy"
     with pytest.raises(ConfigError, match="nowhere:Mine cannot be imported"):
         options.import_policy("nowhere:Mine")
+
+
+def test_settings_for_spark_are_read_and_the_last_one_counts() -> None:
+    @click.command()
+    @click.option("--conf", multiple=True, callback=options.read_conf)
+    def command(conf: dict[str, str]) -> None:
+        click.echo(sorted(conf.items()))
+
+    run = CliRunner().invoke
+    said = run(command, ["--conf", "spark.a=1", "--conf", "spark.b=x=y", "--conf", "spark.a=2"])
+    assert said.output == "[('spark.a', '2'), ('spark.b', 'x=y')]\n"
+    for wrong in ("spark.a", "a=1"):
+        refused = run(command, ["--conf", wrong])
+        assert refused.exit_code == 2
+        assert "write spark.KEY=VALUE" in refused.output

@@ -26,16 +26,14 @@ STARTING = Status(phase=Phase.STARTING)
 
 
 def _at(position: int, phase: Phase = Phase.RUNNING, **more: object) -> Status:
-    view = PartitionView(remote="a", task=0, state="leased", position=position, expected=position)
-    held = PartitionView(remote="a", task=0, state="held", position=position, reason="gone")
+    view = PartitionView(remote="a", task=0, state="leased", position=position, records=position)
+    held = replace(view, state="held", reason="gone", halted=True)
     events = (LOSS,) if more.get("halted") else ()
     return Status(
         phase=phase,
         application_id=str(more.get("run", "one")),
         trouble=str(more.get("trouble", "")),
-        snapshot=Snapshot(
-            partitions={"a-0": held if events else view}, records=position, events=events
-        ),
+        snapshot=Snapshot(partitions={"a-0": held if events else view}, events=events),
     )
 
 

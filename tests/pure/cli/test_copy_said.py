@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from sparkmirror.cli.copy_job import make_job
 from sparkmirror.cli.copy_plan import plan_copy
 from sparkmirror.cli.copy_request import ClientFile
 from sparkmirror.cli.copy_said import Said, request_of
+from sparkmirror.copy.delivery import Delivery
 from sparkmirror.errors import ConfigError, PropertiesError
 from sparkmirror.mirror.naming import DefaultPolicy, IdentityPolicy
 from tests.support.copy_requests import request, survey, topic
@@ -45,6 +47,8 @@ def _said(**changes: Any) -> Said:
         "tasks": None,
         "on_loss": "halt",
         "read_uncommitted": False,
+        "exactly_once": False,
+        "commit_interval": None,
         "replication_factor": None,
         "name": None,
     }
@@ -67,6 +71,21 @@ def test_what_is_not_said_is_as_mirrormaker_has_it() -> None:
     assert asked.topic_filter.should_replicate_topic("payments")
     assert not asked.topic_filter.should_replicate_topic("orders.replica")
     assert not asked.config_filter.should_replicate_config_property("min.insync.replicas")
+
+
+def test_exactly_once_is_said_and_how_often_it_commits() -> None:
+    assert request_of(_said(), {}).delivery is Delivery.SEQUENCED
+    asked = request_of(_said(exactly_once=True, commit_interval=250), {})
+    assert asked.delivery is Delivery.EXACTLY_ONCE
+    job = make_job(asked, plan_copy(asked, survey([topic("orders")], [])))
+    assert (job.delivery, job.commit_every_s) == (Delivery.EXACTLY_ONCE, 0.25)
+
+
+def test_exactly_once_does_not_go_with_what_the_source_aborts() -> None:
+    with pytest.raises(click.UsageError, match="exclude each other"):
+        request_of(_said(exactly_once=True, read_uncommitted=True), {})
+    with pytest.raises(click.UsageError, match="--commit-interval is for --exactly-once"):
+        request_of(_said(commit_interval=250), {})
 
 
 def test_own_excludes_come_besides_the_usual_ones() -> None:
@@ -116,7 +135,28 @@ def test_placeholders_are_replaced_and_never_shown(tmp_path: Path) -> None:
     assert login is not None
     assert login.password.value == SECRET
     asked = request("a", source=client)
-    assert SECRET not in repr(make_job(asked, plan_copy(asked, survey([topic("a")], []))))
+    job = make_job(asked, plan_copy(asked, survey([topic("a")], [])))
+    assert SECRET not in repr(job)
+    assert SECRET not in json.dumps(job.to_json()), "what travels is the placeholder"
+    assert "${env:PASSWORD}" in job.settings.source["sasl.jaas.config"]
+
+
+def test_paths_are_absolute_for_processes_that_run_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secrets.properties").write_text("password=x\n")
+    monkeypatch.chdir(tmp_path)
+    text = (
+        f"{LOGIN.format('${file:secrets.properties:password}')}"
+        "config.providers=file\n"
+        "config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"
+        "ssl.truststore.location=ca.pem\n"
+        "client.id=${file:x}\n"
+    )
+    sent = ClientFile.read(_file(tmp_path, text), "a:1", {}).portable()
+    assert sent["ssl.truststore.location"] == str(tmp_path / "ca.pem")
+    assert f"${{file:{tmp_path}/secrets.properties:password}}" in sent["sasl.jaas.config"]
+    assert sent["client.id"] == "${file:x}"
 
 
 def test_a_placeholder_without_a_value_is_told(tmp_path: Path) -> None:
@@ -157,7 +197,7 @@ def test_a_fault_does_not_quote_what_a_provider_gave(tmp_path: Path) -> None:
 def test_each_copy_has_a_directory_of_its_own_unless_told_otherwise() -> None:
     asked = request("a", connector="my copy/1")
     job = make_job(asked, plan_copy(asked, survey([topic("a")], [])))
-    where = Where.of(job, None, "", {"XDG_STATE_HOME": "/state"})
+    where = Where.of(job, None, "", {}, {"XDG_STATE_HOME": "/state"})
     assert where.receipts == "/state/sparkmirror/copies/A-B-my_copy_1/receipts"
     assert where.log == "/state/sparkmirror/copies/A-B-my_copy_1/spark.log"
-    assert Where.of(job, "s3a://bucket/r", "spark://x:7077", {}).receipts == "s3a://bucket/r"
+    assert Where.of(job, "s3a://bucket/r", "spark://x:7077", {}, {}).receipts == "s3a://bucket/r"

@@ -10,9 +10,18 @@ import rich.console
 from sparkmirror.cli import copy_tables
 from sparkmirror.cli.copy_goal import Blocked
 from sparkmirror.cli.copy_legs import Leg
-from sparkmirror.cli.copy_meter import Meter, Progress
+from sparkmirror.cli.copy_meter import Held, Meter, Progress
 from sparkmirror.cli.copy_plan import plan_copy
-from sparkmirror.cli.copy_screen import LINE_EVERY_S, LineScreen, screen, topic_table, total_line
+from sparkmirror.cli.copy_screen import (
+    LINE_EVERY_S,
+    LineScreen,
+    held_counts,
+    held_lines,
+    screen,
+    topic_table,
+    total_line,
+)
+from sparkmirror.copy.delivery import Delivery
 from sparkmirror.copy.job import OnLoss
 from sparkmirror.copy.snapshot import Event, PartitionView, Snapshot
 from sparkmirror.engine.status import Phase, Status
@@ -44,12 +53,16 @@ def _progress(topics: int = 1, *, held: str = "") -> Progress:
 
     def at(position: int) -> Snapshot:
         view = PartitionView(
-            remote="", task=0, state=state, position=position, expected=position, reason=held
+            remote="",
+            task=0,
+            state=state,
+            position=position,
+            records=position,
+            bytes=position * 100,
+            reason=held,
         )
         return Snapshot(
             partitions={f"{name}-0": view for name in names},
-            records=position * topics,
-            bytes=position * topics * 100,
             lanes={name: {"plain": 7, "compacted": 1} for name in names},
         )
 
@@ -65,6 +78,12 @@ def test_all_of_it_in_one_line() -> None:
     assert total_line(RUNNING, _progress(held="no leader")).endswith(
         "ETA -  1 topic  1 partition  1 held"
     )
+
+
+def test_what_waits_for_somebody_to_decide_is_told_apart_from_what_is_tried_again() -> None:
+    held = [Held("a-0", "no leader"), Held("a-1", "gone", is_halted=True)]
+    assert held_lines(held) == ["a-0 is held: no leader", "a-1 is halted: gone"]
+    assert held_counts(held) == ["1 held", "1 halted"]
 
 
 def test_while_spark_starts_there_is_nothing_but_the_way_to_go() -> None:
@@ -106,7 +125,7 @@ def test_each_topic_has_a_bar_and_what_is_held_its_reason() -> None:
         shown.say("a sentence")
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
-    for text in ("t00", "━", "50%", "250/s", "t00-0 is held: no leader", "a sentence"):
+    for text in ("t00", "━", "50%", "250/s", "25.0 kB/s", "t00-0 is held: no leader", "a sentence"):
         assert text in printed
 
 
@@ -133,13 +152,25 @@ def test_the_plan_says_what_is_created_where_it_begins_and_what_is_lost() -> Non
     assert "c c 1 is there where it stood 0" in rows
     assert "b-0: A no longer holds offsets 5 to 8, which were next; --on-loss skip decides." in rows
     assert "4 partitions, 2 tasks." in rows
+    assert "Exactly once" not in printed
+
+
+def test_the_plan_says_how_to_read_what_is_copied_exactly_once() -> None:
+    asked = request("a", delivery=Delivery.EXACTLY_ONCE)
+    found = survey([topic("a")], [])
+    plan = plan_copy(asked, found)
+    legs = {TopicPartition("a", 0): Leg(first=0, goal=1)}
+    printed = _printed(lambda console: copy_tables.show_plan(console, asked, found, plan, legs))
+    assert "isolation.level=read_committed" in printed
+    assert "transactional ids begin with A-mm2-MirrorSourceConnector-." in printed
 
 
 def test_the_summary_counts_records_lanes_and_events() -> None:
     printed = _printed(
         lambda console: copy_tables.show_summary(console, _progress(2), 2, [LOSS, LOSS])
     )
-    assert "plain 7, compacted 1" in printed
+    rows = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "t00 t00 1 500 50.0 kB 500 plain 7, compacted 1" in rows
     assert "Copied 1,000 records, 100.0 kB, in 12.0 s" in printed
     assert "500/s, 50.0 kB/s, 2 tasks." in printed
     assert "Events: 2 retention." in printed
@@ -154,7 +185,8 @@ def test_what_is_stuck_is_told_with_what_to_do() -> None:
     halted = Blocked(partition="a-0", reason="gone", is_halted=True)
     held = Blocked(partition="a-1", reason="grant Read on the topic", is_halted=False)
     printed = _printed(lambda console: copy_tables.show_blocked(console, [halted, held]))
-    assert "a-0: gone\n" in printed
+    assert "a-0 is halted: gone\n" in printed
+    assert "a-1 is held: grant Read on the topic\n" in printed
     assert "--on-loss skip goes on" in printed
     assert "Put right what is said above" in printed
     only = _printed(lambda console: copy_tables.show_blocked(console, [held]))

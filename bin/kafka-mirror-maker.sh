@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# kafka-mirror-maker.sh as Kafka has it, from a checkout of sparkmirror. `pip install sparkmirror` brings it too.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+if [ ! -x "$root/.venv/bin/kafka-mirror-maker.sh" ]; then
+    echo "Run 'make setup' in $root first." >&2
+    exit 2
+fi
+exec "$root/.venv/bin/kafka-mirror-maker.sh" "$@"

@@ -1,0 +1,69 @@
+"""`sparkmirror groups`: what became of consumer groups' offsets on the target, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import rich.box
+import rich.console
+import rich.table
+import rich.text
+
+from sparkmirror.cli.mirror_api import DEFAULT_URL, MirrorApi
+
+NOTHING = 2
+
+
+@click.group()
+def groups() -> None:
+    """See what a mirror does with consumer groups."""
+
+
+@groups.command()
+@click.argument("group", required=False)
+@click.option("--url", default=DEFAULT_URL, show_default=True, help="The worker's REST API.")
+def explain(group: str | None, url: str) -> int:
+    """Say for each partition of GROUP (or of all groups) where it would go on, and why.
+
+    Asks a running worker or dedicated node.
+    """
+    api = MirrorApi(url)
+    console = rich.console.Console(highlight=False, soft_wrap=True)
+    shown = 0
+    for connector in api.connectors():
+        found = [one for one in api.groups(connector.name) if group in (None, one["group"])]
+        if found:
+            console.print(_table(connector.name, found))
+            shown += len(found)
+    if not shown:
+        who = f"group {group}" if group else "any group"
+        console.print(
+            f"No checkpoint connector follows {who} yet: look at groups, groups.exclude and"
+            " refresh.groups.interval.seconds."
+        )
+    return 0 if shown else NOTHING
+
+
+def _table(connector: str, found: list[Mapping[str, Any]]) -> rich.table.Table:
+    table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, title=connector)
+    for heading in ("group", "source", "offset", "target", "offset", "why"):
+        table.add_column(heading, justify="right" if heading == "offset" else "left")
+    for one in found:
+        remote = one["remote"]
+        said = [one[key] for key in ("translated", "checkpoint", "written") if one[key]]
+        why = "; ".join(dict.fromkeys(said))
+        table.add_row(
+            rich.text.Text(one["group"]),
+            rich.text.Text(f"{one['topic']}-{one['partition']}"),
+            _number(one["upstream"]),
+            rich.text.Text(f"{remote['topic']}-{remote['partition']}" if remote else "-"),
+            _number(one["downstream"]),
+            rich.text.Text(why),
+        )
+    return table
+
+
+def _number(offset: int | None) -> str:
+    return "-" if offset is None else str(offset)

@@ -1,0 +1,47 @@
+"""`sparkmirror run`: every flow of an mm2.properties in one process, as MirrorMaker 2 does."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from sparkmirror import logs
+from sparkmirror.config.dedicated import Dedicated
+from sparkmirror.config.properties import load
+from sparkmirror.worker.ending import Ending
+from sparkmirror.worker.mirror_maker import MirrorMaker
+
+log = logging.getLogger(__name__)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option(
+    "--clusters",
+    metavar="ALIAS[,ALIAS...]",
+    default="",
+    help="Run only the flows into these clusters; all of them by default.",
+)
+def run(file: Path, clusters: str) -> int:
+    """Mirror as an mm2.properties says, as connect-mirror-maker.sh does.
+
+    FILE names clusters and flows. The REST API for all flows listens on this computer only, unless
+    FILE says otherwise. SIGTERM or Ctrl-C drains and ends it; a second one ends it at once.
+    """
+    return run_flows(file, [alias.strip() for alias in clusters.split(",") if alias.strip()])
+
+
+def run_flows(file: Path, targets: Collection[str]) -> int:
+    """Run a node until it is told to end; returns the exit code."""
+    ending = Ending()
+    ending.install()
+    logs.install(sys.stdout, logging.INFO)
+    opened = Dedicated.open(load(file), os.environ)
+    for notice in opened.notices:
+        log.warning("%s", notice)
+    return MirrorMaker(opened, targets, os.environ).run(ending)

@@ -1,0 +1,40 @@
+"""`sparkmirror worker`: a Connect worker that only mirrors, from connect-distributed.properties."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from sparkmirror import logs
+from sparkmirror.config.properties import load
+from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.worker.connect_worker import ConnectWorker
+from sparkmirror.worker.ending import Ending
+
+log = logging.getLogger(__name__)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+def worker(file: Path) -> int:
+    """Run a Connect worker for mirrors, as connect-distributed.sh does.
+
+    FILE is the worker's properties file. Connectors are managed over its REST API. SIGTERM or
+    Ctrl-C drains and ends it; a second one ends it at once.
+    """
+    return run_worker(file)
+
+
+def run_worker(file: Path) -> int:
+    """Run a worker until it is told to end; returns the exit code."""
+    ending = Ending()
+    ending.install()
+    logs.install(sys.stdout, logging.INFO)
+    opened = WorkerFile.open(load(file), os.environ)
+    for notice in opened.notices:
+        log.warning("%s", notice)
+    return ConnectWorker(opened, os.environ).run(ending)

@@ -1,0 +1,73 @@
+"""How Spark is run for the connectors of a worker, as its file says.
+
+    spark.*                        goes to Spark as it is; spark.master names a cluster
+    sparkmirror.receipts           where receipts are added: a directory, or any path Spark knows
+    sparkmirror.log.dir            where Spark's own logs go
+    sparkmirror.epoch.seconds      how long an epoch is
+
+What is not said goes below the user's state directory, under the name of the worker group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from sparkmirror.copy.job import Job
+from sparkmirror.engine.assignment import EPOCH_S, Assignment
+from sparkmirror.errors import ConfigError
+
+RECEIPTS = "sparkmirror.receipts"
+LOG_DIRECTORY = "sparkmirror.log.dir"
+EPOCH_SECONDS = "sparkmirror.epoch.seconds"
+MASTER = "spark.master"
+_SPARK = "spark."
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """The same for every connector of a worker."""
+
+    log_directory: Path
+    receipts: str
+    master: str = ""
+    epoch_s: float = EPOCH_S
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], group: str, state: Path) -> Self:
+        """Read a worker's file, expanded. `state` is where this user's programs keep things."""
+        own = state / "workers" / _UNSAFE.sub("_", group)
+        epoch = properties.get(EPOCH_SECONDS, str(EPOCH_S)).strip()
+        try:
+            epoch_s = float(epoch)
+        except ValueError:
+            epoch_s = -1.0
+        if not epoch_s > 0:
+            raise ConfigError.of(EPOCH_SECONDS, f"{EPOCH_SECONDS} {epoch} is no number above 0")
+        conf = {key: value for key, value in properties.items() if key.startswith(_SPARK)}
+        return cls(
+            log_directory=Path(properties.get(LOG_DIRECTORY) or own / "logs"),
+            receipts=properties.get(RECEIPTS) or str(own / "receipts"),
+            master=conf.pop(MASTER, ""),
+            epoch_s=epoch_s,
+            conf=conf,
+        )
+
+    def assignment(self, job: Job) -> Assignment:
+        """What one connector's driver is told."""
+        name = _UNSAFE.sub("_", f"{job.settings.source_alias}-{job.settings.target_alias}")
+        connector = _UNSAFE.sub("_", job.connector)
+        self.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Assignment(
+            job=job,
+            receipts=self.receipts,
+            log=str(self.log_directory / f"spark-{name}-{connector}.log"),
+            master=self.master,
+            epoch_s=self.epoch_s,
+            conf=self.conf,
+        )
