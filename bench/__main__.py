@@ -1,24 +1,95 @@
-"""`python -m bench [NAME...]`: run the benchmarks named, or all. Each reports ratios of one run."""
+"""`make bench`: sparkmirror side by side with Java MirrorMaker 2; and single rooms alone."""
 
 from __future__ import annotations
 
 import importlib
-import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import click
 
-def main() -> None:
-    """Run them one after the other."""
-    known = sorted(
-        path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_")
-    )
-    wanted = sys.argv[1:] or known
-    for name in wanted:
+from bench.benchmark import PARTS, Order, fulfil
+from bench.contestants import Who
+from bench.document import write_document
+from bench.keeping import Results, read_results
+from bench.rows import rows
+from bench.run import Run
+from bench.scale import FULL, QUICK
+from bench.tables import markdown_table
+from bench.throughput import WORKLOADS
+
+ROOMS = ("batches", "run_maps", "wire")
+INTERRUPTED = 130
+_FILES = click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+)
+
+
+def _names(text: str, known: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
         if name not in known:
-            sys.exit(f"There is no benchmark {name!r}; there are: {', '.join(known)}")
-        print(f"== {name}")
-        importlib.import_module(f"bench.{name}").main()
+            raise click.BadParameter(f"there is no {name!r}; there are {', '.join(known)}")
+    return names
+
+
+@click.group(invoke_without_command=True)
+@click.option("--quick", is_flag=True, help="One short round: a look, not a result.")
+@click.option("--only", default="", metavar="PART,...", help=f"Some of {', '.join(PARTS)}.")
+@click.option(
+    "--workloads",
+    default="",
+    metavar="NAME,...",
+    help=f"For throughput, some of {', '.join(one.name for one in WORKLOADS)}.",
+)
+@click.option("--who", default="", metavar="NAME,...", help=f"Some of {', '.join(Who)}.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Another number of rounds.")
+@click.option("--name", default="", help="What the file of results is called.")
+@click.pass_context
+def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **chosen: str) -> None:
+    """Run the benchmarks side by side and show the table."""
+    if ctx.invoked_subcommand:
+        return
+    scale = QUICK if quick else FULL
+    scale = replace(scale, rounds=rounds or scale.rounds)
+    order = Order(
+        parts=_names(chosen["only"], list(PARTS)) or list(PARTS),
+        scale=scale,
+        workloads=frozenset(_names(chosen["workloads"], [one.name for one in WORKLOADS])),
+        contestants=frozenset(map(Who, _names(chosen["who"], list(Who)) or Who)),
+    )
+    kept = Results.new(name or ("quick" if quick else "full"), scale)
+    if not fulfil(order, kept):
+        ctx.exit(INTERRUPTED)
+
+
+@main.command()
+@click.argument("names", nargs=-1, type=click.Choice(ROOMS))
+def rooms(names: tuple[str, ...]) -> None:
+    """Measure single rooms: batches, run maps, the wire."""
+    for name in names or ROOMS:
+        click.echo(f"== {name}")
+        importlib.import_module(f"bench.rooms.{name}").main()
+
+
+@main.command()
+@_FILES
+def show(files: tuple[Path, ...]) -> None:
+    """Print the table of files of results, in Markdown."""
+    click.echo(markdown_table(rows(_runs(files))))
+
+
+@main.command()
+@_FILES
+def document(files: tuple[Path, ...]) -> None:
+    """Put the table and the picture of files of results into docs/benchmarks.md."""
+    write_document(_runs(files))
+
+
+def _runs(files: tuple[Path, ...]) -> list[Run]:
+    return [run for file in files for run in read_results(file)[1]]
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m bench")

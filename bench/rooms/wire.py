@@ -6,7 +6,7 @@ library gets the fast checksum that it would otherwise lack. Figures are process
 process per megabyte of batches, so a busy machine changes them little; the brokers' own time is
 not in them.
 
-    python bench/wire.py
+    python -m bench rooms wire
 """
 
 from __future__ import annotations

@@ -1,0 +1,29 @@
+"""docs/benchmarks.md: its table and its picture, put in anew from files of results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.benchmark import picture
+from bench.rows import rows
+from bench.run import Run
+from bench.tables import markdown_table
+
+DOCS = Path(__file__).parents[1] / "docs"
+_TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+
+def with_table(text: str, table: str) -> str:
+    """Put a table where the document keeps its place."""
+    assert _TABLE.search(text), "the document has no place for a table"
+    return _TABLE.sub(lambda found: f"{found[1]}\n{table}\n{found[2]}", text)
+
+
+def write_document(runs: Sequence[Run], docs: Path = DOCS) -> None:
+    """Write table and picture."""
+    page = docs / "benchmarks.md"
+    text = with_table(page.read_text("utf-8"), markdown_table(rows(runs)))
+    page.write_text(text, encoding="utf-8")
+    (docs / "benchmarks.svg").write_text(picture(runs), encoding="utf-8")

@@ -1,0 +1,121 @@
+"""What a program and everything it started cost: processor time and memory, read from /proc.
+
+Processor time is that of every process that lives, and of those that ended and were waited for by
+one that lives. Memory is the proportional set size: pages that processes share count once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+_PROC = Path("/proc")
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PSS = "Pss:"
+
+
+class Stat(NamedTuple):
+    """One line of /proc/PID/stat, as far as it matters."""
+
+    pid: int
+    parent: int
+    began_ticks: int
+    """Since the computer was switched on."""
+    cpu_ticks: int
+    """User and system, its own and that of the children it has waited for."""
+
+
+def parse_stat(line: str) -> Stat:
+    """Read a stat line. The program's name stands in brackets and may hold anything."""
+    before, _, after = line.rpartition(")")
+    fields = after.split()
+    return Stat(
+        pid=int(before.split(None, 1)[0]),
+        parent=int(fields[1]),
+        began_ticks=int(fields[19]),
+        cpu_ticks=sum(int(field) for field in fields[11:15]),
+    )
+
+
+def parse_pss_bytes(rollup: str) -> int:
+    """Read the proportional set size out of /proc/PID/smaps_rollup."""
+    for line in rollup.splitlines():
+        if line.startswith(_PSS):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def family(roots: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
+    """All of `roots` that live, and whoever descends from them."""
+    children: dict[int, list[int]] = {}
+    for stat in stats.values():
+        children.setdefault(stat.parent, []).append(stat.pid)
+    found: set[int] = set()
+    waiting = [root for root in roots if root in stats]
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += children.get(pid, ())
+    return found
+
+
+class ProcessTree:
+    """A process and its descendants. Whoever belonged once belongs for good, even as an orphan."""
+
+    def __init__(self, root: int) -> None:
+        self._known: dict[int, int] = {root: _all_stats()[root].began_ticks}
+        self._began_ticks = self._known[root]
+
+    def age_s(self) -> float:
+        """How long ago the root was started."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - self._began_ticks / _TICKS_PER_S
+
+    def cpu_s(self) -> float:
+        """Processor seconds used so far."""
+        return sum(member.cpu_ticks for member in self._members()) / _TICKS_PER_S
+
+    def memory_bytes(self) -> int:
+        """Memory in use now."""
+        return sum(_pss_bytes(member.pid) for member in self._members())
+
+    def kill(self) -> None:
+        """End every member without a word."""
+        for member in self._members():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(member.pid, signal.SIGKILL)
+
+    def _members(self) -> list[Stat]:
+        stats = _all_stats()
+        roots = [
+            pid
+            for pid, began in self._known.items()
+            if pid in stats and stats[pid].began_ticks == began
+        ]
+        members = [stats[pid] for pid in family(roots, stats)]
+        self._known |= {member.pid: member.began_ticks for member in members}
+        return members
+
+
+def _all_stats() -> dict[int, Stat]:
+    found = {}
+    for entry in _PROC.iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = parse_stat((entry / "stat").read_text("utf-8", errors="replace"))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            found[stat.pid] = stat
+    return found
+
+
+def _pss_bytes(pid: int) -> int:
+    try:
+        return parse_pss_bytes((_PROC / str(pid) / "smaps_rollup").read_text("ascii"))
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0

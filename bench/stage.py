@@ -1,0 +1,124 @@
+"""Two clusters of one broker each, and contestants that run between them one by one."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.contestants import Who
+from bench.flow import Flow
+from bench.racer import Racer
+from bench.topics import fill_topic, make_topic
+from bench.workloads import Workload
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.spec import ClusterSpec
+
+HEAP = "1g"
+PROPERTIES = {
+    # What a run leaves behind is gone before the next begins.
+    "log.segment.delete.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+}
+_MEMORY = Path("/dev/shm")  # noqa: S108  a directory in memory, where Linux has one
+_ROOM_BYTES = 8 << 30
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """Where contestants run. Make one with `opened`."""
+
+    source: Cluster
+    target: Cluster
+    guard: Guard
+    directory: Path
+    source_bootstrap: str
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def fill(self, topic: str, workload: Workload, partitions: int) -> int:
+        """Make a topic at the source with whole batches of a workload; return its records."""
+        return fill_topic(self.source.access(), topic, workload, partitions)
+
+    def warm_up(self, workload: Workload, partitions: int) -> None:
+        """Let the target do for a while what it will do in a race: append.
+
+        The source gets its turn when its topics are filled.
+        """
+        fill_topic(self.target.access(), workload.name, workload, partitions)
+        self._clear_target()
+
+    def flow(self, topics: Sequence[str], partitions: int, codec: str = "none") -> Flow:
+        """A flow that nobody has run yet."""
+        return Flow(
+            source=self.source_bootstrap,
+            target=self.target.bootstrap(),
+            topics=tuple(topics),
+            partitions=partitions,
+            alias=f"run{next(self._numbers)}",
+            codec=codec,
+        )
+
+    @contextmanager
+    def racing(self, who: Who, flow: Flow) -> Iterator[Racer]:
+        """Start a contestant; however the block ends, it is gone and so are its topics."""
+        if who is Who.PLAIN:  # it has no eyes for topics
+            for topic in flow.topics:
+                make_topic(self.target.access(), flow.remote(topic), flow.partitions)
+        racer = Racer(who, flow, self.directory / f"{flow.alias}-{who}", self.guard)
+        try:
+            yield racer
+        finally:
+            racer.kill()
+            self._clear_target()
+
+    def remove_topics(self, topics: Sequence[str]) -> None:
+        """Delete topics of the source."""
+        with Admin(self.source.access()) as admin:
+            admin.delete_topics(topics)
+
+    def _clear_target(self) -> None:
+        """Delete all that a run left."""
+        with Admin(self.target.access()) as admin:
+            admin.delete_topics([name for name in admin.topics() if not name.startswith("__")])
+
+
+@contextmanager
+def opened(
+    guard: Guard, say: Callable[[str], None], advertised: str | None = None
+) -> Iterator[Stage]:
+    """Start both clusters, and remove them at the end.
+
+    With `advertised` the source sends its clients there: to whatever stands in front of it.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="sparkmirror-bench-", dir=_quick_disk()))
+    guard.remove_at_end(directory)
+    elsewhere = {"advertised.listeners": f"PLAINTEXT://{advertised}"} if advertised else {}
+    specs = [
+        ClusterSpec(name="source", heap=HEAP, properties={**PROPERTIES, **elsewhere}),
+        ClusterSpec(name="target", heap=HEAP, properties=PROPERTIES),
+    ]
+    source, target = Cluster.start_all(specs, directory, guard, say)
+    try:
+        yield Stage(
+            source=source,
+            target=target,
+            guard=guard,
+            directory=directory,
+            source_bootstrap=advertised or source.bootstrap(),
+        )
+    finally:
+        for cluster in (source, target):
+            cluster.remove()
+
+
+def _quick_disk() -> Path | None:
+    """Where brokers are not held up by a disk that others use too: in memory, if there is room."""
+    if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= _ROOM_BYTES:
+        return _MEMORY
+    return None

@@ -1,0 +1,175 @@
+"""Catching up: a topic is full, a mirror starts, and we watch the target's ends.
+
+Counted from the first glance that finds records on the target to the one that finds all of them, or
+to the end of the window. So start-up is not in the rate; it is a figure of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bench.contestants import Who
+from bench.desk import Desk, in_turn
+from bench.ends import Ends, wait_for_records
+from bench.flow import Flow
+from bench.racer import Racer
+from bench.run import Run
+from bench.scale import Scale
+from bench.stage import Stage, opened
+from bench.workloads import Workload
+from sparkmirror.wire.codecs import Codec
+
+NAME = "throughput"
+PARTITIONS = 4
+FIRST_RECORD_S = 120.0
+GLANCE_S = 0.05
+WORKLOADS = (
+    Workload(
+        name="1k-128k",
+        title="1 KB, batches of 128 KB",
+        value_bytes=1000,
+        batch_bytes=128 << 10,
+        records=1_000_000,
+    ),
+    Workload(
+        name="100b-128k",
+        title="100 B, batches of 128 KB",
+        value_bytes=100,
+        batch_bytes=128 << 10,
+        records=8_000_000,
+    ),
+    Workload(
+        name="1k-16k",
+        title="1 KB, batches of 16 KB",
+        value_bytes=1000,
+        batch_bytes=16 << 10,
+        records=800_000,
+    ),
+    Workload(
+        name="100b-16k",
+        title="100 B, batches of 16 KB",
+        value_bytes=100,
+        batch_bytes=16 << 10,
+        records=6_000_000,
+    ),
+    Workload(
+        name="100b-lz4",
+        title="100 B, lz4",
+        value_bytes=100,
+        batch_bytes=128 << 10,
+        records=10_000_000,
+        codec=Codec.LZ4,
+    ),
+    Workload(
+        name="100b-zstd",
+        title="100 B, zstd",
+        value_bytes=100,
+        batch_bytes=128 << 10,
+        records=10_000_000,
+        codec=Codec.ZSTD,
+    ),
+)
+_WARMING = Workload(
+    name="warming",
+    title="warming",
+    value_bytes=1000,
+    batch_bytes=64 << 10,
+    records=2_000_000,
+)
+"""A broker compiles what it does often: whoever came first would pay for it."""
+_AROUND_S = {Who.MM2_DEFAULT: 14.0, Who.MM2_TUNED: 13.0, Who.PLAIN: 4.0, Who.OURS: 6.0}
+"""Start and end of a run besides its window."""
+_FILL_S = 12.0
+_WARM_S = 15.0
+_OPEN_S = 10.0
+
+
+def expected_s(scale: Scale) -> float:
+    """About how long all of it takes."""
+    return _OPEN_S + _WARM_S + len(WORKLOADS) * workload_s(scale)
+
+
+def workload_s(scale: Scale) -> float:
+    """About how long one workload takes."""
+    return _FILL_S + scale.rounds * sum(_run_s(who, scale) for who in Who)
+
+
+def run(desk: Desk) -> None:
+    """Every workload, every round, every contestant."""
+    with opened(desk.guard, desk.say) as stage:
+        with desk.step("warming the target up", _WARM_S):
+            stage.warm_up(_scaled(_WARMING, desk.scale), PARTITIONS)
+        for workload in WORKLOADS:
+            if desk.wants(workload.name):
+                _run_workload(desk, stage, _scaled(workload, desk.scale))
+
+
+def _run_workload(desk: Desk, stage: Stage, workload: Workload) -> None:
+    with desk.step(f"filling a topic: {workload.title}", _FILL_S):
+        records = stage.fill(workload.name, workload, PARTITIONS)
+    for number in range(desk.scale.rounds):
+        for who in in_turn(number):
+            blank = Run(bench=NAME, workload=workload.name, who=who, round=number + 1)
+
+            def measure(blank: Run = blank) -> Run:
+                flow = stage.flow([workload.name], PARTITIONS, workload.codec.name.lower())
+                return race(blank, stage, flow, records, desk.scale.window_s)
+
+            desk.take(blank, measure, _run_s(who, desk.scale))
+    stage.remove_topics([workload.name])
+
+
+def race(blank: Run, stage: Stage, flow: Flow, records: int, window_s: float) -> Run:
+    """Start a contestant, watch it, end it."""
+    with stage.racing(blank.who, flow) as racer:
+        ends = Ends(stage.target.access(), flow.remote_partitions)
+        try:
+            watched = watch(blank, racer, ends, records, window_s)
+        finally:
+            ends.close()
+        end_s = racer.end()
+    return replace(watched, figures={**watched.figures, "end_s": end_s})
+
+
+def watch(blank: Run, racer: Racer, ends: Ends, records: int, window_s: float) -> Run:
+    """Watch a contestant from its first record to the last, or to the end of the window."""
+    first = wait_for_records(ends, racer, 1, FIRST_RECORD_S, GLANCE_S)
+    begun, cpu_s, start_s = time.monotonic(), racer.tree.cpu_s(), racer.tree.age_s()
+    curve = [(0.0, float(first))]
+    while curve[-1][1] < records and curve[-1][0] < window_s:
+        time.sleep(GLANCE_S)
+        racer.check()
+        curve.append((time.monotonic() - begun, float(ends.total())))
+    cpu_s = racer.tree.cpu_s() - cpu_s
+    copied, took_s = curve[-1][1] - first, curve[-1][0]
+    return replace(
+        blank,
+        figures={
+            "records_per_s": copied / took_s,
+            "second_half_records_per_s": second_half_rate(curve),
+            "cpu_us_per_record": cpu_s / copied * 1e6,
+            "start_s": start_s,
+            "copied": copied,
+            "took_s": took_s,
+            "cpu_s": cpu_s,
+        },
+        curve=tuple((round(at, 3), found) for at, found in curve),
+    )
+
+
+def second_half_rate(curve: Sequence[tuple[float, float]]) -> float:
+    """Records per second in the later half of the time: what a JVM does once it is warm."""
+    end_s, records = curve[-1]
+    begin_s, before = next(point for point in curve if point[0] >= end_s / 2)
+    return (records - before) / (end_s - begin_s) if end_s > begin_s else 0.0
+
+
+def _scaled(workload: Workload, scale: Scale) -> Workload:
+    return replace(workload, records=int(workload.records * scale.share))
+
+
+def _run_s(who: Who, scale: Scale) -> float:
+    window_s = scale.window_s if who is not Who.OURS else scale.window_s / 4
+    return _AROUND_S[who] + window_s

@@ -1,0 +1,71 @@
+"""What is copied: record sizes, codecs, and how large the source's batches are. Pure."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from dataclasses import dataclass
+
+from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.header import HEADER_BYTES
+from sparkmirror.wire.records import Record, build
+
+KEY_BYTES = 12
+_RECORD_OVERHEAD = 10
+"""Lengths, deltas and attributes around a key and a value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One kind of topic. `batch_bytes` is what a batch holds before it is compressed."""
+
+    name: str
+    title: str
+    value_bytes: int
+    batch_bytes: int
+    records: int
+    """In all partitions together."""
+    codec: Codec = Codec.NONE
+
+    @property
+    def records_per_batch(self) -> int:
+        """How many records fill a batch."""
+        record_bytes = KEY_BYTES + self.value_bytes + _RECORD_OVERHEAD
+        return max(1, (self.batch_bytes - HEADER_BYTES) // record_bytes)
+
+    def batches_per_partition(self, partitions: int) -> int:
+        """How many batches each partition gets to hold at least its share."""
+        return -(-self.records // (self.records_per_batch * partitions))
+
+    def total(self, partitions: int) -> int:
+        """How many records the topic really has: whole batches only."""
+        return self.batches_per_partition(partitions) * self.records_per_batch * partitions
+
+    def batch(self, seed: int) -> bytes:
+        """Build a batch as a producer would send it."""
+        rng, now = random.Random(seed), time.time_ns() // 1_000_000
+        return build(
+            [
+                Record(n, now, b"key-%08d" % rng.randrange(10**8), _value(rng, self.value_bytes))
+                for n in range(self.records_per_batch)
+            ],
+            self.codec,
+        )
+
+
+def _value(rng: random.Random, size: int) -> bytes:
+    """An event in JSON, of so many bytes: what compresses does so as events do."""
+    event = {
+        "id": rng.randrange(10**9),
+        "user": f"user-{rng.randrange(5000)}",
+        "state": rng.choice(("created", "paid", "packed", "shipped", "returned")),
+        "amount": rng.randrange(10**5) / 100,
+    }
+    text = json.dumps(event, separators=(",", ":"))
+    while len(text) < size:
+        text += f',"{rng.randrange(10**6):06}":"{rng.choice(_WORDS)}"'
+    return text[:size].encode()
+
+
+_WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "kilo")
