@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,11 @@ from sparkmirror.cluster.records import produce, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import BadRequest, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.records import Record
 from tests.support.clusters import Reachable, UniqueName, create_topic, read_values, write_values
 from tests.support.operator import delete_records
 from tests.support.stage_engine import StageEngine
+from tests.support.writing import Writer, now_ms
 
 
 class Copying:
@@ -57,8 +61,8 @@ def test_topics_are_created_as_they_are_and_everything_is_copied(
     result = copying.run("--topics", topic, "--until-caught-up")
     assert result.exit_code == 0, result.output
     assert f"All that {copying.alias} held at the start is on target." in result.output
-    summary = f"{topic} {topic} 3 300 0 plain "
-    assert [row for row in _rows(result.output) if row.startswith(summary)]
+    summary = re.compile(rf"{topic} {topic} 3 300 [0-9.]+ kB 0 plain \d+")
+    assert [row for row in _rows(result.output) if summary.fullmatch(row)]
     assert "Copied 300 records" in result.output
     source, target = read_topic(primary.access, topic), read_topic(backup.access, topic)
     assert [(r.partition, r.key, r.value) for r in target] == [
@@ -69,6 +73,21 @@ def test_topics_are_created_as_they_are_and_everything_is_copied(
         assert not isinstance(found, ClusterError)
         entries = {entry.name: entry.value for entry in found}
     assert {name: entries[name] for name in settings} == settings
+
+
+def test_exactly_once_is_an_option_of_the_same_command(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    """Each run goes on where the one before stood, with and without it."""
+    create_topic(primary.access, topic)
+    for number, options in enumerate([[], ["--exactly-once"], [], ["--exactly-once"]]):
+        write_values(primary.access, topic, b"%d" % number)
+        result = copying.run("--topics", topic, "--until-caught-up", *options)
+        assert result.exit_code == 0, result.output
+        assert ("isolation.level=read_committed" in result.output) == bool(options)
+    seen = read_topic(backup.access, topic, committed_only=True)
+    assert [record.value for record in seen] == [b"0", b"1", b"2", b"3"]
+    assert seen[-1].offset == 4, "one commit lies between them"
 
 
 def test_the_same_command_goes_on_where_it_stood(
@@ -140,12 +159,31 @@ def test_a_loss_halts_until_somebody_decides(
     delete_records(primary.access, TopicPartition(topic, 0), 3)
     halted = copying.run("--topics", topic, "--until-caught-up")
     assert halted.exit_code == 2
-    assert f"{topic}-0: the source deleted offsets 2 to 2 before" in halted.output
+    assert f"{topic}-0 is halted: the source deleted offsets 2 to 2 before" in halted.output
     assert "--on-loss skip goes on with what is there" in halted.output
     skipped = copying.run("--topics", topic, "--until-caught-up", "--on-loss", "skip")
     assert skipped.exit_code == 0, skipped.output
     assert "Events: 1 retention." in skipped.output
     assert read_values(backup.access, topic) == [b"1", b"2", b"4"]
+
+
+def test_a_source_that_was_recreated_is_not_taken_for_caught_up(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+) -> None:
+    create_topic(primary.access, topic)
+    write_values(primary.access, topic, b"1", b"2")
+    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
+    with Admin(primary.access) as admin:
+        assert not admin.delete_topics([topic])
+    create_topic(primary.access, topic)
+    write_values(primary.access, topic, b"3")
+    halted = copying.run("--topics", topic, "--until-caught-up")
+    assert halted.exit_code == 2, halted.output
+    assert f"{topic}-0 is halted: the source topic was deleted and created again" in halted.output
+    restarted = copying.run("--topics", topic, "--until-caught-up", "--on-loss", "restart")
+    assert restarted.exit_code == 0, restarted.output
+    assert "Copied 1 record," in restarted.output
+    assert read_values(backup.access, topic) == [b"1", b"2", b"3"]
 
 
 def test_new_partitions_begin_where_they_are_told_to(
@@ -163,6 +201,52 @@ def test_new_partitions_begin_where_they_are_told_to(
     assert read_values(backup.access, topic) == [b"3"]
 
 
+@pytest.mark.parametrize("start", ["latest", "time", "milliseconds"])
+def test_new_partitions_begin_at_the_end_or_at_a_time(
+    copying: Copying, primary: Reachable, backup: Reachable, topic: str, start: str
+) -> None:
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    an_hour_ago_ms = int(an_hour_ago.timestamp() * 1000)
+    create_topic(primary.access, topic)
+    old = NewRecord(value=b"old", partition=0, timestamp_ms=an_hour_ago_ms - 60_000)
+    produce(primary.access, topic, [old, NewRecord(value=b"young", partition=0)])
+    text = {"time": an_hour_ago.isoformat(), "milliseconds": str(an_hour_ago_ms)}.get(start, start)
+    command = ("--topics", topic, "--until-caught-up", "--start", text)
+    first = copying.run(*command)
+    assert first.exit_code == 0, first.output
+    begun = [] if start == "latest" else [b"young"]
+    assert read_values(backup.access, topic) == begun
+    write_values(primary.access, topic, b"new")
+    assert copying.run(*command).exit_code == 0
+    assert read_values(backup.access, topic) == [*begun, b"new"], "it goes on where it stood"
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [((), [b"kept"]), (("--read-uncommitted",), [b"kept", b"given up"])],
+    ids=["committed", "uncommitted"],
+)
+def test_aborted_transactions_are_copied_only_if_somebody_says_so(
+    copying: Copying,
+    primary: Reachable,
+    backup: Reachable,
+    topic: str,
+    said: tuple[str, ...],
+    values: list[bytes],
+) -> None:
+    create_topic(primary.access, topic)
+    writer = Writer(primary.access)
+    transaction = writer.begin(topic)
+    transaction.write(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"kept")])
+    transaction.commit()
+    transaction.write(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"given up")])
+    transaction.abort()
+    writer.close()
+    copied = copying.run("--topics", topic, "--until-caught-up", *said)
+    assert copied.exit_code == 0, copied.output
+    assert read_values(backup.access, topic) == values
+
+
 def test_an_offsets_topic_that_forgets_is_refused(
     copying: Copying, primary: Reachable, backup: Reachable, topic: str
 ) -> None:
@@ -176,3 +260,5 @@ def test_a_cluster_that_is_not_there_is_told_within_seconds(copying: Copying) ->
     refused = copying.run("--from", "127.0.0.1:1", "--topics", "x")
     assert isinstance(refused.exception, ClusterUnavailable)
     assert "127.0.0.1:1" in str(refused.exception)
+    waiting = f"Waiting for cluster {copying.alias}: PLAINTEXT 127.0.0.1:1: connection refused"
+    assert waiting in refused.output

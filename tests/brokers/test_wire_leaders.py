@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from kafka import TopicPartition as KafkaPartition
 from kafka.admin import KafkaAdminClient
 
+from sparkmirror.cluster.group_states import EMPTY, group_state
+from sparkmirror.cluster.groups import commit_offsets, committed_offsets, list_groups
 from sparkmirror.cluster.record import NewRecord
 from sparkmirror.cluster.records import produce as write_records
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.spec import ClusterSpec
-from sparkmirror.model import TopicPartition
+from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.fetch import FetchLimits, Position, fetch_request
 from sparkmirror.wire.forward import Producer
@@ -179,3 +183,36 @@ def test_a_frozen_broker_costs_the_others_nothing(
     codes = {leaders[partition]: outcome.code for partition, outcome in found.items()}
     assert codes.pop(frozen) in (Code.NETWORK_EXCEPTION, Code.LEADER_NOT_AVAILABLE)
     assert set(codes.values()) == {Code.NONE}
+
+
+def test_groups_are_read_and_written_while_every_broker_restarts(
+    trio: Cluster, router: Router, topic: str
+) -> None:
+    (partition,) = replicated(trio, topic, partitions=1)
+    over = threading.Event()
+    rounds: list[int] = []
+
+    def is_listed() -> bool:
+        return topic in {group.group_id for group in list_groups(router)}
+
+    def use() -> None:
+        while not over.is_set():
+            offset = OffsetAndMetadata(len(rounds))
+            assert commit_offsets(router, topic, {partition: offset}) == {partition: Code.NONE}
+            assert committed_offsets(router, [topic]) == {topic: {partition: offset}}
+            assert group_state(router, topic) == EMPTY
+            wait_until(
+                is_listed, "the group to be listed; while its coordinator moves, nobody does"
+            )
+            rounds.append(1)
+
+    with ThreadPoolExecutor(1) as pool:
+        using = pool.submit(use)
+        try:
+            for node_id in trio.brokers:
+                before = len(rounds)
+                trio.restart_broker(node_id)
+                wait_until(lambda: len(rounds) > before or using.done(), "more rounds", 40)  # noqa: B023
+        finally:
+            over.set()
+        using.result(timeout=60)

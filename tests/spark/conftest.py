@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,10 @@ from sparkmirror.engine import archive
 from sparkmirror.engine.home import quick_home
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.guard import Guard
-from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.lab.spec import ClusterSpec, Listener
+from tests.support.clusters import Reachable
 from tests.support.flows import Flow
+from tests.support.sides import Sides
 from tests.support.writing import Writer
 
 log = logging.getLogger(__name__)
@@ -26,6 +29,8 @@ log = logging.getLogger(__name__)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TIMEOUT_S = 300
+MIRROR_USER = {"mirror": f"sesame-{secrets.token_hex(8)}"}
+"""Who may log in to the second town, with which password."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -78,6 +83,37 @@ def pair(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]
     yield source, target
     for cluster in (source, target):
         cluster.remove()
+
+
+@pytest.fixture(scope="session")
+def towns(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+    """Two clusters of one broker each that create topics when asked, for whole programs.
+
+    The second one also lets in MIRROR_USER with a password.
+    """
+    specs = [
+        ClusterSpec(name="town-source", fast_start=True),
+        ClusterSpec(
+            name="town-target",
+            fast_start=True,
+            listeners=(Listener.PLAINTEXT, Listener.SASL_PLAINTEXT),
+            users=MIRROR_USER,
+        ),
+    ]
+    source, target = Cluster.start_all(specs, lab_directory, guard, log.info)
+    yield source, target
+    for cluster in (source, target):
+        cluster.remove()
+
+
+@pytest.fixture(scope="session")
+def sides(towns: tuple[Cluster, Cluster]) -> Sides:
+    """The same two as tests see them."""
+    source, target = (
+        Reachable(name=town.name, properties=town.client_properties(Listener.PLAINTEXT))
+        for town in towns
+    )
+    return Sides(source=source, target=target)
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ TOPICS = {TOPIC: PARTITIONS}
 TASKS = 2
 FIRST_RUN = 3 * 400
 SECOND_RUN = 100
+BEFORE_THE_JVM_DIES = 2 * 400
 
 READER = r"""
 import json, sys
@@ -62,6 +63,23 @@ def kill(driver: int, part: str) -> None:
     max(of_session(driver, part), key=lambda process: process.pid).kill()
 
 
+def next_epoch(follower: Follower, epoch: int) -> int:
+    """Wait until the books of an epoch are closed and kept; returns the number of the next."""
+    return follower.until(
+        "the next epoch", lambda status: status.epoch > epoch and not status.unwritten
+    ).epoch
+
+
+def copy_within_an_epoch(follower: Follower, writer: Writer, written: int) -> int:
+    """Have something copied by attempts that are still there; returns how much is written then."""
+    while True:
+        epoch = next_epoch(follower, follower.seen[-1].epoch)
+        write(writer, written, 100)
+        written += 100
+        if follower.until_copied().epoch == epoch:
+            return written
+
+
 @pytest.fixture(scope="module")
 def story(flow: Flow, writer: Writer, tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Two runs one after the other; in the first a worker is killed, and then the JVM."""
@@ -70,17 +88,18 @@ def story(flow: Flow, writer: Writer, tmp_path_factory: pytest.TempPathFactory) 
     flow.create_many({TOPIC: (PARTITIONS, {}, {})})
     settings = {"report_every_s": 0.5, "lease_s": 10.0}
     job = flow.job(TOPICS, tasks=TASKS, settings=settings, silence_s=8.0)
-    assignment = Assignment(job=job, receipts=str(receipts), log=str(log), epoch_s=6.0)
+    assignment = Assignment(job=job, receipts=str(receipts), log=str(log), epoch_s=8.0)
     write(writer, 0, 400)
     backoff = Backoff(first_s=0.2)
     with Supervisor(assignment, backoff=backoff) as supervisor:
         follower = Follower(supervisor, flow, TOPICS, log)
         follower.until_copied()
         driver = driver_of_this_process()
-        follower.until("a second epoch", lambda status: status.epoch > 1)
+        written = copy_within_an_epoch(follower, writer, 400)
         kill(driver, WORKER)
-        write(writer, 400, 400)
-        follower.until_copied()
+        write(writer, written, BEFORE_THE_JVM_DIES - written)
+        epoch = follower.until_copied().epoch
+        next_epoch(follower, epoch)
         kill(driver, JVM)
         write(writer, 800, 400)
         follower.until("it was started again", lambda s: s.phase is Phase.RESTARTING)
@@ -178,6 +197,24 @@ def test_a_clean_run_leaves_one_exact_receipt_per_partition(
         assert receipt["first_time"] <= receipt["last_time"] <= receipt["ended"]
         assert receipt["started"] < receipt["ended"]
         assert receipt["day"] == receipt["ended"][:10]
+        assert receipt["outcome"] == "done"
+
+
+def test_receipts_account_for_every_record_although_a_worker_was_killed(
+    story: Story, kept: list[dict[str, Any]]
+) -> None:
+    """What the killed attempt had copied the driver has written in its place."""
+    first = next(status.application_id for status in story.first if status.application_id)
+    mine = [receipt for receipt in kept if receipt["run"] == first]
+    lost = [receipt for receipt in mine if receipt["outcome"] == "lost"]
+    assert lost
+    for receipt in lost:
+        assert receipt["started"] < receipt["ended"]
+        assert receipt["lanes"] == {}
+        assert "first_time" not in receipt
+    for number in range(PARTITIONS):
+        of_partition = [receipt for receipt in mine if receipt["partition"] == number]
+        assert sum(receipt["records"] for receipt in of_partition) == BEFORE_THE_JVM_DIES
 
 
 def test_all_runs_are_one_table(story: Story, kept: list[dict[str, Any]]) -> None:

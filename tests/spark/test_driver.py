@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.engine.assignment import Assignment
+from sparkmirror.engine.conf import SPARE_SLOTS
 from sparkmirror.engine.home import quick_home
 from sparkmirror.engine.post import Post
 from sparkmirror.engine.rehearsal import NOWHERE, rehearsed_job
@@ -53,6 +54,7 @@ def life(importable: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         receipts=str(directory / "receipts"),
         log=str(directory / "log"),
         epoch_s=EPOCH_S,
+        conf={"spark.hadoop.fs.s3a.secret.key": SECRET},
     )
     driver = WatchedDriver(assignment, "tests.support.spark_driver", temporary)
     try:
@@ -96,7 +98,7 @@ def test_a_driver_starts_runs_and_stops(life: Life) -> None:
 def test_a_driver_names_its_application_and_its_slots(life: Life) -> None:
     running = [status for status in life.statuses if status.phase is Phase.RUNNING][-1]
     assert running.application_id.startswith("local-")
-    assert (running.slots, running.tasks) == (3, 2)
+    assert (running.slots, running.tasks) == (2 + SPARE_SLOTS, 2)
 
 
 def test_epochs_follow_one_another_and_every_task_comes_to_each(life: Life) -> None:
@@ -147,20 +149,20 @@ def test_spark_runs_from_the_quick_home_with_its_archive(life: Life) -> None:
 
 
 def test_troubles_are_told_and_outlived(importable: None, tmp_path: Path) -> None:
-    """A cluster that cannot be reached at first, and receipts that cannot be written."""
-    occupied = tmp_path / "receipts"
-    occupied.write_text("a file, where a directory is wanted")
+    """A cluster that cannot be reached at first."""
     assignment = Assignment(
         job=replace(rehearsed_job(1), connector=LATE),
-        receipts=str(occupied),
+        receipts=str(tmp_path / "receipts"),
         log=str(tmp_path / "log"),
         epoch_s=1.0,
     )
     driver = WatchedDriver(assignment, "tests.support.spark_driver", tmp_path)
     try:
         driver.wait("the cluster's trouble", lambda status: "not there yet" in status.trouble)
+        assert driver.statuses[-1].trouble.startswith("waiting for cluster source: ")
         assert driver.phase() is Phase.STARTING
-        driver.wait("a bad end", lambda status: "epoch did not end well" in status.trouble)
+        driver.wait("an end of the trouble", lambda status: not status.trouble)
+        driver.wait("Spark", lambda status: status.phase is Phase.RUNNING)
         assert driver.phase() is Phase.RUNNING
         driver.wait("the next epoch", lambda status: status.epoch > 1)
         driver.send(signal.SIGINT)

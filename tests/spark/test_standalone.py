@@ -1,4 +1,4 @@
-"""The same on a real Spark cluster: executors elsewhere, one of them killed, nothing lost."""
+"""The same on a real Spark cluster: an executor is killed, a worker is lost, no record is."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from sparkmirror.model import TopicPartition
 from tests.support.flows import Flow
 from tests.support.followers import Follower, driver_of_this_process
 from tests.support.processes import Seen, of_session
-from tests.support.standalone import standalone
+from tests.support.standalone import TASK, standalone
 from tests.support.waiting import wait_until
 from tests.support.writing import Writer, numbered
 
 TOPIC = "spark-standalone"
 TOPICS = {TOPIC: 2}
+WORKERS = 3
+FENCES = 4
+"""One for each takeover, and two for a busy computer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,13 @@ def write(writer: Writer, first: int, count: int) -> None:
 def story(
     flow: Flow, writer: Writer, guard: Guard, tmp_path_factory: pytest.TempPathFactory
 ) -> Story:
-    """Copy on two workers, and kill an executor in the middle of it."""
+    """Copy on three workers with two tasks; kill an executor, then a worker with all it runs."""
     directory = tmp_path_factory.mktemp("standalone")
     log = directory / "log"
     flow.create_many({TOPIC: (TOPICS[TOPIC], {}, {})})
     write(writer, 0, 500)
     settings = {"report_every_s": 0.5, "lease_s": 10.0}
-    with standalone(guard, directory, workers=2) as cluster:
+    with standalone(guard, directory, workers=WORKERS) as cluster:
         assignment = Assignment(
             job=flow.job(TOPICS, tasks=2, settings=settings, silence_s=8.0),
             receipts=str(directory / "receipts"),
@@ -71,6 +74,11 @@ def story(
             write(writer, 500, 500)
             wait_until(lambda: victim not in cluster.executors(), "the executor to be gone")
             follower.until_copied()
+            lost = next(one for one in cluster.workers if of_session(one.pid, TASK))
+            for process in of_session(lost.pid):
+                process.kill()
+            write(writer, 1000, 500)
+            follower.until_copied()
             supervisor.drain()
             statuses = follower.rest()
     return Story(
@@ -86,8 +94,10 @@ def test_tasks_run_in_executors_not_in_the_driver(story: Story) -> None:
     assert story.tasks_in_driver == []
 
 
-def test_nothing_is_lost_or_doubled_when_an_executor_dies(story: Story, flow: Flow) -> None:
-    flow.assert_mirrored(TOPICS, fences=3)
+def test_nothing_is_lost_or_doubled_when_executors_and_workers_die(
+    story: Story, flow: Flow
+) -> None:
+    flow.assert_mirrored(TOPICS, fences=FENCES)
 
 
 def test_a_dead_executor_does_not_end_the_driver(story: Story) -> None:
@@ -102,7 +112,7 @@ def test_a_dead_executor_does_not_end_the_driver(story: Story) -> None:
 
 
 def test_slots_are_those_of_the_cluster(story: Story) -> None:
-    assert max(status.slots for status in story.statuses) == 2
+    assert max(status.slots for status in story.statuses) == WORKERS
 
 
 def test_receipts_come_back_from_the_executors(story: Story) -> None:

@@ -76,5 +76,6 @@ class WatchedDriver:
 
     def _listen(self) -> None:
         for line in self.process.lines(lambda _: 60.0):
-            self.statuses.append(Status.from_line(line))
+            seen = self.statuses[-1].snapshot if self.statuses else None
+            self.statuses.append(Status.from_line(line, seen))
         self._ended.set()

@@ -32,7 +32,9 @@ def main() -> None:
             sys.exit(2)
         case "mute":
             time.sleep(60)
-    tell(Status(phase=Phase.RUNNING, slots=assignment.job.settings.bytes_per_s))
+    settings = assignment.job.settings
+    tasks = len(assignment.job.tasks)
+    tell(Status(phase=Phase.RUNNING, slots=settings.bytes_per_s, tasks=tasks))
     if assignment.job.connector == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     obey(assignment.job.connector == "stubborn")
@@ -42,8 +44,9 @@ def obey(is_stubborn: bool) -> None:
     """Do as told until told to end."""
     for line in sys.stdin.buffer:
         order = Order.from_line(line)
-        tell(Status(phase=Phase.RUNNING, slots=order.bytes_per_s, trouble=order.do))
-        if order.do is not Do.RATE and not is_stubborn:
+        tasks = len(order.job.tasks) if order.job else 0
+        tell(Status(phase=Phase.RUNNING, slots=order.bytes_per_s, tasks=tasks, trouble=order.do))
+        if order.do in (Do.DRAIN, Do.STOP) and not is_stubborn:
             tell(Status(phase=Phase.STOPPED))
             return
     while is_stubborn:

@@ -13,7 +13,8 @@ from sparkmirror.copy.job import Job
 from sparkmirror.copy.settings import Settings
 from sparkmirror.engine.ledger import OffsetsTopicLedger
 from sparkmirror.model import TopicPartition
-from tests.support.logs import Log, assert_copied, assert_runs_are_true, edges, read_log
+from sparkmirror.wire.offsets import LATEST, list_offsets
+from tests.support.logs import Log, assert_copied, assert_runs_are_true, read_log
 from tests.support.raw_copy import router_of
 from tests.support.stage import Stage
 
@@ -106,15 +107,14 @@ class Flow:
 
     def ends(self, topics: Mapping[str, int]) -> dict[str, int]:
         """Where the source's logs end now."""
+        every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         router = router_of(self.source)
         try:
-            return {
-                str(partition): edges(router, partition)[1]
-                for topic, count in topics.items()
-                for partition in (TopicPartition(topic, n) for n in range(count))
-            }
+            listed = list_offsets(router, dict.fromkeys(every, LATEST))
         finally:
             router.close()
+        assert all(outcome.value for outcome in listed.values()), listed
+        return {str(p): outcome.value.offset for p, outcome in listed.items() if outcome.value}
 
     def _new(self, name: str, partitions: int, configs: Mapping[str, str]) -> NewTopic:
         return NewTopic(

@@ -20,16 +20,22 @@ from kafka.admin import (
     ResourcePattern,
     ResourceType,
 )
+from kafka.protocol.admin import AlterClientQuotasRequest, AlterClientQuotasResponse
 
 from sparkmirror.cluster.access import Access
 from sparkmirror.cluster.client import connect
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.messages import Api
+from tests.support.raw_copy import first_connection
 
 _Client: Any = KafkaAdminClient
 _Partition: Any = LibraryPartition
 _Resource: Any = ConfigResource
 _Acl: Any = ACL
 _Pattern: Any = ResourcePattern
+_Entity: Any = AlterClientQuotasRequest.EntryData.EntityData
+_Op: Any = AlterClientQuotasRequest.EntryData.OpData
+_QUOTAS = Api(AlterClientQuotasRequest, AlterClientQuotasResponse, (0, 1))
 
 PREFERRED = 0
 
@@ -53,6 +59,20 @@ def delete_records(access: Access, partition: TopicPartition, before: int) -> No
     """Delete everything below an offset, as retention would."""
     with _client(access) as client:
         client.delete_records({_Partition(*partition): before})
+
+
+def set_quota(access: Access, client_id: str, key: str, value: float) -> None:
+    """Limit a client."""
+    entry = AlterClientQuotasRequest.EntryData(
+        entity=[_Entity(entity_type="client-id", entity_name=client_id)],
+        ops=[_Op(key=key, value=value, remove=False)],
+    )
+    link = first_connection(access)
+    try:
+        answer = link.call(_QUOTAS, AlterClientQuotasRequest(entries=[entry], validate_only=False))
+        assert not answer.entries[0].error_code, answer.entries[0].error_message
+    finally:
+        link.close()
 
 
 def elect_preferred(access: Access, topic: str) -> None:

@@ -2,12 +2,14 @@
 
 It can cut connections, delay answers, and swallow those to produce requests.
 
-Reads requests frame by frame, to tell produce requests from others; answers pass as they come.
+Reads requests frame by frame, to tell produce requests from others; answers pass as they come. A
+delay is a long way, not a narrow one: it takes nothing of the throughput.
 """
 
 from __future__ import annotations
 
 import contextlib
+import queue
 import socket
 import struct
 import threading
@@ -21,6 +23,9 @@ from sparkmirror.wire.place import Address
 PRODUCE = 0
 _HEAD = struct.Struct(">ih")
 _CHUNK = 1 << 16
+
+_UnderWay = queue.SimpleQueue[tuple[float, bytes]]
+"""Answers that are late on purpose, each with the time when it is due."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,11 +47,11 @@ class Proxy:
     """Listens at once; begins to serve with `lead_to`. Use: `with Proxy() as proxy:`."""
 
     delay_s: float = 0.0
-    """How long every answer is kept back."""
+    """How long every answer is under way; however many are."""
     is_deaf: bool = False
     """Whether answers to produce requests are swallowed from now on."""
     swallowed: int = 0
-    """Produce requests that reached the broker while answers were swallowed."""
+    """How many pieces of such answers there were."""
     _server: socket.socket = field(init=False)
     _broker: Address | None = None
     _lines: set[_Line] = field(default_factory=set)
@@ -109,7 +114,6 @@ class Proxy:
             while frame := _frame(line.client):
                 if _HEAD.unpack_from(frame)[1] == PRODUCE:
                     line.produces = True
-                    self.swallowed += self.is_deaf
                 line.broker.sendall(frame)
         line.close()
         answers.join()
@@ -118,18 +122,32 @@ class Proxy:
         line.broker.close()
 
     def _carry_answers(self, line: _Line) -> None:
+        """Take answers from the broker as they come; each is delivered when its time has come."""
+        under_way: _UnderWay = queue.SimpleQueue()
+        delivery = threading.Thread(target=_deliver, args=(line, under_way), daemon=True)
+        delivery.start()
         with contextlib.suppress(OSError):
             while chunk := line.broker.recv(_CHUNK):
-                if self.delay_s:
-                    time.sleep(self.delay_s)
-                if not (self.is_deaf and line.produces):
-                    line.client.sendall(chunk)
+                if self.is_deaf and line.produces:
+                    self.swallowed += 1
+                else:
+                    under_way.put((time.monotonic() + self.delay_s, chunk))
+        under_way.put((0.0, b""))
+        delivery.join()
         line.close()
 
     def _spawn(self, run: Callable[[], None]) -> None:
         thread = threading.Thread(target=run, daemon=True)
         self._threads.append(thread)
         thread.start()
+
+
+def _deliver(line: _Line, under_way: _UnderWay) -> None:
+    """Hand answers over, each at its time, until the last, which is empty."""
+    with contextlib.suppress(OSError):
+        while (due := under_way.get())[1]:
+            time.sleep(max(due[0] - time.monotonic(), 0.0))
+            line.client.sendall(due[1])
 
 
 def _frame(sock: socket.socket) -> bytes:

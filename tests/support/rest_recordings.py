@@ -23,6 +23,11 @@ class Exchange:
     request: str | None
     status: int
     body: Any
+    sent_headers: dict[str, str]
+    headers: dict[str, str]
+    """Of the answer, without Date and Server; by name in lower case."""
+    text: str | None
+    """The body as it was sent, unless the recording has shortened it."""
 
     @property
     def plugin(self) -> str:
@@ -50,25 +55,31 @@ class Exchange:
 
 def exchanges(file: str) -> list[Exchange]:
     """All exchanges of one recorded scenario, in order."""
-    return [_exchange(file, line) for line in golden_lines(f"rest/{file}.jsonl")]
+    lines = golden_lines(f"rest/{file}.jsonl")
+    return [_exchange(file, number, line) for number, line in enumerate(lines, 1)]
 
 
-def _exchange(file: str, line: dict[str, Any]) -> Exchange:
+def _exchange(file: str, number: int, line: dict[str, Any]) -> Exchange:
     return Exchange(
         file=file,
-        seq=line["seq"],
-        name=line["name"],
+        seq=line.get("seq", number),
+        name=line.get("name", "startup"),
         method=line["method"],
         path=line["path"],
-        request=line["request_body"],
+        request=line.get("request_body"),
         status=line["status"],
         body=_body(line),
+        sent_headers=line.get("request_headers", {}),
+        headers={name.lower(): value for name, value in line["response_headers"]},
+        text=line.get("body"),
     )
 
 
 def _body(line: dict[str, Any]) -> Any:
     if "body_reduced" in line:
         return _restored(line)
+    if "body_same_as" in line:
+        return _plugin_configs()[line["body_same_as"]]
     try:
         return json.loads(line.get("body") or "null")
     except json.JSONDecodeError:
@@ -82,6 +93,16 @@ def _restored(line: dict[str, Any]) -> Any:
         if isinstance(config["definition"], str):
             config["definition"] = definitions[config["definition"].removeprefix("=")]
     return body
+
+
+@lru_cache(maxsize=1)
+def _plugin_configs() -> dict[str, Any]:
+    """The long answers that others are the same as, by name and path."""
+    return {
+        f"{line['name']} {line['path']}": json.loads(line["body"])
+        for line in golden_lines("rest/02-plugin-config.jsonl")
+        if line["name"] == "plugin-config-full-name"
+    }
 
 
 @lru_cache(maxsize=1)

@@ -16,6 +16,8 @@ from sparkmirror.copy.job import Job
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.link import Link, LinkLost, admit
 from sparkmirror.copy.messages import Beat, Hello, Message, Report
+from sparkmirror.copy.run_keeping import RunStore
+from sparkmirror.copy.seal import Seals
 from sparkmirror.copy.snapshot import Event, Snapshot
 from tests.support.waiting import wait_until
 
@@ -26,11 +28,11 @@ SECRET = "a secret for the stage"
 class _Guest:
     """One task connection, as the server sees it."""
 
-    def __init__(self, sock: socket.socket, conductor: Conductor) -> None:
+    def __init__(self, sock: socket.socket, conductor: Conductor, seals: Seals) -> None:
         self.hello: Hello | None = None
         self._conductor = conductor
         self._lock = threading.Lock()
-        self.link = Link(sock, self._heard)
+        self.link = Link(sock, self._heard, seals)
 
     def send(self, message: Message) -> None:
         with self._lock:
@@ -53,9 +55,9 @@ class _Guest:
 class Stage:
     """Runs one job: `with Stage(job, ledger) as stage:`; tasks are started again when they die."""
 
-    def __init__(self, job: Job, ledger: Ledger) -> None:
+    def __init__(self, job: Job, ledger: Ledger, runs: RunStore | None = None) -> None:
         self.job = job
-        self.conductor = Conductor(job, ledger)
+        self.conductor = Conductor(job, ledger, runs)
         self.tasks: dict[int, subprocess.Popen[bytes]] = {}
         self.replaced: list[subprocess.Popen[bytes]] = []
         """Attempts that another one was started beside, whether they live or not."""
@@ -110,6 +112,15 @@ class Stage:
             return all(snapshot.partitions[key].position >= end for key, end in ends.items())
 
         self.wait("everything to be copied", passed, timeout_s)
+
+    def wait_until_all_copy(self) -> None:
+        """Wait until every task has copied something: one may be seconds ahead of another."""
+
+        def all_copied(snapshot: Snapshot) -> bool:
+            busy = {view.task for view in snapshot.partitions.values() if view.records}
+            return len(busy) == len(self.job.tasks)
+
+        self.wait("every task to copy", all_copied)
 
     def wait_for_more(self) -> None:
         """Wait until something was copied from now on."""
@@ -178,8 +189,12 @@ class Stage:
     def _welcome(self, selector: selectors.BaseSelector) -> None:
         sock, _ = self._server.accept()
         sock.settimeout(5)
-        admit(sock, SECRET.encode())
-        guest = _Guest(sock, self.conductor)
+        try:
+            seals = admit(sock, SECRET.encode())
+        except LinkLost:  # killed while it introduced itself
+            sock.close()
+            return
+        guest = _Guest(sock, self.conductor, seals)
         self._guests.append(guest)
         selector.register(guest.link, selectors.EVENT_READ, guest)
 

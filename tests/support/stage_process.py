@@ -8,24 +8,27 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from typing import Self
 
 from sparkmirror.copy.job import Job
 from sparkmirror.engine.ledger import OffsetsTopicLedger
+from tests.support.clock import set_clock, with_clock
 from tests.support.stage import ROOT, Stage
 
 
 class StageProcess:
     """The parent's end: `with StageProcess(job) as stage:`; it is killed in the end."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, clock_ahead_ms: int = 0) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.stage_process"],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=with_clock(clock_ahead_ms),
         )
         assert self._process.stdin
         self._process.stdin.write(json.dumps(job.to_json()))
@@ -37,13 +40,20 @@ class StageProcess:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def wait_until_copied(self, records: int) -> None:
+    def wait_until_copied(self, records: int, timeout_s: float = 60) -> None:
         """Wait until so many records were reported as copied."""
         assert self._process.stdout
-        for line in self._process.stdout:
-            if int(line) >= records:
-                return
-        raise AssertionError("the stage ended by itself")
+        copied = 0
+        patience = threading.Timer(timeout_s, self._process.kill)
+        patience.start()
+        try:
+            for line in self._process.stdout:
+                copied = int(line)
+                if copied >= records:
+                    return
+        finally:
+            patience.cancel()
+        raise AssertionError(f"only {copied} of {records} records were copied before it ended")
 
     def kill(self) -> None:
         """Kill the driver. Its tasks notice that it is gone, and end."""
@@ -55,6 +65,7 @@ class StageProcess:
 
 def main() -> None:
     """Run a stage until killed."""
+    set_clock()
     job = Job.from_json(json.load(sys.stdin))
     with Stage(job, OffsetsTopicLedger.of(job)) as stage:
         while True:

@@ -17,6 +17,7 @@ from tests.support.processes import Seen, of_session
 from tests.support.waiting import wait_until
 
 EXECUTOR = "CoarseGrainedExecutorBackend"
+TASK = "daemon pyspark.worker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +33,7 @@ class Standalone:
 
     def tasks(self) -> list[Seen]:
         """The Python processes in which tasks run."""
-        return [
-            one
-            for worker in self.workers
-            for one in of_session(worker.pid, "daemon pyspark.worker")
-        ]
+        return [one for worker in self.workers for one in of_session(worker.pid, TASK)]
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Two one-broker clusters of our own for everything about copying: tests may stop them.
 
-They compact at once, forget old producers at once and notice dead brokers soon, so that no test
-waits for any of that, and keep records of any age. A test that stops a broker starts it again
-before it ends.
+They compact and delete at once, forget old producers at once and notice dead brokers soon, so that
+no test waits for any of that, and keep records of any age unless a test says otherwise. A test that
+stops a broker starts it again before it ends.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ PROPERTIES = {
     "auto.create.topics.enable": "false",
     "log.cleaner.backoff.ms": "100",
     "log.retention.ms": "-1",
+    "log.retention.check.interval.ms": "200",
+    "log.initial.task.delay.ms": "100",
     "producer.id.expiration.check.interval.ms": "1000",
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     "socket.request.max.bytes": "209715200",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
 

@@ -18,8 +18,9 @@ from sparkmirror.wire.header import Header
 from sparkmirror.wire.records import Record
 from tests.brokers.copy.conftest import flow_between
 from tests.support.batches import JAVA, NOW, random_record
-from tests.support.flows import Flow
+from tests.support.flows import Flow, remote_name
 from tests.support.logs import Log, assert_copied, assert_runs, read_log
+from tests.support.reading import read_partitions
 from tests.support.waiting import wait_until
 from tests.support.writing import Writer, now_ms, numbered
 
@@ -37,7 +38,7 @@ COMPACTED = {
     "segment.ms": "50",
     "min.cleanable.dirty.ratio": "0.001",
 }
-WIDE = 200
+WIDE = 1000
 OPEN_FROM = 5
 
 
@@ -164,9 +165,10 @@ def write_counts(writer: Writer, partition: TopicPartition) -> None:
 
 
 def write_few(writer: Writer, partition: TopicPartition) -> None:
-    """A few records in two of three partitions."""
-    if partition.partition % 3:
-        writer.write(partition, numbered(range(partition.partition)))
+    """A few records in six of seven partitions."""
+    if few := partition.partition % 7:
+        first = 10 * partition.partition
+        writer.write(partition, numbered(range(first, first + few)))
 
 
 def write_nothing(writer: Writer, partition: TopicPartition) -> None:
@@ -269,13 +271,29 @@ def test_every_record_arrives_unchanged_and_in_order(copied: Copied, case: str) 
     assert (view.position, view.expected) == (source.end, target.end)
 
 
-def test_many_partitions_arrive_each_in_its_own(copied: Copied) -> None:
-    every = [TopicPartition(copied.topic("wide"), number) for number in range(WIDE)]
-    for partition, (source, target) in zip(every, copied.flow.all_logs(every), strict=True):
-        number = partition.partition
-        assert len(source.records) == (number if number % 3 else 0)
-        assert_copied(source.records, target)
-        assert_runs(source.records, target, copied.runs[partition])
+def test_a_thousand_partitions_arrive_each_in_its_own(copied: Copied) -> None:
+    topic = copied.topic("wide")
+    flow = copied.flow
+    source, target = (
+        read_partitions(properties["bootstrap.servers"], name, WIDE)
+        for properties, name in (
+            (flow.source_properties, topic),
+            (flow.target_properties, remote_name(topic)),
+        )
+    )
+    assert len(source) == sum(number % 7 for number in range(WIDE))
+    assert [(one.partition, one.content) for one in target] == [
+        (one.partition, one.content) for one in source
+    ]
+    pairs = zip(source, target, strict=True)
+    places = [(one.partition, one.offset, copy.offset) for one, copy in pairs]
+    runs = [
+        (number, run.source_first + n, run.target_first + n)
+        for number in range(WIDE)
+        for run in copied.runs[TopicPartition(topic, number)]
+        for n in range(run.length)
+    ]
+    assert runs == places
 
 
 def test_batches_keep_their_codec_and_their_borders(copied: Copied) -> None:

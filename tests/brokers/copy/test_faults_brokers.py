@@ -1,56 +1,48 @@
-"""Brokers that stop, die, freeze, move and cut connections: every record arrives once, in order."""
+"""Brokers that stop, die, freeze and move: every record arrives once, in order."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pytest
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.copy.job import OnLoss
 from sparkmirror.copy.snapshot import Snapshot
+from sparkmirror.errors import TopicMissing
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.spec import ClusterSpec
 from sparkmirror.lab.verbs import VERBS
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.place import Address
-from sparkmirror.wire.producers import describe_producers
+from sparkmirror.wire.fetch import FetchLimits, Position, fetch_request
+from sparkmirror.wire.routing import LeaderOf
 from tests.brokers.copy.conftest import PROPERTIES, flow_between
 from tests.support.clusters import StartCluster, UniqueName
+from tests.support.faults import SLOWLY, prepared, something
 from tests.support.flows import Flow, remote_name
+from tests.support.logs import assert_copied
 from tests.support.operator import elect_preferred
-from tests.support.proxy import Proxy
-from tests.support.raw_copy import router_of
 from tests.support.waiting import wait_until
-from tests.support.writing import MIXED, MIXED_LIMIT, Writer, now_ms, numbered, write_mixed
+from tests.support.writing import MIXED, MIXED_LIMIT, Writer, numbered, write_mixed
 
 log = logging.getLogger(__name__)
 
-SLOWLY: dict[str, Any] = {"bytes_per_s": 1_000_000, "lease_s": 60.0}
-TWO_DAYS_MS = 2 * 24 * 3600 * 1000
-UNANSWERED_S = 17.0
+RACKS = ("north", "south", "west")
+SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+FROZEN_S = 20.0
 """Longer than any answer is waited for."""
-
-
-def prepared(flow: Flow, topic: str, writer: Writer) -> dict[str, int]:
-    """A topic with plain, transactional and fat partitions, and its number of partitions."""
-    flow.create(topic, MIXED, remote=MIXED_LIMIT)
-    write_mixed(writer, topic)
-    return {topic: MIXED}
-
-
-def something(seen: Snapshot) -> bool:
-    """Whether copying is under way."""
-    return seen.records > 0
 
 
 @pytest.mark.parametrize(
     ("side", "verb"),
-    [("target", "stop"), ("target", "kill"), ("source", "kill")],
-    ids=["target-stops", "target-dies", "source-dies"],
+    [("target", "stop"), ("target", "kill"), ("source", "stop"), ("source", "kill")],
+    ids=["target-stops", "target-dies", "source-stops", "source-dies"],
 )
 def test_a_lone_broker_may_go_and_come_back(
     flow: Flow, topic: str, writer: Writer, pair: tuple[Cluster, Cluster], side: str, verb: str
@@ -109,9 +101,7 @@ def test_frozen_brokers_are_waited_for(
             cluster.pause_broker(1)
         frozen_at = time.monotonic()
         try:
-            wait_until(
-                lambda: time.monotonic() - frozen_at > UNANSWERED_S, "answers to be overdue", 60
-            )
+            wait_until(lambda: time.monotonic() - frozen_at > FROZEN_S, "answers to be overdue", 60)
         finally:
             for cluster in pair:
                 cluster.resume_broker(1)
@@ -121,93 +111,28 @@ def test_frozen_brokers_are_waited_for(
         flow.assert_mirrored(topics, fences=0, stage=stage)
 
 
-# -- connections that are cut ----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def proxied(start_module_cluster: StartCluster) -> Iterator[tuple[Cluster, Proxy]]:
-    """A cluster that everybody reaches through a proxy, its own broker included."""
-    with Proxy() as proxy:
-        advertised = {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}
-        cluster = start_module_cluster(
-            ClusterSpec(name="proxied", fast_start=True, properties={**PROPERTIES, **advertised})
-        )
-        proxy.lead_to(Address.parse(cluster.bootstrap()))
-        yield cluster, proxy
-
-
-@pytest.fixture
-def proxied_flow(
-    proxied: tuple[Cluster, Proxy], unique_name: UniqueName
-) -> Iterator[tuple[Flow, Proxy, Writer]]:
-    """A flow from the proxied cluster to itself, and a writer."""
-    cluster, proxy = proxied
-    flow = flow_between(unique_name("flow"), cluster, cluster)
-    writer = Writer(flow.source)
-    yield flow, proxy, writer
-    writer.close()
-    proxy.delay_s, proxy.is_deaf = 0.0, False
-
-
-def test_cut_connections_are_opened_again(
-    proxied_flow: tuple[Flow, Proxy, Writer], topic: str
-) -> None:
-    flow, proxy, writer = proxied_flow
-    topics = prepared(flow, topic, writer)
-    proxy.delay_s = 0.02
-    with flow.stage(flow.job(topics, settings=SLOWLY)) as stage:
-        for _ in range(4):
-            stage.wait_for_more()
-            proxy.cut()
-        stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends(topics))
-        stage.drain()
-        flow.assert_mirrored(topics, fences=0, stage=stage)
-        assert stage.snapshot.events == ()
-
-
-@pytest.mark.parametrize("age_ms", [0, TWO_DAYS_MS], ids=["young", "two-days-old"])
-def test_batches_nobody_answered_for_arrive_once(
-    proxied_flow: tuple[Flow, Proxy, Writer], topic: str, age_ms: int
-) -> None:
-    flow, proxy, writer = proxied_flow
-    flow.create(topic)
-    old = now_ms() - age_ms
-    records = numbered(range(2000), size=1000, timestamp=old)
-    writer.write_many(TopicPartition(topic, 0), records, batch=10)
-    with flow.stage(flow.job({topic: 1}, settings=SLOWLY)) as stage:
-        stage.wait("copying to begin", something)
-        proxy.swallow_answers()
-        wait_until(lambda: proxy.swallowed > 0, "a batch whose answer is swallowed")
-        if age_ms:
-            wait_until(lambda: _is_forgotten(flow, topic), "the broker to forget our producer")
-        proxy.is_deaf = False
-        proxy.cut()
-        stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends({topic: 1}))
-        stage.drain()
-        flow.assert_mirrored({topic: 1}, fences=1 if age_ms else 0, stage=stage)
-        kinds = [one.kind for one in stage.snapshot.events]
-        assert kinds == (["ambiguous", "takeover"] if age_ms else [])
-
-
-def _is_forgotten(flow: Flow, topic: str) -> bool:
-    """Whether the target's broker remembers nobody who wrote to the remote topic."""
-    partition, router = TopicPartition(remote_name(topic), 0), router_of(flow.target)
-    try:
-        return describe_producers(router, [partition])[partition].value == {}
-    finally:
-        router.close()
-
-
 # -- leaders that move -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def trio(start_module_cluster: StartCluster) -> Cluster:
-    """Three brokers."""
+    """Three brokers, each in a rack of its own; whoever says where he is reads from there."""
     return start_module_cluster(
-        ClusterSpec(name="trio", brokers=3, fast_start=True, properties=PROPERTIES)
+        ClusterSpec(
+            name="trio",
+            brokers=3,
+            fast_start=True,
+            racks=RACKS,
+            properties={**PROPERTIES, "replica.selector.class": SELECTOR},
+        )
+    )
+
+
+@pytest.fixture
+def other_trio(start_cluster: StartCluster) -> Cluster:
+    """Three more."""
+    return start_cluster(
+        ClusterSpec(name="other-trio", brokers=3, fast_start=True, properties=PROPERTIES)
     )
 
 
@@ -252,25 +177,142 @@ def _is_in_sync(admin: Admin, topic: str) -> bool:
     return all(len(partition.in_sync) == 3 for partition in admin.topic(topic).partitions)
 
 
-def test_a_rolling_restart_costs_nothing(
-    trio: Cluster, trio_flow: tuple[Flow, Writer], topic: str
+def test_a_rolling_restart_on_each_side_costs_nothing(
+    trio: Cluster, other_trio: Cluster, topic: str, unique_name: UniqueName
 ) -> None:
-    flow, writer = trio_flow
-    topics = {topic: 6}
+    flow = flow_between(unique_name("flow"), trio, other_trio, replicas=3)
+    writer = Writer(flow.source)
+    topics, partitions = {topic: 6}, [TopicPartition(topic, number) for number in range(6)]
     flow.create(topic, 6)
-    for number in range(6):
-        writer.write_many(TopicPartition(topic, number), numbered(range(500), size=1000), batch=50)
-    slower = {**SLOWLY, "bytes_per_s": 150_000}
-    with flow.stage(flow.job(topics, settings=slower)) as stage:
+
+    def write(first: int) -> None:
+        for partition in partitions:
+            writer.write_many(partition, numbered(range(first, first + 300), size=1000), batch=50)
+
+    write(0)
+    settings = {**SLOWLY, "bytes_per_s": 150_000}
+    with flow.stage(flow.job(topics, settings=settings)) as stage, ThreadPoolExecutor(2) as both:
         stage.wait(
             "every partition to have its turn",
             lambda seen: all(one.position > 0 for one in seen.partitions.values()),
         )
-        assert not any(one.position == 500 for one in stage.snapshot.partitions.values())
         for node_id in trio.brokers:
-            trio.restart_broker(node_id)
+            list(both.map(lambda side, node=node_id: side.restart_broker(node), (trio, other_trio)))
+            write(300 * node_id)
+            stage.wait_for_more()
         stage.conductor.set_rate(0)
         stage.wait_until_caught_up(flow.ends(topics), 90)
         stage.drain()
         flow.assert_mirrored(topics, fences=0, stage=stage)
         assert stage.snapshot.events == ()
+    writer.close()
+
+
+def test_the_replica_in_the_same_rack_is_read(trio_flow: tuple[Flow, Writer], topic: str) -> None:
+    """A leader that knows of a nearer replica names it, and gives nothing itself."""
+    flow, writer = trio_flow
+    partition = TopicPartition(topic, 0)
+    flow.create(topic)
+    writer.write_many(partition, numbered(range(200)), batch=10)
+    with Admin(flow.source) as admin:
+        wait_until(partial(_is_in_sync, admin, topic), "every replica to be in sync", 60)
+        leader = admin.topic(topic).partitions[0].leader
+    near = next(node_id for node_id in (1, 2, 3) if node_id != leader)
+    rack = RACKS[near - 1]
+    question = fetch_request(
+        12, FetchLimits(max_wait_ms=50, rack=rack), [Position(topic, 0, 0, 1 << 20)]
+    )
+    leading = writer.router.connection_to(LeaderOf(partition))
+
+    def is_sent_there() -> bool:
+        (answer,) = leading.wait_for(question).partitions
+        return (answer.preferred_read_replica, len(answer.records)) == (near, 0)
+
+    wait_until(is_sent_there, "the leader to know that the other replica has everything")
+    with flow.stage(flow.job({topic: 1}, settings={"rack": rack})) as stage:
+        stage.wait_until_caught_up(flow.ends({topic: 1}))
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
+
+
+def test_partitions_without_a_leader_wait_while_the_others_go_on(
+    trio: Cluster, trio_flow: tuple[Flow, Writer], topic: str
+) -> None:
+    flow, writer = trio_flow
+    flow.create_many({})
+    lonely, topics = replace(flow, replicas=1), {topic: 6}
+    lonely.create(topic, 6)
+    every = [TopicPartition(topic, number) for number in range(6)]
+    for partition in every:
+        writer.write_many(partition, numbered(range(100)), batch=10)
+    with Admin(flow.target) as admin:
+        led = [admin.topic(name).partitions for name in (topic, remote_name(topic))]
+    gone = led[0][0].leader
+    assert gone
+    stuck = {str(one) for one in every if gone in (side[one.partition].leader for side in led)}
+    free = {str(one): 100 for one in every if str(one) not in stuck}
+    assert free
+    trio.kill_broker(gone)
+    try:
+        with lonely.stage(lonely.job(topics, settings={"lease_s": 60.0})) as stage:
+            stage.wait_until_caught_up(free)
+            stage.wait("the reasons", lambda seen: all(seen.partitions[p].reason for p in stuck))
+            trio.start_broker(gone)
+            stage.wait_until_caught_up(lonely.ends(topics), 90)
+            stage.drain()
+            lonely.assert_mirrored(topics, fences=0, stage=stage)
+    finally:
+        trio.start_broker(gone)
+
+
+@pytest.mark.parametrize(
+    ("later", "policy"),
+    [(20, OnLoss.SKIP), (50, OnLoss.HALT)],
+    ids=["shorter-skip", "longer-halt"],
+)
+def test_a_source_that_lost_its_end_is_told_even_if_it_grew_again(
+    trio: Cluster, target: Cluster, topic: str, unique_name: UniqueName, later: int, policy: OnLoss
+) -> None:
+    """A replica that was left behind becomes the leader: what only the old one had is gone."""
+    flow, partition = flow_between(unique_name("flow"), trio, target), TopicPartition(topic, 0)
+    flow.create_many({})
+    flow.create_remote(topic)
+    unclean = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+    writer = Writer(flow.source)
+    records, others = numbered(range(60)), numbered(range(100, 100 + later))
+    with Admin(flow.source) as admin:
+        admin.create_topic(NewTopic(name=topic, replication_factor=2, configs=unclean))
+        at_first = admin.topic(topic).partitions[0]
+        [behind] = set(at_first.replicas) - {at_first.leader}
+        assert at_first.leader
+        writer.write(partition, records[:30])
+        trio.kill_broker(behind)
+        wait_until(partial(_leads_alone, admin, topic, at_first.leader), "it to lead alone", 60)
+        writer.write(partition, records[30:])
+        with flow.stage(flow.job({topic: 1}, on_loss=policy)) as stage:
+            stage.wait_until_caught_up({str(partition): 60})
+            trio.kill_broker(at_first.leader)
+            trio.start_broker(behind)
+            wait_until(partial(_leads_alone, admin, topic, behind), "it to lead alone", 60)
+            writer.write(partition, others)
+            event = stage.wait_for_event("truncated")
+            assert (event.lost_from, event.lost_to) == (30, 60)
+            if policy is OnLoss.SKIP:
+                stage.wait("the rest", lambda seen: _position(seen, partition) == 30 + later)
+            stage.drain()
+        trio.start_broker(at_first.leader)
+    writer.close()
+    wanted = records if policy is OnLoss.HALT else records + others
+    assert_copied(wanted, flow.logs(partition)[1])
+
+
+def _leads_alone(admin: Admin, topic: str, node_id: int) -> bool:
+    try:
+        partition = admin.topic(topic).partitions[0]
+    except TopicMissing:  # says a broker that has only just started
+        return False
+    return (partition.leader, partition.in_sync) == (node_id, (node_id,))
+
+
+def _position(seen: Snapshot, partition: TopicPartition) -> int:
+    return seen.partitions[str(partition)].position

@@ -17,12 +17,13 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.records import Record
 from tests.support.flows import Flow, remote_name
 from tests.support.logs import assert_copied
-from tests.support.operator import delete_records
+from tests.support.operator import delete_records, set_topic
 from tests.support.stage_process import StageProcess
 from tests.support.waiting import wait_until
 from tests.support.writing import Writer, now_ms, numbered
 
 POLICIES = pytest.mark.parametrize("policy", list(OnLoss), ids=[one.value for one in OnLoss])
+DAY_MS = 24 * 3600 * 1000
 NEARLY_STILL = {"bytes_per_s": 1}
 """After the first fetch there is time for anything."""
 
@@ -62,6 +63,24 @@ def test_a_recreated_source_topic_is_noticed(
             wanted = old + new
         stage.drain()
     assert_copied(wanted, flow.logs(partition)[1])
+
+
+def test_a_deleted_topic_is_told_and_the_others_go_on(
+    flow: Flow, topic: str, writer: Writer
+) -> None:
+    gone, stays = TopicPartition(f"{topic}.gone", 0), TopicPartition(topic, 0)
+    flow.create_many({gone.topic: (1, {}, {}), stays.topic: (1, {}, {})})
+    for partition in (gone, stays):
+        writer.write(partition, numbered(range(20)))
+    with flow.stage(flow.job({gone.topic: 1, stays.topic: 1})) as stage:
+        stage.wait_until_caught_up({str(gone): 20, str(stays): 20})
+        with Admin(flow.source) as admin:
+            assert not admin.delete_topics([gone.topic])
+        stage.wait("it to be told", lambda seen: reason(seen, gone) != "")
+        writer.write(stays, numbered(range(20, 40)))
+        stage.wait_until_caught_up({str(stays): 40})
+        stage.drain()
+    flow.assert_mirrored({stays.topic: 1})
 
 
 @POLICIES
@@ -110,24 +129,30 @@ def test_records_deleted_while_nobody_copied_are_told(
     assert_copied(wanted, flow.logs(partition)[1])
 
 
+@pytest.mark.parametrize("deleted_by", ["operator", "age"])
 def test_retention_that_overtakes_the_copying_is_told_to_the_record(
-    flow: Flow, topic: str, writer: Writer
+    flow: Flow, topic: str, writer: Writer, deleted_by: str
 ) -> None:
     partition = TopicPartition(topic, 0)
-    flow.create(topic)
-    records = numbered(range(60))
-    writer.write_many(partition, records, batch=10)
+    flow.create(topic, source={"segment.ms": str(DAY_MS // 2), "retention.ms": "-1"})
+    old, young = numbered(range(35), timestamp=now_ms() - 2 * DAY_MS), numbered(range(35, 60))
+    writer.write_many(partition, old, batch=10)
+    writer.write_many(partition, young, batch=10)
     job = flow.job({topic: 1}, on_loss=OnLoss.SKIP, settings=NEARLY_STILL)
     with flow.stage(job) as stage:
         stage.wait("the first batch", lambda seen: seen.partitions[str(partition)].position == 10)
-        delete_records(flow.source, partition, 35)
+        if deleted_by == "operator":
+            delete_records(flow.source, partition, 35)
+        else:
+            set_topic(flow.source, topic, {"retention.ms": str(DAY_MS)})
+            wait_until(lambda: flow.logs(partition)[0].start == 35, "what is old to be deleted")
         stage.conductor.set_rate(0)
         event = stage.wait_for_event("retention")
         assert (event.lost_from, event.lost_to) == (10, 35)
         stage.wait_until_caught_up({str(partition): 60})
         stage.drain()
         target = flow.logs(partition)[1]
-        assert_copied(records[:10] + records[35:], target)
+        assert_copied(old[:10] + young, target)
         assert stage.conductor.runs(partition) == (Run(35, 10, 25),)
 
 

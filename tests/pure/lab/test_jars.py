@@ -16,7 +16,7 @@ import pytest
 
 from sparkmirror.errors import JarsMissing
 from sparkmirror.lab.ivy import Progress
-from sparkmirror.lab.jars import DEFAULT_VERSION, Jars, cache_directory, coordinates
+from sparkmirror.lab.jars import DEFAULT_VERSION, Jars, coordinates
 from tests.support.fake_ivy import (
     COMPLETE,
     DISK_FULL,
@@ -226,9 +226,3 @@ def test_settings_file_that_is_not_there_is_named(
 def test_logging_binding_is_the_one_of_the_release_line() -> None:
     assert coordinates("4.0.0")[-1].module == "log4j-slf4j-impl"
     assert coordinates("3.9.2")[-1].module == "slf4j-reload4j"
-
-
-def test_cache_directory_follows_the_environment() -> None:
-    assert cache_directory({"SPARKMIRROR_CACHE": "/a", "XDG_CACHE_HOME": "/b"}) == Path("/a")
-    assert cache_directory({"XDG_CACHE_HOME": "/b"}) == Path("/b/sparkmirror")
-    assert cache_directory({}) == Path.home() / ".cache" / "sparkmirror"

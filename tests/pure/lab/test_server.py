@@ -123,3 +123,11 @@ def test_any_password_survives_the_jaas_line(secret: str) -> None:
     assert module.options == {"username": "alice", "password": secret}
     (line,) = jaas.parse(broker_line("PLAIN", {"alice": secret, "bob": "b"}, as_user="alice"))
     assert line.options["user_alice"] == line.options["password"] == secret
+
+
+def test_brokers_stand_in_racks_by_turns() -> None:
+    spec = ClusterSpec(name="west", brokers=3, racks=("north", "south"))
+    stands = [properties(spec, number)["broker.rack"] for number in (1, 2, 3)]
+    assert stands == ["north", "south", "north"]
+    assert ClusterSpec.from_json(spec.to_json()) == spec
+    assert "broker.rack" not in properties(ClusterSpec(name="east"))

@@ -1,0 +1,73 @@
+"""Heartbeats on a real cluster: the connector, its task as a thread, and what they leave behind."""
+
+from __future__ import annotations
+
+import time
+
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.records import read_topic
+from sparkmirror.connect.connectors.heartbeat import HeartbeatConnector
+from sparkmirror.connect.connectors.task_groups import heartbeat_tasks
+from sparkmirror.connect.task_group import TaskPlan
+from sparkmirror.mirror.connect_offsets import StoredOffset
+from sparkmirror.mirror.records import Heartbeat, RecordBytes
+from tests.support.clusters import Reachable, UniqueName
+from tests.support.connecting import Context, Listener
+from tests.support.mirroring import Mirroring
+from tests.support.waiting import wait_until
+
+
+def _beats(cluster: Reachable, source: str) -> list[Heartbeat]:
+    records = read_topic(cluster.access, "heartbeats")
+    beats = [(one, Heartbeat.decode(RecordBytes(one.key, one.value))) for one in records]
+    for record, beat in beats:
+        assert record.timestamp_ms == beat.timestamp_ms
+    return [beat for _, beat in beats if beat.source == source]
+
+
+def test_heartbeats_are_written_while_the_task_runs(
+    primary: Reachable, backup: Reachable, unique_name: UniqueName
+) -> None:
+    name = unique_name("beats")
+    mirroring = Mirroring(name=name, source=primary, target=backup, topics=".*")
+    mirroring.prepare({})
+    config = mirroring.config("Heartbeat", enabled="false", emit_heartbeats_interval_seconds="1")
+    config["source.cluster.alias"] = name
+    connector = HeartbeatConnector(config["name"], Context())
+    connector.start(config)
+    tasks = connector.task_configs(3)
+    assert tasks == (config,), "one task, with the connector's own config"
+    listener = Listener()
+    group = heartbeat_tasks(mirroring.worker)(config["name"], listener)
+    plan = TaskPlan(connector=config["name"], config=config, tasks=tuple(tasks), generation=1)
+    began_ms = time.time_ns() // 1_000_000
+    group.start(plan, paused=True)
+    wait_until(lambda: listener.last() == "paused", "the task to hold still")
+    group.resume()
+    wait_until(lambda: len(_beats(backup, name)) >= 2, "two beats")
+    assert listener.last() == "running"
+    assert listener.topics == {"heartbeats"}
+    group.stop(5)
+    connector.stop()
+    assert listener.last() == "stopped"
+    beats = _beats(backup, name)
+    assert {beat.target for beat in beats} == {"B"}
+    assert began_ms <= beats[0].timestamp_ms <= beats[-1].timestamp_ms - 900
+    with Admin(backup.access) as admin:
+        assert len(admin.topics(["heartbeats"])["heartbeats"].partitions) == 1
+    stored = [
+        StoredOffset.decode(RecordBytes(one.key, one.value))
+        for one in read_topic(backup.access, f"offsets.{name}")
+    ]
+    partition = {"sourceClusterAlias": name, "targetClusterAlias": "B"}
+    assert [(one.partition, one.offset) for one in stored] == [(partition, {"offset": 0})]
+
+
+def test_without_heartbeats_there_is_no_task(primary: Reachable, backup: Reachable) -> None:
+    mirroring = Mirroring(name="none", source=primary, target=backup, topics=".*")
+    connector = HeartbeatConnector("c", Context())
+    connector.start(mirroring.config("Heartbeat", emit_heartbeats_enabled="false"))
+    try:
+        assert connector.task_configs(1) == ()
+    finally:
+        connector.stop()

@@ -1,0 +1,94 @@
+"""Consumer groups: listed, described, read and written, in both of Kafka's protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sparkmirror.cluster.group_states import EMPTY, group_state
+from sparkmirror.cluster.groups import IN_USE, commit_offsets, committed_offsets, list_groups
+from sparkmirror.model import OffsetAndMetadata, TopicPartition
+from sparkmirror.wire.codes import Code
+from sparkmirror.wire.routing import Router
+from tests.support.clusters import Reachable, UniqueName, create_topic, write_values
+from tests.support.members import commit, member
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def router(primary: Reachable) -> Iterator[Router]:
+    made = primary.access.router()
+    yield made
+    made.close()
+
+
+def test_a_group_nobody_knows_is_absent_and_has_committed_nothing(
+    router: Router, unique_name: UniqueName
+) -> None:
+    group = unique_name("group")
+    assert group_state(router, group) is None
+    assert committed_offsets(router, [group]) == {group: {}}
+    assert group not in {listed.group_id for listed in list_groups(router)}
+
+
+def test_offsets_put_into_a_group_make_it_and_come_back(
+    router: Router, primary: Reachable, topic: str, unique_name: UniqueName
+) -> None:
+    create_topic(primary.access, topic, partitions=2)
+    group = unique_name("group")
+    offsets = {
+        TopicPartition(topic, 0): OffsetAndMetadata(7, "a note"),
+        TopicPartition(topic, 1): OffsetAndMetadata(0),
+    }
+    assert set(commit_offsets(router, group, offsets).values()) == {Code.NONE}
+    assert committed_offsets(router, [group]) == {group: offsets}
+    assert group_state(router, group) == EMPTY
+    (listed,) = (one for one in list_groups(router) if one.group_id == group)
+    assert (listed.kind, listed.state) == ("classic", EMPTY)
+
+
+def test_many_groups_are_read_at_once_each_for_itself(
+    router: Router, primary: Reachable, topic: str, unique_name: UniqueName
+) -> None:
+    create_topic(primary.access, topic)
+    groups = [unique_name(f"group-{number}") for number in range(30)]
+    partition = TopicPartition(topic, 0)
+    for number, group in enumerate(groups):
+        commit_offsets(router, group, {partition: OffsetAndMetadata(number)})
+    found = committed_offsets(router, groups)
+    assert found == {
+        group: {partition: OffsetAndMetadata(number)} for number, group in enumerate(groups)
+    }
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_in_use_refuses_offsets_until_its_members_are_gone(
+    router: Router, primary: Reachable, topic: str, unique_name: UniqueName, protocol: str
+) -> None:
+    create_topic(primary.access, topic)
+    write_values(primary.access, topic, b"one", b"two")
+    group, partition = unique_name("group"), TopicPartition(topic, 0)
+    with member(primary, group, topic, protocol=protocol) as consumer:
+        commit(consumer, topic, 1)
+        assert group_state(router, group) not in (EMPTY, None)
+        (listed,) = (one for one in list_groups(router) if one.group_id == group)
+        assert (listed.kind, listed.state) == (protocol, group_state(router, group))
+        refused = commit_offsets(router, group, {partition: OffsetAndMetadata(2)})
+        assert refused[partition] in IN_USE
+        assert committed_offsets(router, [group]) == {group: {partition: OffsetAndMetadata(1)}}
+    wait_until(lambda: group_state(router, group) == EMPTY, "the group to be left")
+    accepted = commit_offsets(router, group, {partition: OffsetAndMetadata(2)})
+    assert accepted == {partition: Code.NONE}
+    assert committed_offsets(router, [group]) == {group: {partition: OffsetAndMetadata(2)}}
+
+
+def test_a_partition_that_does_not_exist_is_refused_for_itself(
+    router: Router, primary: Reachable, topic: str, unique_name: UniqueName
+) -> None:
+    create_topic(primary.access, topic)
+    good, bad = TopicPartition(topic, 0), TopicPartition(topic, 9)
+    codes = commit_offsets(
+        router, unique_name("group"), {good: OffsetAndMetadata(1), bad: OffsetAndMetadata(1)}
+    )
+    assert codes == {good: Code.NONE, bad: Code.UNKNOWN_TOPIC_OR_PARTITION}

@@ -1,0 +1,169 @@
+"""One compacted topic, followed: read to its end, own writes read back, transactions, bad bytes."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from sparkmirror.cluster.access import Access
+from sparkmirror.errors import LeadershipLost, RequestRefused, TopicMissing
+from sparkmirror.lab.jars import TRIED_VERSIONS
+from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.mirror.partitioner import partition_for
+from sparkmirror.mirror.records import RecordBytes
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.records import Record
+from tests.support.clusters import Reachable, StartCluster
+from tests.support.followed import create_compacted, followed
+from tests.support.waiting import wait_until
+from tests.support.writing import Writer, now_ms
+
+
+def numbered(count: int) -> list[RecordBytes]:
+    return [RecordBytes(b"key %d" % n, b"value %d" % n) for n in range(count)]
+
+
+def test_own_writes_are_read_back_and_others_follow_at_once(
+    backup: Reachable, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_compacted(backup.access, topic)
+    caplog.set_level(logging.INFO)
+    with followed(backup.access, topic) as ours, followed(backup.access, topic) as theirs:
+        assert f"{topic} is empty: nothing is remembered yet" in caplog.text
+        took = []
+        for record in numbered(20):
+            begun = time.monotonic()
+            ours.log.append([record])
+            ours.log.read_to_end()
+            took.append(time.monotonic() - begun)
+            assert ours.contents[-1] == record
+        assert ours.contents == numbered(20)
+        assert not any(entry.history for entry in ours.entries)
+        assert sorted(took)[len(took) // 2] < 0.2, took
+        wait_until(lambda: theirs.contents == numbered(20), "the other one follows", 1.0)
+
+
+def test_records_go_where_connect_looks_for_them_and_are_history_afterwards(
+    backup: Reachable, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_compacted(backup.access, topic, partitions=5)
+    with followed(backup.access, topic) as ours:
+        ours.log.append(numbered(50))
+        ours.log.read_to_end()
+    caplog.set_level(logging.INFO)
+    with followed(backup.access, topic) as again:
+        assert sorted(again.contents) == sorted(numbered(50))
+        for entry in again.entries:
+            assert entry.record.key is not None
+            assert entry.partition == partition_for(entry.record.key, 5)
+            assert entry.history
+    assert (
+        f"Read {topic} to its end: 50 records in 5 partitions; 0 offsets hold none" in caplog.text
+    )
+
+
+def test_many_large_records_do_not_need_one_large_batch(backup: Reachable, topic: str) -> None:
+    create_compacted(backup.access, topic)
+    large = [RecordBytes(b"key %d" % n, b"." * 300_000) for n in range(8)]
+    with followed(backup.access, topic) as ours:
+        ours.log.append(large)
+        ours.log.read_to_end()
+        assert ours.contents == large
+
+
+def test_missing_topic_is_told(backup: Reachable, topic: str) -> None:
+    with (
+        pytest.raises(TopicMissing, match=f"there is no topic {topic}"),
+        followed(backup.access, topic),
+    ):
+        pass
+
+
+def test_only_committed_transactions_count_even_behind_an_open_one(
+    backup: Reachable, topic: str
+) -> None:
+    create_compacted(backup.access, topic)
+    partition, writer = TopicPartition(topic, 0), Writer(backup.access)
+    opened = writer.begin(f"{topic}-open")
+    opened.write(partition, [Record(0, now_ms(), b"open", b"1")])
+    aborted = writer.begin(f"{topic}-aborted")
+    aborted.write(partition, [Record(0, now_ms(), b"aborted", b"1")])
+    aborted.abort()
+    committed = writer.begin(f"{topic}-committed")
+    committed.write(partition, [Record(0, now_ms(), b"committed", b"1")])
+    committed.commit()
+    with followed(backup.access, topic) as ours:
+        wait_until(
+            lambda: ours.contents == [RecordBytes(b"committed", b"1")], "what is committed counts"
+        )
+        opened.commit()
+        wait_until(
+            lambda: ours.contents[1:] == [RecordBytes(b"open", b"1")], "it counts when it is over"
+        )
+    writer.close()
+
+
+def test_new_claim_shuts_out_the_older_one(backup: Reachable, topic: str) -> None:
+    create_compacted(backup.access, topic)
+    claim = f"connect-cluster-{topic}"
+    one, two, three = numbered(3)
+    with (
+        followed(backup.access, topic, claim) as first,
+        followed(backup.access, topic, claim) as second,
+    ):
+        with pytest.raises(LeadershipLost, match="has not claimed"):
+            first.log.append_claimed([one])
+        first.log.claim()
+        first.log.append_claimed([one, two])
+        first.log.read_to_end()
+        assert first.contents == [one, two]
+        second.log.claim()
+        with pytest.raises(LeadershipLost, match="claim anew if this worker leads"):
+            first.log.append_claimed([three])
+        second.log.append_claimed([three])
+        second.log.read_to_end()
+        assert second.contents == [one, two, three]
+        first.log.append([one])
+        second.log.read_to_end()
+        assert second.contents == [one, two, three, one]
+        first.log.claim()
+        first.log.append_claimed([two])
+
+
+def test_claimed_write_that_brokers_refuse_leaves_nothing_behind(
+    backup: Reachable, topic: str
+) -> None:
+    claimed_write_is_refused(backup.access, topic)
+
+
+def test_claims_hold_on_brokers_without_raising_epochs(
+    start_cluster: StartCluster, topic: str
+) -> None:
+    old = start_cluster(ClusterSpec(name="old", version=TRIED_VERSIONS[-1], fast_start=True))
+    claimed_write_is_refused(old.access(), topic)
+
+
+def claimed_write_is_refused(access: Access, topic: str) -> None:
+    create_compacted(access, topic)
+    one, two, three = numbered(3)
+    too_large = RecordBytes(b"large", b"." * 2_000_000)
+    claim = f"connect-cluster-{topic}"
+    with followed(access, topic, claim) as first, followed(access, topic, claim) as second:
+        first.log.claim()
+        first.log.append_claimed([one])
+        with pytest.raises(RequestRefused, match="MESSAGE_TOO_LARGE"):
+            first.log.append_claimed([one, too_large])
+        with pytest.raises(RequestRefused, match="MESSAGE_TOO_LARGE"):
+            first.log.append_claimed([too_large])
+        first.log.append_claimed([two])
+        first.log.append_claimed([one, two])
+        first.log.read_to_end()
+        assert first.contents == [one, two, one, two]
+        second.log.claim()
+        with pytest.raises(LeadershipLost):
+            first.log.append_claimed([three])
+        second.log.append_claimed([three])
+        second.log.read_to_end()
+        assert second.contents == [one, two, one, two, three]

@@ -1,0 +1,143 @@
+"""Access rules and settings of topics, listed and changed on a cluster with an authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.cluster.acls import create_acls, topic_acls
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.config_changes import change_topic_configs, replace_topic_configs
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import ClusterError, NotAuthorized
+from sparkmirror.lab.cluster import Cluster
+from sparkmirror.lab.spec import ClusterSpec, Listener
+from sparkmirror.mirror.acls import AclBinding
+from sparkmirror.mirror.topic_configs import ConfigOperation, ConfigSource, Operation
+from sparkmirror.wire.routing import Router
+from tests.support.clusters import Reachable, StartCluster
+
+
+@pytest.fixture(scope="module")
+def guarded(start_module_cluster: StartCluster) -> Cluster:
+    """A cluster on which only alice may do anything."""
+    return start_module_cluster(
+        ClusterSpec(
+            name="guarded",
+            listeners=(Listener.SASL_PLAINTEXT,),
+            authorizer=True,
+            users={"alice": "secret-a", "bob": "secret-b"},
+            super_users=("alice",),
+            fast_start=True,
+        )
+    )
+
+
+@pytest.fixture
+def alice(guarded: Cluster) -> Iterator[Router]:
+    router = guarded.access(user="alice").router()
+    yield router
+    router.close()
+
+
+@pytest.fixture
+def bob(guarded: Cluster) -> Iterator[Router]:
+    router = guarded.access(user="bob").router()
+    yield router
+    router.close()
+
+
+def _rule(topic: str) -> AclBinding:
+    return AclBinding(
+        resource_type="TOPIC",
+        resource_name=topic,
+        pattern_type="LITERAL",
+        principal="User:carol",
+        host="*",
+        operation="READ",
+        permission="ALLOW",
+    )
+
+
+def _explicit(admin: Admin, topic: str) -> dict[str, str | None]:
+    found = admin.topic_configs([topic])[topic]
+    assert not isinstance(found, ClusterError)
+    return {
+        entry.name: entry.value
+        for entry in found
+        if entry.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+    }
+
+
+def test_rules_that_were_added_are_listed_and_may_be_added_again(alice: Router, topic: str) -> None:
+    rules = [
+        _rule(topic),
+        replace(_rule(topic), operation="DESCRIBE_CONFIGS", permission="DENY", host="10.0.0.1"),
+        replace(_rule(topic), pattern_type="PREFIXED", operation="ALL"),
+    ]
+    assert create_acls(alice, rules) == {}
+    assert create_acls(alice, rules) == {}
+    found = topic_acls(alice)
+    assert found is not None
+    assert {rule for rule in found if rule.resource_name == topic} == set(rules)
+
+
+def test_a_bad_rule_is_refused_for_itself(alice: Router, topic: str) -> None:
+    bad = replace(_rule(topic), principal="no colon")
+    refused = create_acls(alice, [_rule(topic), bad])
+    assert refused.keys() == {bad}
+
+
+def test_without_the_right_nothing_is_listed_or_added(bob: Router, topic: str) -> None:
+    with pytest.raises(NotAuthorized, match="CLUSTER_AUTHORIZATION_FAILED"):
+        topic_acls(bob)
+    refused = create_acls(bob, [_rule(topic)])
+    assert isinstance(refused[_rule(topic)], NotAuthorized)
+    denied = change_topic_configs(
+        bob, {topic: [ConfigOperation(name="retention.ms", operation=Operation.SET, value="1000")]}
+    )
+    assert isinstance(denied[topic], NotAuthorized)
+
+
+def test_a_cluster_without_an_authorizer_has_no_rules_at_all(primary: Reachable) -> None:
+    router = primary.access.router()
+    try:
+        assert topic_acls(router) is None
+    finally:
+        router.close()
+
+
+def test_only_the_settings_named_are_changed(alice: Router, guarded: Cluster, topic: str) -> None:
+    with Admin(guarded.access(user="alice")) as admin:
+        admin.create_topic(
+            NewTopic(
+                name=topic,
+                partitions=1,
+                configs={"retention.ms": "1000", "segment.ms": "5000", "cleanup.policy": "compact"},
+            )
+        )
+        changes = [
+            ConfigOperation(name="retention.ms", operation=Operation.SET, value="2000"),
+            ConfigOperation(name="segment.ms", operation=Operation.DELETE),
+        ]
+        assert change_topic_configs(alice, {topic: changes}) == {}
+        assert _explicit(admin, topic) == {"retention.ms": "2000", "cleanup.policy": "compact"}
+        assert replace_topic_configs(alice, {topic: {"segment.ms": "7000"}}) == {}
+        assert _explicit(admin, topic) == {"segment.ms": "7000"}
+
+
+def test_a_setting_that_makes_no_sense_is_refused_topic_by_topic(
+    alice: Router, guarded: Cluster, topic: str
+) -> None:
+    other = f"{topic}.other"
+    with Admin(guarded.access(user="alice")) as admin:
+        for name in (topic, other):
+            admin.create_topic(NewTopic(name=name, partitions=1))
+        bad = ConfigOperation(name="retention.ms", operation=Operation.SET, value="soon")
+        good = ConfigOperation(name="retention.ms", operation=Operation.SET, value="3000")
+        refused = change_topic_configs(alice, {topic: [bad], other: [good]})
+        assert "retention.ms" in str(refused[topic])
+        assert refused.keys() == {topic}
+        assert _explicit(admin, other) == {"retention.ms": "3000"}

@@ -1,0 +1,132 @@
+"""Dedicated mode with Spark behind it: clusters that mirror each other; the oldest script."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sparkmirror.client import MirrorClient
+from sparkmirror.lab.jars import DEFAULT_VERSION, Jars
+from sparkmirror.lab.propertyfile import write_properties
+from sparkmirror.model import TopicPartition
+from tests.support.java_library import java
+from tests.support.programs import SCRIPTS, SLOWLY_S, mirror_maker, of, running
+from tests.support.sides import Sides
+from tests.support.waiting import wait_until
+from tests.support.worker_files import flow_file
+
+RECORDS = 200
+
+
+def test_two_clusters_mirror_each_other_and_java_clients_understand(
+    sides: Sides, tmp_path: Path
+) -> None:
+    mark = secrets.token_hex(3)
+    aliases = east, west = f"east{mark}", f"west{mark}"
+    topic, group = f"orders-{mark}", f"billing-{mark}"
+    for side in (sides, sides.back):
+        side.create(topic)
+        side.write(topic, range(RECORDS))
+    sides.commit(group, topic, RECORDS // 2)
+    file = flow_file(sides, aliases, topic, group) | {
+        f"{west}->{east}.enabled": "true",
+        f"{west}->{east}.topics": f"{topic},.*{mark}.{topic}",
+        "heartbeats.replication.enabled": "true",
+        "topics.exclude": "town.*",
+    }
+    with mirror_maker(file, tmp_path) as program:
+        sides.wait_until_copied(topic, f"{east}.{topic}", timeout_s=SLOWLY_S)
+        sides.back.wait_until_copied(topic, f"{west}.{topic}", timeout_s=SLOWLY_S)
+        wait_until(lambda: sides.synced(group, f"{east}.{topic}") == RECORDS // 2, "the group", 60)
+        for flow in (f"{east}->{west}", f"{west}->{east}"):
+            program.wait_for(f"{flow}.MirrorHeartbeatConnector", "RUNNING", "RUNNING")
+        connector = f"{east}->{west}.MirrorSourceConnector"
+        assert connector in program.get("/connectors")
+        standing = program.get(f"{of(connector)}/partitions")["partitions"]
+        assert {one["lag"] for one in standing if one["topic"] == topic} == {0}
+        wait_until(lambda: _sees(sides, east), f"heartbeats of {east} to arrive", 60)
+        _assert_java_agrees(sides.target.properties, aliases, topic, group)
+        program.stop()
+    sides.assert_copied(topic, f"{east}.{topic}")
+    sides.back.assert_copied(topic, f"{west}.{topic}")
+    loops = {name for name in sides.target_topics() if name.count(east) > 1}
+    loops |= {name for name in sides.back.target_topics() if name.count(west) > 1}
+    assert not loops, "records went round in circles"
+
+
+def test_the_oldest_script_mirrors_under_equal_names(sides: Sides, tmp_path: Path) -> None:
+    topic = f"legacy-{secrets.token_hex(3)}"
+    sides.create(topic, 2)
+    sides.write(topic, range(RECORDS), 2)
+    consumer = {"bootstrap.servers": sides.source.bootstrap, "group.id": topic}
+    producer = {"bootstrap.servers": sides.target.bootstrap}
+    command = [
+        str(SCRIPTS / "kafka-mirror-maker.sh"),
+        *("--consumer.config", str(write_properties(tmp_path / "consumer", consumer))),
+        *("--producer.config", str(write_properties(tmp_path / "producer", producer))),
+        *("--whitelist", topic, "--num.streams", "2"),
+    ]
+    with _taken(8083), running(command, tmp_path / "run") as program:
+        sides.wait_until_copied(topic, topic, 2, SLOWLY_S)
+        assert "source->target.MirrorSourceConnector" in program.get("/connectors")
+        program.stop()
+    sides.assert_copied(topic, topic, 2)
+
+
+@contextmanager
+def _taken(port: int) -> Iterator[None]:
+    """Somebody else has a port, as Connect workers on the same computer have."""
+    try:
+        taken = socket.create_server(("127.0.0.1", port))
+    except OSError:
+        yield  # somebody else has it indeed
+        return
+    with taken:
+        yield
+
+
+def _sees(sides: Sides, upstream: str) -> bool:
+    with MirrorClient(sides.target.properties) as client:
+        return client.replication_hops(upstream) == 1
+
+
+def _assert_java_agrees(
+    properties: Mapping[str, str], aliases: tuple[str, str], topic: str, group: str
+) -> None:
+    """Java's MirrorClient sees on the target what ours sees, and that is right."""
+    east, west = aliases
+    remote = TopicPartition(f"{east}.{topic}", 0)
+    with (
+        java(Jars().ensure(DEFAULT_VERSION)) as machine,
+        MirrorClient(properties) as ours,
+    ):
+        given = machine.java.util.HashMap()
+        for key, value in properties.items():
+            given.put(key, value)
+        theirs = machine.org.apache.kafka.connect.mirror.MirrorClient(given)
+        assert ours.replication_hops(east) == theirs.replicationHops(east) == 1
+        assert ours.replication_hops(west) == theirs.replicationHops(west)
+        for mine, java_set, expected in (
+            (ours.upstream_clusters(), theirs.upstreamClusters(), east),
+            (ours.heartbeat_topics(), theirs.heartbeatTopics(), "heartbeats"),
+            (ours.checkpoint_topics(), theirs.checkpointTopics(), f"{east}.checkpoints.internal"),
+            (ours.remote_topics(), theirs.remoteTopics(), remote.topic),
+            (ours.remote_topics(east), theirs.remoteTopics(east), remote.topic),
+        ):
+            assert expected in mine
+            assert mine == set(java_set)
+        timeout = machine.java.time.Duration.ofSeconds(20)
+        assert ours.remote_consumer_offsets(group, east)[remote].offset == RECORDS // 2
+        assert _offsets(theirs.remoteConsumerOffsets(group, east, timeout)) == {
+            (str(partition), place.offset)
+            for partition, place in ours.remote_consumer_offsets(group, east).items()
+        }
+        theirs.close()
+
+
+def _offsets(java_map: Any) -> set[tuple[str, int]]:
+    return {(str(one.getKey()), one.getValue().offset()) for one in java_map.entrySet()}

@@ -1,0 +1,189 @@
+"""What tutorials tell people to type works against our worker, on clusters of one broker.
+
+Only hosts and ports are the lab's. The tutorials leave replication factors of 2 and 3 at their
+defaults: topics that cannot be made so are left to the brokers.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.support.clusters import Reachable
+from tests.support.programs import SCRIPTS, SLOWLY_S, running
+from tests.support.sides import Sides, topics_of
+from tests.support.waiting import wait_until
+
+TUTORIALS = Path(__file__).parent / "tutorials"
+RECORDS = 100
+KINDS = ("checkpoints", "heartbeats", "source")
+
+
+class Tutorial:
+    """The files of a tutorial in a directory of their own, and a shell in it."""
+
+    def __init__(self, name: str, directory: Path, hosts: Mapping[str, str]) -> None:
+        """`hosts` says what stands for which address of the tutorial."""
+        self._hosts = hosts
+        self.directory = directory / name
+        shutil.copytree(TUTORIALS / name, self.directory)
+        for file in self.directory.iterdir():
+            file.write_text(self._here(file.read_text("utf-8")), "utf-8")
+
+    def shell(self, command: str) -> str:
+        """Run what the tutorial says."""
+        done = subprocess.run(
+            ["bash", "-c", self._here(command)],
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout
+
+    def json(self, command: str) -> Any:
+        """Run what the tutorial says, which prints JSON."""
+        return json.loads(self.shell(command))
+
+    def _here(self, text: str) -> str:
+        for name, host in self._hosts.items():
+            text = text.replace(name, host)
+        return text
+
+
+def free_port() -> str:
+    """A port that nobody has now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+def script(tutorial: Tutorial, file: str) -> list[str]:
+    """How Kafka's script is called for a worker's file."""
+    return [str(SCRIPTS / "connect-distributed.sh"), str(tutorial.directory / file)]
+
+
+def wait_for_rest(tutorial: Tutorial, command: str) -> None:
+    """Wait until a call gets an answer, as people do who try again."""
+    wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", 30)
+
+
+def test_quickstart_of_one_connector(sides: Sides, tmp_path: Path) -> None:
+    hosts = {
+        "broker:29092": sides.source.bootstrap,
+        "broker2:29093": sides.target.bootstrap,
+        "28082": free_port(),
+    }
+    tutorial = Tutorial("quickstart", tmp_path, hosts)
+    sides.create("to_replicate")
+    sides.write("to_replicate", range(RECORDS))
+    with running(script(tutorial, "kafka-connect.properties"), tmp_path / "run"):
+        wait_for_rest(tutorial, "curl -s localhost:28082/connectors")
+        created = tutorial.json(
+            "cat connectors.json | curl -X POST -H 'Content-Type: application/json'"
+            " localhost:28082/connectors --data-binary @-"
+        )
+        assert created["name"] == "test_mirror"
+        assert created["type"] == "source"
+        assert tutorial.json("curl localhost:28082/connectors") == ["test_mirror"]
+        sides.wait_until_copied("to_replicate", "source.to_replicate", timeout_s=SLOWLY_S)
+        sides.write("to_replicate", range(RECORDS, 2 * RECORDS))
+        sides.wait_until_copied("to_replicate", "source.to_replicate", timeout_s=20)
+    sides.assert_copied("to_replicate", "source.to_replicate")
+    assert {
+        *("quickstart_config", "quickstart_offsets", "quickstart_status"),
+        "mm2-offset-syncs.target.internal",
+    } <= topics_of(sides.source)
+
+
+def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> None:
+    hosts = {
+        "kafka-source-0:9092": sides.source.bootstrap,
+        "kafka-target-0:9092": sides.target.bootstrap,
+        "8083": free_port(),
+    }
+    tutorial = Tutorial("scripted", tmp_path, hosts)
+    sides.create("test", 5)
+    sides.write("test", range(RECORDS), 5)
+    with running(script(tutorial, "connect-distributed.properties"), tmp_path / "run") as program:
+        wait_for_rest(tutorial, "curl -s localhost:8083/")
+        assert tutorial.shell("./mm2.sh status source-0") == "cpc: null\nhbc: null\nmsc: null\n"
+        deploying = [f"Deploying {kind} connector" for kind in KINDS]
+        assert tutorial.shell("./mm2.sh deploy source-0").splitlines() == deploying
+        running_all = "".join(f'{kind}: "RUNNING"\n' for kind in ("cpc", "hbc", "msc"))
+        wait_until(
+            lambda: tutorial.shell("./mm2.sh status source-0") == running_all, "all to run", 30
+        )
+        again = tutorial.shell("./mm2.sh deploy source-0")
+        assert again.count("connector already deployed") == 3
+        sides.wait_until_copied("test", "test", 5, SLOWLY_S)
+        sides.assert_copied("test", "test", 5)
+        program.wait_for("mm2-msc-source-0", "RUNNING", "RUNNING", "RUNNING")
+        _wait_for_topics(sides.source, "mm2-offset-syncs.target-0.internal")
+        _wait_for_topics(sides.target, "heartbeats", "source-0.checkpoints.internal")
+        said = tutorial.shell("./mm2.sh redeploy source-0").splitlines()
+        undeployed = [f"{kind} connector undeployed" for kind in KINDS]
+        assert said == [*undeployed, *deploying]
+        assert tutorial.shell("./mm2.sh undeploy source-0").splitlines() == undeployed
+        assert tutorial.shell("./mm2.sh undeploy source-0").count("WARN: ") == 3
+        wait_until(lambda: not program.drivers(), "Spark to end with its connector", 60)
+
+
+def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> None:
+    hosts = {
+        "$brokersmsksource": sides.source.bootstrap,
+        "$brokersmskdest": sides.target.bootstrap,
+        "8083": free_port(),
+    }
+    tutorial = Tutorial("msk", tmp_path, hosts)
+    group = "example-group"
+    sides.create("ExampleTopic", 3)
+    sides.write("ExampleTopic", range(RECORDS), 3)
+    sides.commit(group, "ExampleTopic", RECORDS // 2)
+    tutorial.shell(
+        's=connect-distributed-auth.properties; sed -i -e "s/bootstrap.servers=/bootstrap.servers='
+        '$brokersmskdest/g" $s && cp $s connect-distributed.properties'
+    )
+    for side, brokers in (("target", "$brokersmskdest"), ("source", "$brokersmsksource")):
+        tutorial.shell(
+            rf'sed -i -e "s/\"{side}.cluster.bootstrap.servers\": \"\"/'
+            rf'\"{side}.cluster.bootstrap.servers\": \"{brokers}\"/g" *.json'
+        )
+    with running(script(tutorial, "connect-distributed.properties"), tmp_path / "run") as program:
+        wait_for_rest(tutorial, "curl -s localhost:8083/")
+        wait_until(lambda: "Herder started" in program.said, "the herder to start", 30)
+        assert "Herder starting" in program.said
+        worker = tutorial.json("curl -X GET http://localhost:8083| jq .")
+        assert list(worker) == ["version", "commit", "kafka_cluster_id"]
+        files = {
+            "mm2-msc": "mm2-msc-cust-repl-policy.json",
+            "mm2-cpc": "mm2-cpc-cust-repl-policy-sync.json",
+            "mm2-hbc": "mm2-hbc.json",
+        }
+        for name, file in files.items():
+            echo = tutorial.json(
+                'curl -X PUT -H "Content-Type: application/json"'
+                f" --data @{file} http://localhost:8083/connectors/{name}/config | jq '.'"
+            )
+            assert (echo["name"], echo["type"]) == (name, "source")
+        sides.wait_until_copied("ExampleTopic", "ExampleTopic", 3, SLOWLY_S)
+        sides.assert_copied("ExampleTopic", "ExampleTopic", 3)
+        program.wait_for("mm2-msc", "RUNNING", *3 * ["RUNNING"])
+        for name in ("mm2-cpc", "mm2-hbc"):
+            program.wait_for(name, "RUNNING", "RUNNING")
+            status = tutorial.json(f"curl -s localhost:8083/connectors/{name}/status | jq .")
+            assert status["connector"]["state"] == "RUNNING"
+        wait_until(
+            lambda: sides.synced(group, "ExampleTopic") == RECORDS // 2, "the group's offsets", 30
+        )
+        _wait_for_topics(sides.source, "mm2-offset-syncs.mskdest.internal")
+        _wait_for_topics(sides.target, "heartbeats", "msksource.checkpoints.internal")
+
+
+def _wait_for_topics(cluster: Reachable, *names: str) -> None:
+    """Topics that brokers make by themselves come with their first record."""
+    wait_until(lambda: set(names) <= topics_of(cluster), f"{cluster.name} to have {names}", 30)

@@ -1,0 +1,210 @@
+"""A Connect worker as one process, with Spark behind it: what operators do to it, and its end."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.cluster.admin import Admin
+from tests.support.drivers import JVM
+from tests.support.processes import of_session
+from tests.support.programs import SLOWLY_S, Program, of, worker
+from tests.support.sides import Sides
+from tests.support.waiting import wait_until
+from tests.support.worker_files import worker_file
+
+RECORDS = 300
+AT_ONCE = 130
+"""The exit code of who was asked twice."""
+
+
+@pytest.fixture
+def name() -> str:
+    """Of a connector, and the beginning of all its topics."""
+    return f"w{secrets.token_hex(3)}"
+
+
+@pytest.fixture(scope="module")
+def program(sides: Sides, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """A worker on the target."""
+    properties = worker_file(sides.target, f"group-{secrets.token_hex(3)}")
+    with worker(properties, tmp_path_factory.mktemp("worker")) as started:
+        yield started
+
+
+def source_config(sides: Sides, name: str, **more: str) -> dict[str, str]:
+    """A source connector that mirrors every topic whose name begins with its own."""
+    return {
+        "connector.class": "MirrorSourceConnector",
+        "source.cluster.alias": "east",
+        "target.cluster.alias": "west",
+        "source.cluster.bootstrap.servers": sides.source.bootstrap,
+        "target.cluster.bootstrap.servers": sides.target.bootstrap,
+        "topics": f"{name}.*",
+        "replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "heartbeats.replication.enabled": "false",
+        "tasks.max": "2",
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+
+
+def test_a_connector_obeys_while_records_flow(sides: Sides, program: Program, name: str) -> None:
+    one, two = f"{name}.one", f"{name}.two"
+    sides.create(one, 2)
+    sides.write(one, range(RECORDS), 2)
+    program.call("PUT", f"{of(name)}/config", source_config(sides, name))
+    sides.wait_until_copied(one, f"east.{one}", 2, SLOWLY_S)
+    program.wait_for(name, "RUNNING", "RUNNING", "RUNNING")
+    [driver] = program.drivers()
+
+    sides.create(two)
+    sides.write(two, range(RECORDS))
+    sides.wait_until_copied(two, f"east.{two}", timeout_s=20)
+    with Admin(sides.source.access) as admin:
+        assert not admin.grow_topics({two: 3})
+    sides.write(two, range(RECORDS, 2 * RECORDS), 3)
+    sides.wait_until_copied(two, f"east.{two}", 3, timeout_s=20)
+
+    program.call("PUT", f"{of(name)}/pause")
+    program.wait_for(name, "PAUSED", "PAUSED", "PAUSED")
+    sides.write(one, range(RECORDS, 2 * RECORDS), 2)
+    time.sleep(2)
+    ends = sides.back.source_ends(f"east.{one}", 2)
+    assert set(ends.values()) == {RECORDS}, "records were copied while paused"
+    program.call("PUT", f"{of(name)}/resume")
+    program.wait_for(name, "RUNNING", "RUNNING", "RUNNING")
+    sides.wait_until_copied(one, f"east.{one}", 2, timeout_s=20)
+
+    restarted = program.call("POST", f"{of(name)}/restart?includeTasks=true&onlyFailed=false")
+    assert restarted["name"] == name
+    program.wait_for(name, "RUNNING", "RUNNING", "RUNNING")
+    sides.write(one, range(2 * RECORDS, 3 * RECORDS), 2)
+    sides.wait_until_copied(one, f"east.{one}", 2, timeout_s=30)
+
+    assert [one.pid for one in program.drivers()] == [driver.pid], "Spark was started anew"
+    sides.assert_copied(one, f"east.{one}", 2)
+    sides.assert_copied(two, f"east.{two}", 3)
+    assert set(program.get(f"{of(name)}/topics")[name]["topics"]) == {f"east.{one}", f"east.{two}"}
+    standing = program.get(f"{of(name)}/partitions")
+    assert {(p["topic"], p["partition"], p["lag"]) for p in standing["partitions"]} == {
+        *((one, number, 0) for number in range(2)),
+        *((two, number, 0) for number in range(3)),
+    }
+
+    program.call("DELETE", of(name))
+    wait_until(lambda: not of_session(driver.pid), "the driver to end with its connector", 30)
+    assert program.ask("GET", f"{of(name)}/status").status == 404
+
+
+def test_offsets_are_altered_before_it_runs_and_forgotten_when_it_stopped(
+    sides: Sides, program: Program, name: str
+) -> None:
+    topic, remote = f"{name}.t", f"east.{name}.t"
+    sides.create(topic)
+    sides.write(topic, range(RECORDS))
+    config = source_config(sides, name)
+    program.call(
+        "POST", "/connectors", {"name": name, "config": config, "initial_state": "STOPPED"}
+    )
+    program.wait_for(name, "STOPPED")
+    partition = {"cluster": "east", "partition": 0, "topic": topic}
+    wanted = {"offsets": [{"partition": partition, "offset": {"offset": RECORDS - 11}}]}
+    said = program.call("PATCH", f"{of(name)}/offsets", wanted)
+    assert "altered successfully" in said["message"]
+    assert program.get(f"{of(name)}/offsets") == wanted
+    program.call("PUT", f"{of(name)}/resume")
+    wait_until(
+        lambda: sides.back.source_ends(remote).get(0) == 10, "the last ten to be copied", SLOWLY_S
+    )
+    assert program.ask("DELETE", f"{of(name)}/offsets").status == 400, "it is not stopped"
+    [driver] = program.drivers()
+    program.call("PUT", f"{of(name)}/stop")
+    program.wait_for(name, "STOPPED")
+    wait_until(lambda: not of_session(driver.pid), "the driver to end with its connector", 30)
+    latest = {"offsets": [{"partition": partition, "offset": {"offset": RECORDS - 1}}]}
+    assert program.get(f"{of(name)}/offsets") == latest
+    said = program.call("DELETE", f"{of(name)}/offsets")
+    assert "reset successfully" in said["message"]
+    assert program.get(f"{of(name)}/offsets") == {"offsets": []}
+    program.call("DELETE", of(name))
+    assert sides.back.source_ends(remote) == {0: 10}
+
+
+def test_a_changed_config_takes_effect_and_a_killed_driver_comes_back(
+    sides: Sides, program: Program, name: str
+) -> None:
+    one, two = f"{name}.one", f"{name}.two"
+    for topic in (one, two):
+        sides.create(topic)
+        sides.write(topic, range(RECORDS))
+    config = source_config(sides, name, topics=one)
+    program.call("PUT", f"{of(name)}/config", config)
+    sides.wait_until_copied(one, f"east.{one}", timeout_s=SLOWLY_S)
+    [driver] = program.drivers()
+    wider = config | {"topics": f"{one},{two}"}
+    assert program.call("PUT", f"{of(name)}/config", wider)["config"] == {**wider, "name": name}
+    sides.wait_until_copied(two, f"east.{two}", timeout_s=30)
+
+    [machine] = of_session(driver.pid, JVM)
+    machine.kill()
+    sides.write(one, range(RECORDS, 2 * RECORDS))
+    assert program.get(f"{of(name)}/status")["connector"]["state"] == "RUNNING"
+    assert program.get("/health")["status"] == "healthy"
+    sides.wait_until_copied(one, f"east.{one}", timeout_s=SLOWLY_S)
+    program.wait_for(name, "RUNNING", "RUNNING", "RUNNING")
+    for topic in (one, two):
+        sides.assert_copied(topic, f"east.{topic}", fences=1)
+    program.call("DELETE", of(name))
+
+
+def test_an_unknown_target_is_named_in_the_status(
+    sides: Sides, program: Program, name: str
+) -> None:
+    sides.create(f"{name}.t")
+    nowhere = "127.0.0.1:1"
+    config = source_config(sides, name) | {"target.cluster.bootstrap.servers": nowhere}
+    program.call("PUT", f"{of(name)}/config", config)
+
+    def says_so() -> bool:
+        status = program.ask("GET", f"{of(name)}/status").content.decode()
+        return f"west ({nowhere})" in status or f"{nowhere}: connection refused" in status
+
+    wait_until(says_so, "the status to name the broker", 40)
+    program.call("DELETE", of(name))
+
+
+def test_it_answers_at_once_drains_when_asked_and_leaves_at_once_when_asked_twice(
+    sides: Sides, name: str, tmp_path: Path
+) -> None:
+    topic, remote = f"{name}.t", f"east.{name}.t"
+    sides.create(topic)
+    sides.write(topic, range(RECORDS))
+    properties = worker_file(sides.target, name)
+    with worker(properties, tmp_path / "first") as first:
+        assert first.ask("GET", "/health").status in (200, 503)
+        took_s = time.monotonic() - first.started_at
+        assert took_s < 10, f"REST answered after {took_s:.1f} s"
+        first.call("PUT", f"{of(name)}/config", source_config(sides, name))
+        began_at = time.monotonic()
+        assert first.get("/connectors") == [name]
+        assert time.monotonic() - began_at < 5, "REST waits for Spark"
+        sides.wait_until_copied(topic, remote, timeout_s=SLOWLY_S)
+        began_at = time.monotonic()
+        first.stop()
+        assert time.monotonic() - began_at < 20
+    sides.write(topic, range(RECORDS, 2 * RECORDS))
+    with worker(properties, tmp_path / "second") as second:
+        sides.wait_until_copied(topic, remote, timeout_s=SLOWLY_S)
+        assert "fence" not in second.said.lower()
+        sides.assert_copied(topic, remote, fences=0)
+        [driver] = second.drivers()
+        second.send()
+        wait_until(lambda: "Kafka Connect stopping" in second.said, "it to begin to end", 10)
+        second.send()
+        assert second.ended(10) == AT_ONCE
+        wait_until(lambda: not of_session(driver.pid), "Spark to end too", 30)

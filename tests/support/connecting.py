@@ -1,0 +1,110 @@
+"""Connectors and tasks without a herder: what they tell is kept for the test to look at."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from sparkmirror.connect.connectors.worker_side import WorkerSide
+from tests.support.clusters import Reachable
+
+
+class Context:
+    """A ConnectorContext that counts."""
+
+    def __init__(self, *, cancelled: bool = False) -> None:
+        self.requests = 0
+        self.errors: list[BaseException] = []
+        self._cancelled = cancelled
+
+    def request_task_reconfiguration(self) -> None:
+        """Count it."""
+        self.requests += 1
+
+    def raise_error(self, error: BaseException) -> None:
+        """Keep it."""
+        self.errors.append(error)
+
+    def is_cancelled(self) -> bool:
+        """Say what the test wants."""
+        return self._cancelled
+
+
+class Listener:
+    """A TaskListener that keeps what was said of each task, in order."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.said: dict[int, list[str]] = defaultdict(list)
+        self.failures: dict[int, BaseException] = {}
+        self.topics: set[str] = set()
+
+    def on_running(self, task: int, remark: str = "") -> None:
+        """Keep it."""
+        self._keep(task, f"running: {remark}" if remark else "running")
+
+    def on_paused(self, task: int) -> None:
+        """Keep it."""
+        self._keep(task, "paused")
+
+    def on_failed(self, task: int, error: BaseException) -> None:
+        """Keep it."""
+        self.failures[task] = error
+        self._keep(task, "failed")
+
+    def on_stopped(self, task: int) -> None:
+        """Keep it."""
+        self._keep(task, "stopped")
+
+    def on_topics(self, task: int, topics: Collection[str]) -> None:
+        """Keep them."""
+        self.topics |= set(topics)
+
+    def last(self, task: int = 0) -> str:
+        """What was said last."""
+        with self._lock:
+            return self.said[task][-1] if self.said[task] else ""
+
+    def _keep(self, task: int, what: str) -> None:
+        with self._lock:
+            self.said[task].append(what)
+
+
+def connector_config(
+    kind: str, name: str, source: Reachable, target: Reachable, **more: str
+) -> dict[str, str]:
+    """A connector as people configure it; keys of `more` have underscores for dots.
+
+    Heartbeats are not copied unless asked for: the clusters are shared, and others may beat there.
+    """
+    return {
+        "name": name,
+        "connector.class": f"org.apache.kafka.connect.mirror.Mirror{kind}Connector",
+        "source.cluster.alias": "A",
+        "target.cluster.alias": "B",
+        **{f"source.cluster.{key}": value for key, value in source.properties.items()},
+        **{f"target.cluster.{key}": value for key, value in target.properties.items()},
+        "heartbeats.replication.enabled": "false",
+        "replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "checkpoints.topic.replication.factor": "1",
+        "heartbeats.topic.replication.factor": "1",
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+
+
+def worker_side(cluster: Reachable, offsets_topic: str, **more: str) -> WorkerSide:
+    """A worker that lives on a cluster."""
+    properties: Mapping[str, str] = {
+        **cluster.properties,
+        **{f"producer.{key}": value for key, value in cluster.properties.items()},
+        "group.id": "tests",
+        "offset.storage.topic": offsets_topic,
+        "config.storage.topic": "configs",
+        "status.storage.topic": "statuses",
+        "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+        "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+    return WorkerSide(properties=properties)

@@ -1,0 +1,23 @@
+"""Something under way for a fault to strike: a topic of all kinds of batches, copied slowly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparkmirror.copy.snapshot import Snapshot
+from tests.support.flows import Flow
+from tests.support.writing import MIXED, MIXED_LIMIT, Writer, write_mixed
+
+SLOWLY: dict[str, Any] = {"bytes_per_s": 1_000_000, "lease_s": 60.0}
+
+
+def prepared(flow: Flow, topic: str, writer: Writer) -> dict[str, int]:
+    """A topic with plain, transactional and fat partitions, and its number of partitions."""
+    flow.create(topic, MIXED, remote=MIXED_LIMIT)
+    write_mixed(writer, topic)
+    return {topic: MIXED}
+
+
+def something(seen: Snapshot) -> bool:
+    """Whether copying is under way."""
+    return seen.records > 0

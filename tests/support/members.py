@@ -1,0 +1,48 @@
+"""Consumers that are members of a group, of either protocol, for as long as a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as LibraryPartition
+
+from tests.support.clusters import Reachable
+from tests.support.waiting import wait_until
+
+_Consumer: Any = Consumer
+_Partition: Any = LibraryPartition
+
+
+@contextmanager
+def member(
+    cluster: Reachable, group: str, topic: str, *, protocol: str = "classic"
+) -> Iterator[Any]:
+    """Be in a group, with partitions of the topic assigned, while the block lasts."""
+    consumer = _Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": group,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+
+        def has_joined() -> bool:
+            consumer.poll(0.1)
+            return bool(consumer.assignment())
+
+        wait_until(has_joined, f"somebody to join {group}", timeout_s=40)
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def commit(consumer: Any, topic: str, offset: int, partition: int = 0) -> None:
+    """Commit an offset as a member does."""
+    consumer.commit(offsets=[_Partition(topic, partition, offset)], asynchronous=False)

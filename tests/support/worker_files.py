@@ -1,0 +1,81 @@
+"""The files of whole programs: of a Connect worker, of dedicated flows, and their connectors."""
+
+from __future__ import annotations
+
+from tests.support.clusters import Reachable
+from tests.support.connecting import connector_config
+from tests.support.sides import Sides
+
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+ONE_REPLICA = {
+    f"{name}.replication.factor": "1"
+    for name in ("config.storage", "offset.storage", "status.storage")
+}
+QUICKLY = {
+    "emit.heartbeats.interval.seconds": "1",
+    "emit.checkpoints.interval.seconds": "1",
+    "sync.group.offsets.enabled": "true",
+    "sync.group.offsets.interval.seconds": "1",
+    "refresh.groups.interval.seconds": "5",
+    "refresh.topics.interval.seconds": "5",
+}
+"""What makes the connectors of a test do in seconds what they do in minutes elsewhere."""
+
+
+def worker_file(cluster: Reachable, group: str) -> dict[str, str]:
+    """A Connect worker that lives on a cluster."""
+    return {
+        **cluster.properties,
+        "group.id": group,
+        "key.converter": BYTES,
+        "value.converter": BYTES,
+        "header.converter": BYTES,  # the default makes Java spell headers anew
+        "config.storage.topic": f"{group}-configs",
+        "offset.storage.topic": f"{group}-offsets",
+        "status.storage.topic": f"{group}-status",
+        "plugin.discovery": "service_load",  # as quick as Java can be
+        "offset.flush.interval.ms": "1000",
+        **ONE_REPLICA,
+    }
+
+
+def flow_file(sides: Sides, aliases: tuple[str, str], topics: str, groups: str) -> dict[str, str]:
+    """An mm2.properties with one flow."""
+    source, target = aliases
+    return {
+        "clusters": f"{source}, {target}",
+        f"{source}.bootstrap.servers": sides.source.bootstrap,
+        f"{target}.bootstrap.servers": sides.target.bootstrap,
+        f"{source}->{target}.enabled": "true",
+        f"{source}->{target}.topics": topics,
+        f"{source}->{target}.groups": groups,
+        "replication.factor": "1",
+        **{
+            f"{name}.topic.replication.factor": "1"
+            for name in ("offset-syncs", "checkpoints", "heartbeats")
+        },
+        "heartbeats.replication.enabled": "false",
+        "plugin.discovery": "service_load",
+        "offset.flush.interval.ms": "1000",
+        **ONE_REPLICA,
+        **QUICKLY,
+    }
+
+
+def three_connectors(
+    sides: Sides, aliases: tuple[str, str], topics: str, groups: str
+) -> dict[str, dict[str, str]]:
+    """The same flow as three connectors, by name."""
+    source, target = aliases
+    return {
+        f"{source}-{kind}": {
+            **connector_config(kind, f"{source}-{kind}", sides.source, sides.target),
+            "source.cluster.alias": source,
+            "target.cluster.alias": target,
+            "topics": topics,
+            "groups": groups,
+            "tasks.max": "2",
+            **QUICKLY,
+        }
+        for kind in ("Source", "Checkpoint", "Heartbeat")
+    }
