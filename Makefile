@@ -38,14 +38,15 @@ demo: $(READY) ## two real clusters on this computer (ARGS="--for 30" ends by it
 
 test: lint types imports test-pure test-brokers test-spark ## everything CI runs
 
-test-pure: $(READY) ## the tests that need nothing, in under 20 seconds
+test-pure: $(READY) ## the tests that need nothing, in under a minute
 	@$(BIN)/pytest -n auto tests/pure $(ARGS)
 
 test-brokers: jars ## the tests on real Kafka brokers
-	@$(BIN)/pytest tests/brokers $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile tests/brokers $(ARGS)
 
 test-spark: jars ## the tests on real Spark
-	@$(BIN)/pytest tests/spark $(ARGS)
+	@$(BIN)/python -m sparkmirror.engine.archive > /dev/null
+	@$(BIN)/pytest -n 2 --dist loadfile tests/spark $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
 	@$(BIN)/ruff check .
@@ -65,7 +66,7 @@ docs: $(READY) ## print docs/configuration.md from the tables
 	@$(BIN)/python -m sparkmirror.config.manual > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 
-bench: $(READY) ## benchmarks, as ratios measured in one run
+bench: jars ## side by side with Java MirrorMaker 2, about an hour (ARGS="--quick")
 	@$(BIN)/python -m bench $(ARGS)
 
 check: test ## the same as test: all that CI runs, in CI's order
