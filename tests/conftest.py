@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.second_try"]
+
 TESTS = Path(__file__).parent
 TIERS = ("pure", "brokers", "spark")
 

@@ -27,7 +27,7 @@ from tests.support.clusters import Reachable, StartCluster, UniqueName
 log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 180
+TIMEOUT_S = 400  # of both tries together
 OUTSIDE = {"primary": "SOURCE_BOOTSTRAP", "backup": "TARGET_BOOTSTRAP"}
 
 

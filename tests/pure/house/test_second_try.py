@@ -1,0 +1,71 @@
+"""The second try of the slow tiers: what it forgives, what it does not, and what it prints."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.second_try import ALLOWED
+
+ROOT = Path(__file__).parents[3]
+PREAMBLE = """
+import pytest
+TRIES = {}
+def fail_first(name, message):
+    TRIES[name] = TRIES.get(name, 0) + 1
+    assert TRIES[name] > 1, message
+"""
+WOBBLES = """
+@pytest.mark.%s
+def test_wobbles_%d():
+    fail_first(%d, "the first try said this")
+"""
+
+
+def _run(directory: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+    (directory / "test_it.py").write_text(PREAMBLE + "".join(tests))
+    (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  pure\n  brokers\n  spark\n")
+    options = "-q -n 1 -p tests.second_try -p no:cacheprovider -p no:randomly".split()
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, str(directory)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=50,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("tier", ["brokers", "spark"])
+def test_a_test_that_passes_the_second_time_passes_and_its_failure_is_told(
+    tmp_path: Path, tier: str
+) -> None:
+    result = _run(tmp_path, WOBBLES % (tier, 1, 1))
+    assert result.returncode == 0, result.stdout
+    assert "the first try said this" in result.stdout
+    assert "1 passed, 1 second try" in result.stdout
+
+
+def test_a_test_that_fails_twice_fails(tmp_path: Path) -> None:
+    broken = "@pytest.mark.brokers\ndef test_it():\n    assert False\n"
+    assert _run(tmp_path, broken).returncode == 1
+
+
+def test_a_fixture_is_made_anew_for_the_second_try(tmp_path: Path) -> None:
+    fixture = "@pytest.fixture\ndef made():\n    fail_first('made', 'no')\n    yield 1\n"
+    use = "@pytest.mark.brokers\ndef test_it(made):\n    assert made == 1\n"
+    assert _run(tmp_path, fixture, use).returncode == 0
+
+
+def test_a_pure_test_has_one_try(tmp_path: Path) -> None:
+    assert _run(tmp_path, WOBBLES % ("pure", 1, 1)).returncode == 1
+
+
+def test_too_many_second_tries_fail_the_run(tmp_path: Path) -> None:
+    tests = [WOBBLES % ("brokers", number, number) for number in range(ALLOWED + 1)]
+    result = _run(tmp_path, *tests)
+    assert result.returncode == 1, result.stdout
+    assert f"second tries: {ALLOWED + 1}, {ALLOWED} allowed" in result.stdout

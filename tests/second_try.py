@@ -1,0 +1,71 @@
+"""A second try for a test on real brokers or on Spark, and the account of it.
+
+What these tests touch (elections, compilers that warm up, a computer shared with others) fails now
+and then for reasons that are not the product's. So a failed test is run once more. Its first
+failure is printed in full all the same, under "second tries", and more of them than ALLOWED fail
+the run even if every one passed in the end. A second try is a defect of the test or of the product
+that somebody should find: the list says where to look. Pure tests have one try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from _pytest.runner import runtestprotocol
+from _pytest.terminal import TerminalReporter
+
+TIERS = ("brokers", "spark")
+ALLOWED = 3
+SECOND_TRY = "second try"
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test of these tiers, and run it again if it fails."""
+    if not any(item.get_closest_marker(tier) for tier in TIERS):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    if failed := [report for report in reports if report.failed]:
+        for report in failed:
+            # No outcome that pytest knows: what counts is how the second try ends.
+            vars(report)["outcome"] = SECOND_TRY
+        _log(item, failed)
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    _log(item, reports)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _log(item: pytest.Item, reports: Sequence[pytest.TestReport]) -> None:
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """How a first failure looks among the dots."""
+    return (SECOND_TRY, "2", "SECOND TRY") if report.outcome == SECOND_TRY else None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that needed too many second tries."""
+    if len(_second_tries(session.config)) > ALLOWED:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
+    """Print every first failure, as pytest prints failures."""
+    tries = _second_tries(config)
+    if not tries:
+        return
+    terminalreporter.section(f"second tries: {len(tries)}, {ALLOWED} allowed")
+    for report in tries:
+        terminalreporter.section(f"first try of {report.nodeid}", sep="_")
+        terminalreporter.write_line(report.longreprtext)
+    for report in tries:
+        terminalreporter.write_line(f"SECOND TRY {report.nodeid}")
+
+
+def _second_tries(config: pytest.Config) -> list[pytest.TestReport]:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return list(reporter.stats.get(SECOND_TRY, ())) if reporter else []
