@@ -28,7 +28,7 @@ def test_wobbles_%d():
 def _run(directory: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     (directory / "test_it.py").write_text(PREAMBLE + "".join(tests))
     (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  pure\n  brokers\n  spark\n")
-    options = "-q -n 1 -p tests.second_try -p no:cacheprovider -p no:randomly".split()
+    options = ["-q", "-n1", "-p", "tests.second_try", "-p", "no:cacheprovider", "-pno:randomly"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(directory)],
         capture_output=True,
