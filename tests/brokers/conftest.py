@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 400  # of both tries together
+# Nobody kills a shared broker: one that stood still for a while must not lose its partitions.
+SHARED = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
 OUTSIDE = {"primary": "SOURCE_BOOTSTRAP", "backup": "TARGET_BOOTSTRAP"}
 
 
@@ -58,7 +60,7 @@ def shared_clusters(guard: Guard, lab_directory: Path) -> Iterator[dict[str, Rea
     """`primary` and `backup`: from outside if the environment names them, else started here."""
     outside = {name: os.environ[key] for name, key in OUTSIDE.items() if key in os.environ}
     specs = [
-        ClusterSpec(name=name, fast_start=True, properties={"auto.create.topics.enable": "false"})
+        ClusterSpec(name=name, fast_start=True, properties=SHARED)
         for name in OUTSIDE
         if name not in outside
     ]

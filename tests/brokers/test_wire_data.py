@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -11,7 +10,6 @@ import pytest
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.record import NewRecord
 from sparkmirror.cluster.records import produce as write_records
-from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.aborted import AbortedTransaction
 from sparkmirror.wire.codecs import Codec
@@ -38,6 +36,7 @@ from sparkmirror.wire.transactions import (
 from tests.support.batches import NOW
 from tests.support.clusters import Reachable, UniqueName, create_topic
 from tests.support.raw_copy import RawCopy, batch_of, log_of, router_of, sealed
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -163,8 +162,7 @@ def test_a_batch_sent_again_keeps_its_offset(target: Router, backup: Reachable, 
 
 def test_refused_batches_say_why(target: Router, backup: Reachable, topic: str) -> None:
     settings = {"cleanup.policy": "compact", "max.message.bytes": "2000"}
-    with Admin(backup.access) as admin:
-        admin.create_topic(NewTopic(name=topic, configs=settings))
+    create_topic(backup.access, topic, configs=settings)
     partition = TopicPartition(topic, 0)
     writer = plain_producer(target)
     keyless = send(target, partition, sealed(batch_of(2, key=None), writer, 0))
@@ -223,7 +221,7 @@ def test_an_aborted_transaction_is_listed_for_read_committed(
         (open_one,) = fetch(target, partition, limits=FetchLimits(read_committed=True)).partitions
         assert open_one.last_stable_offset == 4 * number
         identity = end_transaction(target, tid, identity, commit=commit, version=version)
-        _wait_until_over(target, tid)
+        wait_until(lambda: _is_over(target, tid), "the markers to be written")
     (got,) = fetch(target, partition, limits=FetchLimits(read_committed=True)).partitions
     assert got.aborted == [AbortedTransaction(4, identity.producer_id)]
     assert got.last_stable_offset == got.high_watermark == 8
@@ -231,15 +229,10 @@ def test_an_aborted_transaction_is_listed_for_read_committed(
     assert list(everything.aborted) == []
 
 
-def _wait_until_over(router: Router, transactional_id: str) -> None:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        state = describe_transaction(router, transactional_id)
-        assert state is not None
-        if state.is_over:
-            return
-        time.sleep(0.01)
-    pytest.fail("the markers are not written")
+def _is_over(router: Router, transactional_id: str) -> bool:
+    state = describe_transaction(router, transactional_id)
+    assert state is not None
+    return state.is_over
 
 
 def test_reading_beyond_the_end_of_an_epoch_is_told_where_it_ends(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.cluster.access import Access
@@ -12,6 +12,10 @@ from sparkmirror.cluster.records import produce, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.codes import Code
+from sparkmirror.wire.offsets import LATEST, list_offsets
+from tests.support.waiting import wait_until
 
 StartCluster = Callable[[ClusterSpec], Cluster]
 """Starts a cluster that is removed when the test, or the module, is over."""
@@ -38,10 +42,38 @@ class Reachable:
         return Access.from_properties(self.name, self.properties)
 
 
-def create_topic(access: Access, name: str, partitions: int = 1, replicas: int = -1) -> None:
-    """Create a topic that can be used at once."""
+def create_topic(
+    access: Access,
+    name: str,
+    partitions: int = 1,
+    replicas: int = -1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create a topic that can be used at once, even by who asks only once."""
     with Admin(access) as admin:
-        admin.create_topic(NewTopic(name=name, partitions=partitions, replication_factor=replicas))
+        admin.create_topic(
+            NewTopic(
+                name=name,
+                partitions=partitions,
+                replication_factor=replicas,
+                configs=configs or {},
+            )
+        )
+    wait_until_served(access, [TopicPartition(name, index) for index in range(partitions)])
+
+
+def wait_until_served(access: Access, partitions: Sequence[TopicPartition]) -> None:
+    """Wait until the leaders answer: brokers name a leader before it has opened its log."""
+    router = access.router()
+
+    def are_served() -> bool:
+        found = list_offsets(router, dict.fromkeys(partitions, LATEST))
+        return all(outcome.code is Code.NONE for outcome in found.values())
+
+    try:
+        wait_until(are_served, f"{partitions} to be served")
+    finally:
+        router.close()
 
 
 def write_values(access: Access, topic: str, *values: bytes) -> None:

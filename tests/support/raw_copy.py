@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from sparkmirror.cluster.access import Access
@@ -31,10 +32,11 @@ from sparkmirror.wire.routing import LeaderOf, Router
 from sparkmirror.wire.sequence import next_sequence
 from sparkmirror.wire.topickey import TopicKey
 from tests.support.batches import stored
+from tests.support.waiting import wait_until
 
 T = TypeVar("T")
 
-DEADLINE_S = 40.0
+DEADLINE_S = 90.0
 PARTITION_BYTES = 1 << 20
 
 
@@ -64,7 +66,7 @@ def router_of(access: Access) -> Router:
     return Router(client_of(access), [Address(*address) for address in access.bootstrap])
 
 
-def first_connection(access: Access, timeout_s: float = 10.0) -> Connection:
+def first_connection(access: Access, timeout_s: float = 30.0) -> Connection:
     """Connect to the first broker of a cluster."""
     return Connection.open(client_of(access), Address(*access.bootstrap[0]), timeout_s=timeout_s)
 
@@ -91,6 +93,7 @@ def log_of(router: Router, partition: TopicPartition) -> list[Stored]:
     assert ends is not None
     assert starts is not None
     found: list[Stored] = []
+    deadline = time.monotonic() + DEADLINE_S
     position = starts.offset
     while position < ends.offset:
         answer = router.connection_to(LeaderOf(partition)).wait_for(
@@ -98,6 +101,9 @@ def log_of(router: Router, partition: TopicPartition) -> list[Stored]:
                 12, FetchLimits(), [Position(partition.topic, partition.partition, position, 1)]
             )
         )
+        if answer.partitions[0].error:
+            assert time.monotonic() < deadline, Code(answer.partitions[0].error)
+            router.forget(LeaderOf(partition))
         records = answer.partitions[0].records
         for span in batches(records):
             header = read_header(records, span.start)
@@ -118,8 +124,8 @@ class RawCopy:
         self.source, self.target = source, target
         self.topics = topics
         self.versions = versions
-        source.refresh([topics[0]])
-        target.refresh([topics[1]])
+        for router, topic in zip((source, target), topics, strict=True):
+            wait_until(partial(_knows, router, topic), f"{topic} to be known")
         self.position = dict.fromkeys(source.metadata.topics[topics[0]].partitions, 0)
         self.sequence = dict.fromkeys(self.position, 0)
         self.queue: dict[int, deque[Ready]] = {index: deque() for index in self.position}
@@ -204,6 +210,12 @@ class RawCopy:
         assert Code(error).is_worth_retrying, Code(error)
         self.troubles.append(str(Code(error)))
         router.forget(LeaderOf(TopicPartition(topic, index)))
+
+
+def _knows(router: Router, topic: str) -> bool:
+    """Whether the broker that is asked has heard of a topic, which may be very new."""
+    found = router.refresh([topic]).topics.get(topic)
+    return found is not None and bool(found.partitions)
 
 
 def _always(request: Request[T]) -> Callable[[Connection], Request[T]]:
