@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +18,7 @@ from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing,
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.place import Address
 from tests.support.clusters import Reachable, UniqueName, create_topic
+from tests.support.pace import shortest_s
 
 
 @pytest.fixture
@@ -116,24 +116,27 @@ def test_a_mute_host_does_not_keep_us_from_a_good_one(primary: Reachable, mute: 
         bootstrap=(mute, *primary.access.bootstrap),
         security=primary.access.security,
     )
-    with Admin(access, timeout_s=20) as admin:
+    with Admin(access, timeout_s=60) as admin:
         assert admin.describe_cluster().brokers
 
 
 def test_mute_hosts_alone_end_in_time(mute: Address) -> None:
     access = Access(cluster="nowhere", bootstrap=(mute,), security=Security())
-    began = time.monotonic()
-    with pytest.raises(ClusterTimeout, match="no answer to ApiVersions in time"):
-        Admin(access, timeout_s=0.5).topics()
-    assert time.monotonic() - began < 5
+
+    def ask() -> None:
+        with pytest.raises(ClusterTimeout, match="no answer to ApiVersions in time"):
+            Admin(access, timeout_s=0.5).topics()
+
+    assert shortest_s(ask) < 5
 
 
 def test_nobody_there_is_told_with_the_address() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        gone = Address(*server.getsockname())
-    access = Access(cluster="nowhere", bootstrap=(gone,), security=Security())
-    with pytest.raises(ClusterUnavailable, match=f"nowhere: .*{gone}: connection refused"):
-        Admin(access, timeout_s=0.2).topics()
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # taken, so that nobody else can listen there meanwhile
+        gone = Address(*silent.getsockname())
+        access = Access(cluster="nowhere", bootstrap=(gone,), security=Security())
+        with pytest.raises(ClusterUnavailable, match=f"nowhere: .*{gone}: connection refused"):
+            Admin(access, timeout_s=0.2).topics()
 
 
 def test_many_threads_share_one_admin(admin: Admin, topic: str) -> None:
@@ -147,5 +150,5 @@ def test_many_threads_share_one_admin(admin: Admin, topic: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=120)
     assert answers == [True] * 60

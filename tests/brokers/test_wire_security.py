@@ -22,10 +22,14 @@ from sparkmirror.wire.connection import Client, Connection
 from sparkmirror.wire.messages import METADATA
 from sparkmirror.wire.place import Address
 from tests.support.clusters import StartCluster, create_topic
+from tests.support.pace import shortest_s
 from tests.support.raw_copy import RawCopy, client_of, first_connection, log_of, router_of
 
-SESSION_MS = 2000
+SESSION_MS = 5000
 """Brokers refuse to renew a session within its first second."""
+EARLY_S = 0.4
+"""A session is renewed at least so long before it ends: a tenth of it, but for a moment."""
+TRIES = 5
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -61,13 +65,17 @@ def open_door(access: Access, **changes: object) -> Connection:
 
 def refused(access: Access, kind: type[ClusterError], **changes: object) -> str:
     """Be refused quickly, and return what was said."""
-    started = time.monotonic()
-    with pytest.raises(kind) as caught:
-        open_door(access, **changes).close()
-    assert time.monotonic() - started < 3
-    assert type(caught.value) is kind
-    assert "ann-secret" not in str(caught.value)
-    return str(caught.value)
+    said: list[str] = []
+
+    def knock() -> None:
+        with pytest.raises(kind) as caught:
+            open_door(access, **changes).close()
+        assert type(caught.value) is kind
+        assert "ann-secret" not in str(caught.value)
+        said.append(str(caught.value))
+
+    assert shortest_s(knock) < 3
+    return said[-1]
 
 
 @pytest.mark.parametrize("listener", [Listener.PLAINTEXT, Listener.SSL], ids=str)
@@ -134,15 +142,30 @@ def test_a_door_with_users_does_not_open_without_a_login(castle: Cluster) -> Non
 
 
 def test_a_session_that_ends_is_renewed_in_time(castle: Cluster) -> None:
-    connection = first_connection(castle.access(Listener.SASL_SSL, "ann", "SCRAM-SHA-256"))
-    until = time.monotonic() + 1.5 * SESSION_MS / 1000
-    calls = 0
-    while time.monotonic() < until:
-        assert ask(connection) == 1
-        calls += 1
-        time.sleep(0.02)
-    connection.close()
-    assert calls > 10
+    access = castle.access(Listener.SASL_SSL, "ann", "SCRAM-SHA-256")
+    assert any(outlives_its_session(access) for _ in range(TRIES))
+
+
+def outlives_its_session(access: Access) -> bool:
+    """Ask all the time until the first session is long over.
+
+    False if we ourselves stood still for so long that there was no time to renew it.
+    """
+    connection = first_connection(access)
+    heard = time.monotonic()
+    until = heard + 1.3 * SESSION_MS / 1000
+    try:
+        while heard < until:
+            assert ask(connection) == 1
+            heard = time.monotonic()
+            time.sleep(0.02)
+    except ClusterUnavailable:
+        if time.monotonic() - heard < EARLY_S:
+            raise
+        return False
+    finally:
+        connection.close()
+    return True
 
 
 @pytest.mark.parametrize("listener", [Listener.SSL, Listener.SASL_SSL], ids=str)
