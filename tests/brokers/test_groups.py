@@ -15,6 +15,8 @@ from tests.support.clusters import Reachable, UniqueName, create_topic, write_va
 from tests.support.members import commit, member
 from tests.support.waiting import wait_until
 
+STABLE = "Stable"
+
 
 @pytest.fixture
 def router(primary: Reachable) -> Iterator[Router]:
@@ -71,9 +73,9 @@ def test_a_group_in_use_refuses_offsets_until_its_members_are_gone(
     group, partition = unique_name("group"), TopicPartition(topic, 0)
     with member(primary, group, topic, protocol=protocol) as consumer:
         commit(consumer, topic, 1)
-        assert group_state(router, group) not in (EMPTY, None)
+        wait_until(lambda: group_state(router, group) == STABLE, "the group to be in order")
         (listed,) = (one for one in list_groups(router) if one.group_id == group)
-        assert (listed.kind, listed.state) == (protocol, group_state(router, group))
+        assert (listed.kind, listed.state) == (protocol, STABLE)
         refused = commit_offsets(router, group, {partition: OffsetAndMetadata(2)})
         assert refused[partition] in IN_USE
         assert committed_offsets(router, [group]) == {group: {partition: OffsetAndMetadata(1)}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -18,6 +18,7 @@ from sparkmirror.mirror.acls import AclBinding
 from sparkmirror.mirror.topic_configs import ConfigOperation, ConfigSource, Operation
 from sparkmirror.wire.routing import Router
 from tests.support.clusters import Reachable, StartCluster
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,11 @@ def _explicit(admin: Admin, topic: str) -> dict[str, str | None]:
     }
 
 
+def _wait_for(admin: Admin, topic: str, settings: Mapping[str, str]) -> None:
+    """Wait until a broker tells these settings: it hears of what the controller did a bit later."""
+    wait_until(lambda: _explicit(admin, topic) == settings, f"{topic} to have {settings}")
+
+
 def test_rules_that_were_added_are_listed_and_may_be_added_again(alice: Router, topic: str) -> None:
     rules = [
         _rule(topic),
@@ -79,9 +85,12 @@ def test_rules_that_were_added_are_listed_and_may_be_added_again(alice: Router, 
     ]
     assert create_acls(alice, rules) == {}
     assert create_acls(alice, rules) == {}
-    found = topic_acls(alice)
-    assert found is not None
-    assert {rule for rule in found if rule.resource_name == topic} == set(rules)
+
+    def found() -> set[AclBinding]:
+        return {rule for rule in topic_acls(alice) or () if rule.resource_name == topic}
+
+    wait_until(lambda: found() >= set(rules), "the broker to hear of them")
+    assert found() == set(rules)
 
 
 def test_a_bad_rule_is_refused_for_itself(alice: Router, topic: str) -> None:
@@ -123,9 +132,9 @@ def test_only_the_settings_named_are_changed(alice: Router, guarded: Cluster, to
             ConfigOperation(name="segment.ms", operation=Operation.DELETE),
         ]
         assert change_topic_configs(alice, {topic: changes}) == {}
-        assert _explicit(admin, topic) == {"retention.ms": "2000", "cleanup.policy": "compact"}
+        _wait_for(admin, topic, {"retention.ms": "2000", "cleanup.policy": "compact"})
         assert replace_topic_configs(alice, {topic: {"segment.ms": "7000"}}) == {}
-        assert _explicit(admin, topic) == {"segment.ms": "7000"}
+        _wait_for(admin, topic, {"segment.ms": "7000"})
 
 
 def test_a_setting_that_makes_no_sense_is_refused_topic_by_topic(
@@ -140,4 +149,4 @@ def test_a_setting_that_makes_no_sense_is_refused_topic_by_topic(
         refused = change_topic_configs(alice, {topic: [bad], other: [good]})
         assert "retention.ms" in str(refused[topic])
         assert refused.keys() == {topic}
-        assert _explicit(admin, other) == {"retention.ms": "3000"}
+        _wait_for(admin, other, {"retention.ms": "3000"})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as LibraryPartition
 
 from tests.support.clusters import Reachable
@@ -14,6 +14,15 @@ from tests.support.waiting import wait_until
 
 _Consumer: Any = Consumer
 _Partition: Any = LibraryPartition
+_Error: Any = KafkaError
+_IN_BETWEEN = (
+    _Error.REBALANCE_IN_PROGRESS,
+    _Error.ILLEGAL_GENERATION,
+    _Error.STALE_MEMBER_EPOCH,
+    _Error.COORDINATOR_LOAD_IN_PROGRESS,
+    _Error.COORDINATOR_NOT_AVAILABLE,
+    _Error.NOT_COORDINATOR,
+)
 
 
 @contextmanager
@@ -37,12 +46,23 @@ def member(
             consumer.poll(0.1)
             return bool(consumer.assignment())
 
-        wait_until(has_joined, f"somebody to join {group}", timeout_s=40)
+        wait_until(has_joined, f"somebody to join {group}", timeout_s=90)
         yield consumer
     finally:
         consumer.close()
 
 
 def commit(consumer: Any, topic: str, offset: int, partition: int = 0) -> None:
-    """Commit an offset as a member does."""
-    consumer.commit(offsets=[_Partition(topic, partition, offset)], asynchronous=False)
+    """Commit an offset as a member does, again if the group is being put in order just then."""
+
+    def is_committed() -> bool:
+        try:
+            consumer.commit(offsets=[_Partition(topic, partition, offset)], asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() not in _IN_BETWEEN:
+                raise
+            consumer.poll(0.1)
+            return False
+        return True
+
+    wait_until(is_committed, f"offset {offset} to be committed")
