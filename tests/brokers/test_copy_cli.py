@@ -21,7 +21,7 @@ from sparkmirror.wire.records import Record
 from tests.support.clusters import Reachable, UniqueName, create_topic, read_values, write_values
 from tests.support.operator import delete_records
 from tests.support.stage_engine import StageEngine
-from tests.support.writing import Writer, now_ms
+from tests.support.writing import Writer, now_ms, numbered
 
 
 class Copying:
@@ -56,12 +56,14 @@ def test_topics_are_created_as_they_are_and_everything_is_copied(
     settings = {"retention.ms": "7200000", "cleanup.policy": "compact,delete"}
     with Admin(primary.access) as admin:
         admin.create_topic(NewTopic(name=topic, partitions=3, configs=settings))
-    written = [NewRecord(key=b"%d" % n, value=b"v%d" % n, partition=n % 3) for n in range(300)]
-    produce(primary.access, topic, written)
+    writer = Writer(primary.access)
+    for index in range(3):  # one batch each: how many a producer makes depends on its pace
+        writer.write(TopicPartition(topic, index), numbered(range(100)))
+    writer.close()
     result = copying.run("--topics", topic, "--until-caught-up")
     assert result.exit_code == 0, result.output
     assert f"All that {copying.alias} held at the start is on target." in result.output
-    summary = re.compile(rf"{topic} {topic} 3 300 [0-9.]+ kB 0 plain \d+")
+    summary = re.compile(rf"{topic} {topic} 3 300 [0-9.]+ kB 0 plain 3")
     assert [row for row in _rows(result.output) if summary.fullmatch(row)]
     assert "Copied 300 records" in result.output
     source, target = read_topic(primary.access, topic), read_topic(backup.access, topic)
