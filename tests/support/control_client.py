@@ -31,7 +31,7 @@ class ControlClient:
         for message in messages:
             self._link.send(message)
 
-    def hear(self, kind: type[M], within_s: float = 5.0) -> M:
+    def hear(self, kind: type[M], within_s: float = 50.0) -> M:
         """Wait for the next message of a kind; what comes before it is dropped."""
         deadline = time.monotonic() + within_s
         while True:

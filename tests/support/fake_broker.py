@@ -145,7 +145,7 @@ class FakeBroker:
                 _shut(connection)
         _shut(self._listener)
         for thread in list(self._threads):
-            thread.join(5)
+            thread.join(50)
             assert not thread.is_alive(), "a thread of the fake broker does not end"
 
     def _accept(self) -> None:

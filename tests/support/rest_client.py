@@ -45,14 +45,16 @@ class Answer:
 class Client:
     """One connection, kept for one request after the other."""
 
-    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, address: str, tls: ssl.SSLContext | None = None, timeout_s: float = 50
+    ) -> None:
         self.address = address
         parts = urlsplit(address)
         assert parts.hostname is not None
         self._connection = (
-            HTTPConnection(parts.hostname, parts.port, timeout=20)
+            HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
             if tls is None
-            else HTTPSConnection(parts.hostname, parts.port, timeout=20, context=tls)
+            else HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=tls)
         )
 
     def ask(

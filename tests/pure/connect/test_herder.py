@@ -252,6 +252,7 @@ def test_tasks_that_cannot_be_started_have_failed_and_can_be_tried_again() -> No
 def test_a_task_that_runs_with_trouble_says_so_in_its_status() -> None:
     with herding() as stage:
         running(stage)
+        eventually(lambda: len(stage.herder.active_topics("c")) == 2, "topics")
         stage.watch.group("c").listener.on_running(1, "orders-1 held: no leader")
         eventually(
             lambda: stage.herder.task_status("c", 1).trace == "orders-1 held: no leader", "told"
@@ -336,7 +337,7 @@ def test_patches_at_the_same_time_are_all_kept() -> None:
 
 
 def test_a_restart_that_hangs_is_answered_in_time() -> None:
-    with herding(replace(SETTINGS, request_timeout_s=0.2)) as stage:
+    with herding(replace(SETTINGS, request_timeout_s=5.0)) as stage:
         running(stage)
         stage.herder.stop("c")
         stage.herder.patch_config("c", {HANGS: "yes"})

@@ -27,7 +27,7 @@ from tests.support.herders import SETTINGS, Stage, exactly_once, herding
 from tests.support.rest_client import Answer, Client, served
 from tests.support.rest_recordings import Exchange, exchanges
 
-WITHIN_S = 20.0
+WITHIN_S = 50.0
 CONFIGURED = {"org.reflections": "ERROR"}
 """Levels that the recorded worker was started with."""
 ADDRESSES_JETTY_REFUSES = ("%2F", "%25", "%5C", "->b", "%7Bx")

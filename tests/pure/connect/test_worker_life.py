@@ -40,7 +40,7 @@ class SlowConfigs(ConfigTopic):
         self._failure = failure
 
     def start(self, listener: ConfigListener) -> None:
-        self.is_there.wait(10)
+        self.is_there.wait(50)
         if self._failure is not None:
             raise self._failure
         super().start(listener)
@@ -49,9 +49,14 @@ class SlowConfigs(ConfigTopic):
         self.is_there.set()
 
 
-def herder_on(configs: ConfigTopic, *, health_timeout_s: float = 0.05) -> Herder:
+def herder_on(configs: ConfigTopic, *, is_patient: bool = True) -> Herder:
+    """A herder whose callers wait as long as it takes, or hardly at all."""
     return Herder(
-        replace(SETTINGS, health_timeout_s=health_timeout_s, request_timeout_s=0.1),
+        replace(
+            SETTINGS,
+            health_timeout_s=50 if is_patient else 0.05,
+            request_timeout_s=50 if is_patient else 0.1,
+        ),
         Stores(configs=configs, statuses=memory_statuses(), offsets=memory_offsets()),
         Surroundings(
             kinds=small_kinds(Watch()),
@@ -167,19 +172,17 @@ def test_ending_stops_everything_and_says_so_in_the_statuses(
 
 def test_while_it_starts_whoever_asks_is_told_so() -> None:
     configs = SlowConfigs()
-    herder = herder_on(configs)
+    herder = herder_on(configs, is_patient=False)
     herder.start()
-    health = herder.health()
-    assert health.status == "starting"
-    assert health.message.startswith(
-        "Worker is still starting up. The worker is currently reading the config topic, which beg"
-    )
+    said = "Worker is still starting up. The worker is currently reading the config topic, which be"
+    eventually(lambda: herder.health().message.startswith(said), "it comes to the config topic")
+    assert herder.health().status == "starting"
     with pytest.raises(RequestFailed, match=r"Request timed out\. The worker is currently read"):
         herder.connectors()
     with pytest.raises(RequestFailed, match=r"Request timed out\."):
         herder.create("c", named("c", SOURCE), None)
     configs.is_there.set()
-    assert herder.wait_started(5)
+    assert herder.wait_started(50)
     eventually(lambda: herder.health().status == "healthy", "healthy")
     assert herder.connectors() == ()
     herder.shut_down()
@@ -191,7 +194,7 @@ def test_a_start_that_fails_is_the_end() -> None:
     herder = herder_on(configs)
     herder.start()
     with pytest.raises(MirrorError, match="has 3 partitions"):
-        herder.wait_started(5)
+        herder.wait_started(50)
     assert str(herder.wait_over(0)) == "the config topic has 3 partitions"
     assert herder.health().status == "unhealthy"
     with pytest.raises(RequestFailed, match="could not start: the config topic has 3 partitions"):
@@ -212,9 +215,9 @@ def test_who_cannot_write_says_what_was_tried() -> None:
         def put_target_state(self, name: str, state: TargetState) -> None:
             raise MirrorError(f"no broker takes {name} {state}")
 
-    herder = herder_on(Deaf(MemoryLog()), health_timeout_s=1)
+    herder = herder_on(Deaf(MemoryLog()))
     herder.start()
-    assert herder.wait_started(5)
+    assert herder.wait_started(50)
     herder.create("c", named("c", SOURCE), None)
     with pytest.raises(RequestFailed, match="^Error writing target state to Kafka$"):
         herder.pause("c")
@@ -233,9 +236,9 @@ def test_task_configs_that_cannot_be_written_are_tried_again() -> None:
             super().put_tasks(name, configs)
 
     configs = Reluctant(MemoryLog())
-    herder = herder_on(configs, health_timeout_s=1)
+    herder = herder_on(configs)
     herder.start()
-    assert herder.wait_started(5)
+    assert herder.wait_started(50)
     herder.create("c", named("c", SOURCE), None)
     eventually(lambda: len(herder.tasks("c")) == 2, "written in the end")
     assert configs.refusals == 0

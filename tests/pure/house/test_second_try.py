@@ -34,7 +34,7 @@ def _run(directory: Path, *tests: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=50,
+        timeout=200,
         check=False,
     )
 

@@ -153,7 +153,7 @@ def test_whoever_comes_second_waits_and_downloads_nothing(jars: Jars, ivy: FakeI
 
     def hold(_: Progress) -> None:
         entered.set()
-        go_on.wait(10)
+        go_on.wait(50)
 
     def note(progress: Progress) -> None:
         waited.append(progress.stage)
@@ -161,9 +161,9 @@ def test_whoever_comes_second_waits_and_downloads_nothing(jars: Jars, ivy: FakeI
 
     with ThreadPoolExecutor() as pool:
         first = pool.submit(jars.ensure, "4.3.1", hold)
-        assert entered.wait(10)
+        assert entered.wait(50)
         second = pool.submit(jars.ensure, "4.3.1", note)
-        assert first.result(10) == second.result(10)
+        assert first.result(50) == second.result(50)
     assert waited == [f"waiting for process {os.getpid()}"]
     assert len(ivy.calls()) == 1
 

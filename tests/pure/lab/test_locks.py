@@ -35,9 +35,9 @@ def test_second_waits_for_the_first(tmp_path: Path) -> None:
     with locked(tmp_path / "lock", order.append):
         other = threading.Thread(target=wait_outside)
         other.start()
-        assert heard.wait(10)
+        assert heard.wait(50)
         order.append("first")
-    other.join(10)
+    other.join(50)
     assert order == [f"process {os.getpid()}", "first", "second"]
 
 

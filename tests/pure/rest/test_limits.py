@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,30 +18,43 @@ from sparkmirror.rest.options import Limits, RestOptions
 from tests.support.busy_herding import BusyHerding
 from tests.support.rest_client import JSON, Client, ask_once, served
 from tests.support.scripted_herding import ScriptedHerding
+from tests.support.waiting import wait_until
 
-LIMITS = Limits(
-    body_bytes=1000, headers_s=0.3, body_s=0.3, request_s=0.3, health_s=0.2, idle_s=1, calls=2
-)
+CALLS = 2
+
+
+@contextmanager
+def limited(limits: Limits) -> Iterator[str]:
+    """A server before a worker that hangs; a test is strict in what it is about, in nothing else.
+
+    Otherwise a slow computer would come up against another limit before.
+    """
+    worker = BusyHerding()
+    with served(worker, RestOptions(limits=limits, access_log=False)) as server:
+        try:
+            yield server.address
+        finally:
+            worker.release()
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[BusyHerding]:
-    made = BusyHerding()
-    yield made
-    made.release()
+def small() -> Iterator[str]:
+    """Takes small bodies only."""
+    with limited(Limits(body_bytes=1000)) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
-def strict(worker: BusyHerding) -> Iterator[str]:
-    """A server that puts up with very little, before a worker that hangs."""
-    with served(worker, RestOptions(limits=LIMITS, access_log=False)) as server:
-        yield server.address
+def hasty() -> Iterator[str]:
+    """Waits for a worker that hangs, but not for long."""
+    with limited(Limits(request_s=0.3, health_s=0.2, calls=CALLS)) as address:
+        yield address
 
 
 def raw(address: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
     """Send bytes as they are, wait after each part, and read until the server hangs up."""
     url = urlsplit(address)
-    with socket.create_connection((url.hostname, url.port), timeout=10) as plug:
+    with socket.create_connection((url.hostname, url.port), timeout=50) as plug:
         for part in parts:
             plug.sendall(part)
             time.sleep(pause_s)
@@ -55,8 +69,8 @@ def message_of(answer: bytes) -> str:
 
 
 @pytest.mark.parametrize("size", [1001, 5000, 100_000])
-def test_a_body_that_is_too_large_is_refused(size: int, strict: str) -> None:
-    client = Client(strict)
+def test_a_body_that_is_too_large_is_refused(size: int, small: str) -> None:
+    client = Client(small)
     answer = client.ask("POST", "/connectors", b"x" * size, JSON)
     client.close()
     assert (answer.status, answer.message) == (
@@ -66,37 +80,41 @@ def test_a_body_that_is_too_large_is_refused(size: int, strict: str) -> None:
     assert answer.headers["connection"] == "close"
 
 
-def test_a_body_whose_size_was_not_announced_is_measured(strict: str) -> None:
+def test_a_body_whose_size_was_not_announced_is_measured(small: str) -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"3e8\r\n" + b"x" * 1000 + b"\r\n"
-    answer = raw(strict, head + chunk * 2 + b"0\r\n\r\n")
+    answer = raw(small, head + chunk * 2 + b"0\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_body_that_does_not_arrive_is_given_up(strict: str) -> None:
+def test_a_body_that_does_not_arrive_is_given_up() -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
-    answer = raw(strict, head + b"{")
+    with limited(Limits(body_s=0.3)) as address:
+        answer = raw(address, head + b"{")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert message_of(answer) == "The body of the request did not arrive within 0.3 s"
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
-def test_headers_that_do_not_arrive_are_given_up(sent: bytes, strict: str) -> None:
-    answer = raw(strict, sent)
+def test_headers_that_do_not_arrive_are_given_up(sent: bytes) -> None:
+    with limited(Limits(headers_s=0.3)) as address:
+        answer = raw(address, sent)
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert message_of(answer) == "The headers of the request did not arrive within 0.3 s"
 
 
-def test_a_byte_now_and_then_does_not_keep_a_connection(strict: str) -> None:
-    answer = raw(strict, b"G", b"E", b"T", b" ", pause_s=0.1)
+def test_a_byte_now_and_then_does_not_keep_a_connection() -> None:
+    with limited(Limits(headers_s=0.3)) as address:
+        answer = raw(address, b"G", b"E", b"T", b" ", pause_s=0.1)
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-def test_an_idle_connection_is_closed(strict: str) -> None:
-    began = time.monotonic()
-    answer = raw(strict, b"GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
+def test_an_idle_connection_is_closed() -> None:
+    with limited(Limits(idle_s=1)) as address:
+        began = time.monotonic()
+        answer = raw(address, b"GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert 0.9 < time.monotonic() - began < Limits().idle_s
     assert answer.startswith(b"HTTP/1.1 404 ")
-    assert 0.9 < time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(
@@ -108,15 +126,15 @@ def test_an_idle_connection_is_closed(strict: str) -> None:
         b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 70_000,
     ],
 )
-def test_what_is_no_http_is_refused_in_json(sent: bytes, strict: str) -> None:
-    answer = raw(strict, sent)
+def test_what_is_no_http_is_refused_in_json(sent: bytes, small: str) -> None:
+    answer = raw(small, sent)
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert "not valid HTTP" in message_of(answer)
 
 
 def test_a_client_that_asks_first_may_send_its_body(address: str) -> None:
     url = urlsplit(address)
-    with socket.create_connection((url.hostname, url.port), timeout=10) as plug:
+    with socket.create_connection((url.hostname, url.port), timeout=50) as plug:
         head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
         plug.sendall(head + b"Content-Length: 2\r\nContent-Type: application/json\r\n\r\n")
         assert plug.recv(100).startswith(b"HTTP/1.1 100 ")
@@ -124,36 +142,39 @@ def test_a_client_that_asks_first_may_send_its_body(address: str) -> None:
         assert plug.recv(1000).startswith(b"HTTP/1.1 500 ")
 
 
-def test_a_client_that_asks_first_is_spared_a_body_that_is_too_large(strict: str) -> None:
+def test_a_client_that_asks_first_is_spared_a_body_that_is_too_large(small: str) -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
-    answer = raw(strict, head + b"Content-Length: 1001\r\n\r\n")
+    answer = raw(small, head + b"Content-Length: 1001\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_worker_that_hangs_does_not_hang_the_server(strict: str) -> None:
-    answer = ask_once(strict, "GET", "/connectors")
+def test_a_worker_that_hangs_does_not_hang_the_server(hasty: str) -> None:
+    answer = ask_once(hasty, "GET", "/connectors")
     assert (answer.status, answer.message) == (
         500,
         "Request timed out. The worker has not finished GET /connectors within 0.3 s.",
     )
-    health = ask_once(strict, "GET", "/health")
+    health = ask_once(hasty, "GET", "/health")
     assert health.status == 500
     assert health.json == {
         "status": "unhealthy",
         "message": "Worker was unable to handle this request and may be unable to handle other "
         "requests. The worker has not finished GET /health within 0.2 s.",
     }
-    assert ask_once(strict, "GET", "/nope").status == 404
+    assert ask_once(hasty, "GET", "/nope").status == 404
 
 
-def test_calls_that_hang_do_not_pile_up(strict: str) -> None:
+def test_calls_that_hang_do_not_pile_up(hasty: str) -> None:
     def status(_: int) -> int:
-        return ask_once(strict, "GET", "/connectors").status
+        return ask_once(hasty, "GET", "/connectors").status
 
     with ThreadPoolExecutor(8) as callers:
         assert set(callers.map(status, range(8))) == {500}
-    hanging = [each for each in threading.enumerate() if each.name == "rest"]
-    assert len(hanging) <= LIMITS.calls + 2  # and those of the server all tests share
+
+    def hanging() -> int:
+        return sum(each.name == "rest" for each in threading.enumerate())
+
+    wait_until(lambda: hanging() <= CALLS + 2, "those of other servers, but for the shared one")
 
 
 def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
@@ -173,7 +194,7 @@ def test_two_hundred_callers_are_all_answered(address: str, herding: ScriptedHer
     together = threading.Barrier(200)
 
     def ask(_: int) -> Any:
-        together.wait(20)
+        together.wait(50)
         return ask_once(address, "GET", "/connectors").json
 
     with ThreadPoolExecutor(200) as callers:
@@ -204,11 +225,12 @@ def test_a_kept_connection_waits_for_no_acknowledgement(
 ) -> None:
     herding.will_say(200, [])
     took = []
-    for _ in range(15):
+    for _ in range(40):
         began = time.monotonic()
         client.ask("GET", "/connectors")
         took.append(time.monotonic() - began)
-    assert sorted(took)[7] < 0.03  # 40 ms is what the other side's system waits before it confirms
+    # 40 ms is what the other side's system waits before it confirms, but not from the beginning.
+    assert min(took[20:]) < 0.03
 
 
 def test_a_caller_that_hangs_up_disturbs_nobody(address: str, herding: ScriptedHerding) -> None:

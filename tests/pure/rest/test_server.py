@@ -27,6 +27,7 @@ from tests.support.rest_client import JSON, Client, ask_once, client_of, served
 from tests.support.rest_recordings import exchanges
 from tests.support.scripted_herding import ScriptedHerding
 from tests.support.small_connectors import Watch, small_kinds
+from tests.support.waiting import wait_until
 
 LOOPBACK = [Listener.parse("http://127.0.0.1:0")]
 FLOWS = (SourceAndTarget("A", "B"), SourceAndTarget("B", "A"))
@@ -66,7 +67,7 @@ def test_while_java_still_answers_in_html_we_already_wait_for_the_worker() -> No
     worker = BusyHerding()
     with served(worker) as server, ThreadPoolExecutor() as callers:
         answers = [callers.submit(ask_once, server.address, "GET", path) for path in paths]
-        assert worker.waiting.acquire(timeout=5)
+        assert worker.waiting.acquire(timeout=50)
         assert not any(answer.done() for answer in answers)
         worker.release()
         assert [answer.result().json for answer in answers] == [["at last"]]
@@ -84,9 +85,9 @@ def test_a_herder_that_has_not_started_says_so() -> None:
         assert client.ask("GET", "/").json["version"] == "4.3.0"
         assert client.ask("GET", "/connector-plugins").status == 200
         herder.start()
-        assert herder.wait_started(5)
+        assert herder.wait_started(50)
         assert client.ask("GET", "/connectors").json == []
-        assert client.ask("GET", "/health").json["status"] == "healthy"
+        wait_until(lambda: client.ask("GET", "/health").json["status"] == "healthy", "health")
         herder.shut_down()
 
 
@@ -96,9 +97,9 @@ def test_requests_under_way_are_answered_before_the_server_ends() -> None:
     server.start()
     with ThreadPoolExecutor() as callers:
         answer = callers.submit(ask_once, server.address, "GET", "/connectors")
-        assert worker.waiting.acquire(timeout=5)
+        assert worker.waiting.acquire(timeout=50)
         threading.Timer(0.1, worker.release).start()
-        server.stop(5.0)
+        server.stop(50.0)
         assert answer.result().json == ["at last"]
 
 
@@ -109,9 +110,9 @@ def test_who_waits_too_long_is_told_that_the_worker_ends() -> None:
     began = time.monotonic()
     with ThreadPoolExecutor() as callers:
         answer = callers.submit(ask_once, server.address, "GET", "/connectors")
-        assert worker.waiting.acquire(timeout=5)
+        assert worker.waiting.acquire(timeout=50)
         server.stop(0.1)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 25, "it waited for the worker"
         assert (answer.result().status, answer.result().message) == (
             503,
             "The worker is shutting down",

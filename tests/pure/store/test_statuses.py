@@ -109,7 +109,7 @@ class Unwilling(MemoryLog):
 
     def append(self, records: Sequence[RecordBytes]) -> None:
         self.tries += 1
-        self.open.wait(10)
+        self.open.wait(50)
         if self.errors:
             raise self.errors.pop(0)
         super().append(records)

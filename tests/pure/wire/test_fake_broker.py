@@ -19,6 +19,7 @@ from tests.support.fake_broker import (
     saying_half,
     silence,
 )
+from tests.support.waiting import wait_until
 
 
 def decode(kind: Any, body: bytes, version: int) -> Any:
@@ -86,7 +87,7 @@ def test_without_replies_left_it_is_silent() -> None:
         sock.settimeout(0.05)
         with pytest.raises(TimeoutError):
             sock.recv(1)
-    assert broker.api_keys() == [18, 18]
+        wait_until(lambda: broker.api_keys() == [18, 18], "both to be heard")
 
 
 def test_a_wrong_correlation_id_can_be_had() -> None:
