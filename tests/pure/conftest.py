@@ -1,13 +1,19 @@
-"""What pure tests share: a time limit for a computer that has much else to do."""
+"""What pure tests share: patience with a computer that has much else to do."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 240
+
+settings.register_profile(
+    "pure", settings.get_profile("sparkmirror"), suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("pure")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
