@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from sparkmirror.engine.assignment import Assignment
+from sparkmirror.engine.order import Order
 from sparkmirror.engine.process import DriverProcess
-from sparkmirror.engine.status import Phase, Status
+from sparkmirror.engine.status import Status
 from tests.support.processes import Seen, of_session
 from tests.support.waiting import wait_until
 
@@ -23,6 +25,7 @@ class WatchedDriver:
 
     def __init__(self, assignment: Assignment, module: str, temporary: Path) -> None:
         self.statuses: list[Status] = []
+        self._looked_at = 0
         self.process = DriverProcess(module, temporary, Path(assignment.log))
         self.process.say(assignment.to_line())
         self._log = Path(assignment.log)
@@ -35,22 +38,31 @@ class WatchedDriver:
         """Its number, and that of its session."""
         return self.process.pid
 
-    def phase(self) -> Phase:
-        """Where it is in its life."""
-        return self.statuses[-1].phase
+    def wait(
+        self, reason: str, condition: Callable[[Status], bool], timeout_s: float = 180
+    ) -> Status:
+        """Wait for a status as wanted, and return it; ends early when the driver does.
 
-    def wait(self, reason: str, condition: Callable[[Status], bool], timeout_s: float = 90) -> None:
-        """Wait until its latest status is as wanted; ends early when the driver does."""
+        Every status since the one that was returned last is looked at: none is too short-lived.
+        """
 
         def is_so() -> bool:
-            if self.statuses and condition(self.statuses[-1]):
-                return True
-            assert not self._ended.is_set(), f"it ended before: {self.story()}"
+            has_ended = self._ended.is_set()
+            while self._looked_at < len(self.statuses):
+                if condition(self.statuses[self._looked_at]):
+                    return True
+                self._looked_at += 1
+            assert not has_ended, f"it ended before: {self.story()}"
             return False
 
         wait_until(is_so, reason, timeout_s)
+        return self.statuses[self._looked_at]
 
-    def wait_for_its_end(self, timeout_s: float = 60) -> int:
+    def say(self, order: Order) -> None:
+        """Give it an order, as its supervisor would."""
+        self.process.say(order.to_line())
+
+    def wait_for_its_end(self, timeout_s: float = 120) -> int:
         """Wait until it has ended by itself; returns its exit code."""
         wait_until(self._ended.is_set, "the driver to end", timeout_s)
         return self.process.end(30)
@@ -60,6 +72,13 @@ class WatchedDriver:
         self.process.kill()
         self._thread.join(timeout=30)
         self.process.end(10)
+
+    def left(self, within_s: float = 30) -> list[Seen]:
+        """Who is still there when those who notice the end by themselves have had time to."""
+        deadline = time.monotonic() + within_s
+        while (there := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return there
 
     def processes(self, *parts: str) -> list[Seen]:
         """What runs on its behalf."""

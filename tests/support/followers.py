@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -21,25 +22,38 @@ def driver_of_this_process() -> int:
 
 
 class Follower:
-    """Keeps every status; what does not come fails with the story so far."""
+    """Keeps every status; what does not come fails with the story so far.
+
+    Listens in a thread of its own: a supervisor tells a slow listener the latest status only, and
+    some last but a moment.
+    """
 
     def __init__(
         self, supervisor: Supervisor, flow: Flow, topics: Mapping[str, int], log: Path
     ) -> None:
-        self.seen: list[Status] = []
-        self._statuses = supervisor.statuses()
+        self._seen: list[Status] = []
+        self._looked_at = 0
+        self._supervisor = supervisor
         self._flow = flow
         self._topics = topics
         self._log = log
+        self._news = threading.Condition()
+        self._is_over = False
+        threading.Thread(target=self._listen, name="follower", daemon=True).start()
+
+    @property
+    def latest(self) -> Status:
+        """What was said last; there must have been something."""
+        with self._news:
+            return self._seen[-1]
 
     def until(self, reason: str, condition: Callable[[Status], bool]) -> Status:
-        """Listen until a status is as wanted."""
-        for status in self._statuses:
-            self.seen.append(status)
+        """Listen until a status is as wanted; none since the one before is left out."""
+        while (status := self._next()) is not None:
             if condition(status):
                 return status
         said = self._log.read_text("utf-8", errors="replace")[-3000:]
-        raise AssertionError(f"it ended before {reason}: {self.seen[-3:]}\n{said}")
+        raise AssertionError(f"it ended before {reason}: {self._seen[-3:]}\n{said}")
 
     def until_copied(self, *numbers: int) -> Status:
         """Listen until these partitions (or all) have reached the source's end."""
@@ -57,5 +71,24 @@ class Follower:
 
     def rest(self) -> list[Status]:
         """Everything until it is over."""
-        self.seen += self._statuses
-        return self.seen
+        with self._news:
+            self._news.wait_for(lambda: self._is_over)
+            return self._seen
+
+    def _next(self) -> Status | None:
+        """The next status that was not looked at, as soon as there is one; None at the end."""
+        with self._news:
+            self._news.wait_for(lambda: self._is_over or self._looked_at < len(self._seen))
+            if self._looked_at == len(self._seen):
+                return None
+            self._looked_at += 1
+            return self._seen[self._looked_at - 1]
+
+    def _listen(self) -> None:
+        for status in self._supervisor.statuses():
+            with self._news:
+                self._seen.append(status)
+                self._news.notify_all()
+        with self._news:
+            self._is_over = True
+            self._news.notify_all()

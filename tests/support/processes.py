@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -26,8 +27,13 @@ class Seen:
             return ""
 
     def kill(self) -> None:
-        """Kill it without a word."""
-        os.kill(self.pid, signal.SIGKILL)
+        """Kill it without a word, unless it has ended by itself meanwhile."""
+        self.send(signal.SIGKILL)
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal it, unless it has ended by itself meanwhile."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
 
 def all_processes() -> list[Seen]:
