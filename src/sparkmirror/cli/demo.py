@@ -45,8 +45,8 @@ THERE = {"orders": 3, "payments": 1}
 BACK = {"returns": 1}
 RECORDS = 1_000
 LOOK_EVERY_S = 1.0
-FIRST_RECORD_S = 120.0
-CHECK_S = 60.0
+FIRST_RECORD_S = 300.0
+CHECK_S = 180.0
 END_S = 20.0
 NOT_ALL_HOLDS = 2
 
@@ -173,9 +173,9 @@ def _records(partitions: int) -> tuple[NewRecord, ...]:
 def _watch(console: rich.console.Console, scene: Scene, seconds: float | None) -> None:
     """Show what happens until it is time, or until somebody has seen enough."""
     how_long = "Ctrl-C ends it" if seconds is None else f"it ends {seconds:g} s after the first"
-    console.print(f"Spark is starting; records follow in some seconds ({how_long}).")
     watcher = Watcher(MirrorApi(scene.url))
     try:
+        console.print(f"Spark is starting; records follow in some seconds ({how_long}).")
         if not console.is_terminal:
             said = ""
             for view in _views(scene, watcher, seconds):
