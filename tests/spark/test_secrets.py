@@ -47,8 +47,8 @@ def test_a_password_from_a_file_is_nowhere_else(
             program.call("PUT", f"{of(name)}/config", config)
         remote = f"{aliases[0]}.{topic}"
         sides.wait_until_copied(topic, remote, timeout_s=SLOWLY_S)
-        wait_until(lambda: sides.synced(group, remote) == RECORDS // 2, "the group", 60)
-        wait_until(lambda: _is_refused(program), "the wrong password to be refused", 60)
+        wait_until(lambda: sides.synced(group, remote) == RECORDS // 2, "the group", SLOWLY_S)
+        wait_until(lambda: _is_refused(program), "the wrong password to be refused", SLOWLY_S)
         answers = {
             f"GET {name}{view}": program.ask("GET", f"{of(name)}{view}").content
             for name in (*connectors, "refused")

@@ -12,11 +12,12 @@ from sparkmirror.engine.conf import QUICK_JVM
 from sparkmirror.engine.status import Phase, Status
 from sparkmirror.engine.supervisor import Supervisor
 from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.process import Process
 from sparkmirror.model import TopicPartition
 from tests.support.flows import Flow
 from tests.support.followers import Follower, driver_of_this_process
 from tests.support.processes import Seen, of_session
-from tests.support.standalone import TASK, standalone
+from tests.support.standalone import EXECUTOR, TASK, Standalone, standalone
 from tests.support.waiting import wait_until
 from tests.support.writing import Writer, numbered
 
@@ -42,6 +43,11 @@ def write(writer: Writer, first: int, count: int) -> None:
         writer.write_many(TopicPartition(TOPIC, number), numbered(range(first, first + count)))
 
 
+def busy(cluster: Standalone) -> Process:
+    """A worker that has a task: killing another one would prove nothing."""
+    return next(one for one in cluster.workers if of_session(one.pid, TASK))
+
+
 @pytest.fixture(scope="module")
 def story(
     flow: Flow, writer: Writer, guard: Guard, tmp_path_factory: pytest.TempPathFactory
@@ -51,10 +57,10 @@ def story(
     log = directory / "log"
     flow.create_many({TOPIC: (TOPICS[TOPIC], {}, {})})
     write(writer, 0, 500)
-    settings = {"report_every_s": 0.5, "lease_s": 10.0}
+    settings = {"report_every_s": 0.5, "lease_s": 60.0}
     with standalone(guard, directory, workers=WORKERS) as cluster:
         assignment = Assignment(
-            job=flow.job(TOPICS, tasks=2, settings=settings, silence_s=8.0),
+            job=flow.job(TOPICS, tasks=2, settings=settings, silence_s=50.0),
             receipts=str(directory / "receipts"),
             log=str(log),
             master=cluster.master,
@@ -66,16 +72,16 @@ def story(
         )
         with Supervisor(assignment) as supervisor:
             follower = Follower(supervisor, flow, TOPICS, log)
+            follower.until("all slots", lambda status: status.slots == WORKERS)
             follower.until_copied()
             tasks = cluster.tasks()
             tasks_in_driver = of_session(driver_of_this_process(), "pyspark.worker")
-            victim = cluster.executors()[0]
+            [victim] = of_session(busy(cluster).pid, EXECUTOR)
             victim.kill()
             write(writer, 500, 500)
             wait_until(lambda: victim not in cluster.executors(), "the executor to be gone")
             follower.until_copied()
-            lost = next(one for one in cluster.workers if of_session(one.pid, TASK))
-            for process in of_session(lost.pid):
+            for process in of_session(busy(cluster).pid):
                 process.kill()
             write(writer, 1000, 500)
             follower.until_copied()

@@ -16,10 +16,13 @@ from tests.support.sides import Sides
 from tests.support.waiting import wait_until
 from tests.support.worker_files import flow_file, three_connectors, worker_file
 
-JAVA = Setup(jvm=Jvm(heap_mb=256, log_level="INFO"))
+JAVA = Setup(jvm=Jvm(heap_mb=256, log_level="INFO"), start_s=300)
 PARTITIONS = 2
 RECORDS = 300
 """Written to each partition before each turn."""
+FENCES = 3
+"""One for taking over from Java, and some for a busy computer."""
+STOP_S = 120.0
 
 
 class Relay:
@@ -47,10 +50,10 @@ class Relay:
         """Wait until whoever runs now has copied all, translated the group, and beaten."""
         self.sides.wait_until_copied(self.topic, self.remote, PARTITIONS, SLOWLY_S)
         truth = self.sides.truth(self.topic, self.remote, self._group_at())
-        wait_until(lambda: self._is_translated(truth, exactly), "the group to be synced", 60)
+        wait_until(lambda: self._is_translated(truth, exactly), "the group to be synced", SLOWLY_S)
         self.synced_at = self.sides.synced(self.group, self.remote) or 0
         beats = self.heartbeats
-        wait_until(lambda: self._beats() > beats, "heartbeats to go on", 30)
+        wait_until(lambda: self._beats() > beats, "heartbeats to go on", SLOWLY_S)
         self.heartbeats = self._beats()
 
     def assert_copied(self, fences: int) -> None:
@@ -91,7 +94,7 @@ def test_java_begins_we_go_on_and_java_takes_it_back(sides: Sides, tmp_path: Pat
     relay.write()
     with Yardstick.mirror_maker(file, clusters=only[1:], setup=JAVA) as java:
         relay.wait(exactly=False)
-        assert java.stop()
+        assert java.stop(STOP_S)
     relay.write()
     with mirror_maker(file, tmp_path, *only) as ours:
         relay.wait(exactly=True)
@@ -99,8 +102,8 @@ def test_java_begins_we_go_on_and_java_takes_it_back(sides: Sides, tmp_path: Pat
     relay.write()
     with Yardstick.mirror_maker(file, clusters=only[1:], setup=JAVA) as java:
         relay.wait(exactly=False)
-        assert java.stop()
-    relay.assert_copied(fences=1)
+        assert java.stop(STOP_S)
+    relay.assert_copied(FENCES)
 
 
 def test_a_java_worker_goes_on_with_our_connectors_and_we_with_its(
@@ -119,7 +122,7 @@ def test_a_java_worker_goes_on_with_our_connectors_and_we_with_its(
     with Yardstick.connect_worker(file, setup=JAVA) as java:
         relay.wait(exactly=False)
         theirs = _everything(java.url, connectors)
-        assert java.stop()
+        assert java.stop(STOP_S)
     assert {name: one["info"]["config"] for name, one in theirs.items()} == connectors
     assert {one["status"]["connector"]["state"] for one in theirs.values()} == {"RUNNING"}
     relay.write()
@@ -133,7 +136,7 @@ def test_a_java_worker_goes_on_with_our_connectors_and_we_with_its(
         name: one["info"] for name, one in theirs.items()
     }
     assert {one["partition"]["topic"] for one in listed} == {relay.topic}
-    relay.assert_copied(fences=1)
+    relay.assert_copied(FENCES)
 
 
 def _everything(url: str, connectors: dict[str, dict[str, str]]) -> Any:
@@ -143,5 +146,5 @@ def _everything(url: str, connectors: dict[str, dict[str, str]]) -> Any:
         states = [get(url, f"{of(name)}/status")["connector"]["state"] for name in connectors]
         return set(states) == {"RUNNING"}
 
-    wait_until(all_run, "all connectors to run", 30)
+    wait_until(all_run, "all connectors to run", SLOWLY_S)
     return get(url, "/connectors?expand=info&expand=status")

@@ -1,35 +1,39 @@
 """What tutorials tell people to type works against our worker, on clusters of one broker.
 
-Only hosts and ports are the lab's. The tutorials leave replication factors of 2 and 3 at their
-defaults: topics that cannot be made so are left to the brokers.
+Only hosts and ports are the lab's; topics and groups get names that no other run has used. The
+tutorials leave replication factors of 2 and 3 at their defaults: topics that cannot be made so are
+left to the brokers.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
-import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sparkmirror.lab.ports import Ports
 from tests.support.clusters import Reachable
-from tests.support.programs import SCRIPTS, SLOWLY_S, running
+from tests.support.programs import SCRIPTS, SLOWLY_S, Program, running
 from tests.support.sides import Sides, topics_of
 from tests.support.waiting import wait_until
 
 TUTORIALS = Path(__file__).parent / "tutorials"
 RECORDS = 100
 KINDS = ("checkpoints", "heartbeats", "source")
+FENCES = 2
+"""For a computer so busy that a task is taken for dead."""
 
 
 class Tutorial:
     """The files of a tutorial in a directory of their own, and a shell in it."""
 
-    def __init__(self, name: str, directory: Path, hosts: Mapping[str, str]) -> None:
-        """`hosts` says what stands for which address of the tutorial."""
-        self._hosts = hosts
+    def __init__(self, name: str, directory: Path, here: Mapping[str, str]) -> None:
+        """`here` says what stands for which address and name of the tutorial."""
+        self._names_here = here
         self.directory = directory / name
         shutil.copytree(TUTORIALS / name, self.directory)
         for file in self.directory.iterdir():
@@ -51,15 +55,15 @@ class Tutorial:
         return json.loads(self.shell(command))
 
     def _here(self, text: str) -> str:
-        for name, host in self._hosts.items():
-            text = text.replace(name, host)
+        for name, here in self._names_here.items():
+            text = text.replace(name, here)
         return text
 
 
-def free_port() -> str:
-    """A port that nobody has now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
+def free_port(owner: Path) -> str:
+    """A port that nobody gets but us as long as a directory is there."""
+    [port] = Ports().claim(1, owner)
+    return str(port)
 
 
 def script(tutorial: Tutorial, file: str) -> list[str]:
@@ -69,18 +73,22 @@ def script(tutorial: Tutorial, file: str) -> list[str]:
 
 def wait_for_rest(tutorial: Tutorial, command: str) -> None:
     """Wait until a call gets an answer, as people do who try again."""
-    wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", 30)
+    wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", SLOWLY_S)
 
 
 def test_quickstart_of_one_connector(sides: Sides, tmp_path: Path) -> None:
-    hosts = {
+    mark = secrets.token_hex(3)
+    topic, remote = f"to_replicate_{mark}", f"source.to_replicate_{mark}"
+    here = {
         "broker:29092": sides.source.bootstrap,
         "broker2:29093": sides.target.bootstrap,
-        "28082": free_port(),
+        "28082": free_port(tmp_path),
+        "to_replicate": topic,
+        "quickstart": f"quickstart_{mark}",
     }
-    tutorial = Tutorial("quickstart", tmp_path, hosts)
-    sides.create("to_replicate")
-    sides.write("to_replicate", range(RECORDS))
+    tutorial = Tutorial("quickstart", tmp_path, here)
+    sides.create(topic)
+    sides.write(topic, range(RECORDS))
     with running(script(tutorial, "kafka-connect.properties"), tmp_path / "run"):
         wait_for_rest(tutorial, "curl -s localhost:28082/connectors")
         created = tutorial.json(
@@ -90,25 +98,29 @@ def test_quickstart_of_one_connector(sides: Sides, tmp_path: Path) -> None:
         assert created["name"] == "test_mirror"
         assert created["type"] == "source"
         assert tutorial.json("curl localhost:28082/connectors") == ["test_mirror"]
-        sides.wait_until_copied("to_replicate", "source.to_replicate", timeout_s=SLOWLY_S)
-        sides.write("to_replicate", range(RECORDS, 2 * RECORDS))
-        sides.wait_until_copied("to_replicate", "source.to_replicate", timeout_s=20)
-    sides.assert_copied("to_replicate", "source.to_replicate")
+        sides.wait_until_copied(topic, remote, timeout_s=SLOWLY_S)
+        sides.write(topic, range(RECORDS, 2 * RECORDS))
+        sides.wait_until_copied(topic, remote, timeout_s=SLOWLY_S)
+    sides.assert_copied(topic, remote, fences=FENCES)
     assert {
-        *("quickstart_config", "quickstart_offsets", "quickstart_status"),
+        *(f"quickstart_{mark}_{what}" for what in ("config", "offsets", "status")),
         "mm2-offset-syncs.target.internal",
     } <= topics_of(sides.source)
 
 
 def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> None:
-    hosts = {
+    mark = secrets.token_hex(3)
+    topic = f"test_{mark}"
+    here = {
         "kafka-source-0:9092": sides.source.bootstrap,
         "kafka-target-0:9092": sides.target.bootstrap,
-        "8083": free_port(),
+        "8083": free_port(tmp_path),
+        '"topics": "test"': f'"topics": "{topic}"',
+        "=connect-": f"=connect-{mark}-",
     }
-    tutorial = Tutorial("scripted", tmp_path, hosts)
-    sides.create("test", 5)
-    sides.write("test", range(RECORDS), 5)
+    tutorial = Tutorial("scripted", tmp_path, here)
+    sides.create(topic, 5)
+    sides.write(topic, range(RECORDS), 5)
     with running(script(tutorial, "connect-distributed.properties"), tmp_path / "run") as program:
         wait_for_rest(tutorial, "curl -s localhost:8083/")
         assert tutorial.shell("./mm2.sh status source-0") == "cpc: null\nhbc: null\nmsc: null\n"
@@ -116,12 +128,14 @@ def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> N
         assert tutorial.shell("./mm2.sh deploy source-0").splitlines() == deploying
         running_all = "".join(f'{kind}: "RUNNING"\n' for kind in ("cpc", "hbc", "msc"))
         wait_until(
-            lambda: tutorial.shell("./mm2.sh status source-0") == running_all, "all to run", 30
+            lambda: tutorial.shell("./mm2.sh status source-0") == running_all,
+            "all to run",
+            SLOWLY_S,
         )
         again = tutorial.shell("./mm2.sh deploy source-0")
         assert again.count("connector already deployed") == 3
-        sides.wait_until_copied("test", "test", 5, SLOWLY_S)
-        sides.assert_copied("test", "test", 5)
+        sides.wait_until_copied(topic, topic, 5, SLOWLY_S)
+        sides.assert_copied(topic, topic, 5, FENCES)
         program.wait_for("mm2-msc-source-0", "RUNNING", "RUNNING", "RUNNING")
         _wait_for_topics(sides.source, "mm2-offset-syncs.target-0.internal")
         _wait_for_topics(sides.target, "heartbeats", "source-0.checkpoints.internal")
@@ -130,20 +144,23 @@ def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> N
         assert said == [*undeployed, *deploying]
         assert tutorial.shell("./mm2.sh undeploy source-0").splitlines() == undeployed
         assert tutorial.shell("./mm2.sh undeploy source-0").count("WARN: ") == 3
-        wait_until(lambda: not program.drivers(), "Spark to end with its connector", 60)
+        wait_until(lambda: not program.drivers(), "Spark to end with its connector", SLOWLY_S)
 
 
 def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> None:
-    hosts = {
+    mark = secrets.token_hex(3)
+    topic, group = f"ExampleTopic-{mark}", f"example-group-{mark}"
+    here = {
         "$brokersmsksource": sides.source.bootstrap,
         "$brokersmskdest": sides.target.bootstrap,
-        "8083": free_port(),
+        "8083": free_port(tmp_path),
+        "ExampleTopic": topic,
+        "=connect-": f"=connect-{mark}-",
     }
-    tutorial = Tutorial("msk", tmp_path, hosts)
-    group = "example-group"
-    sides.create("ExampleTopic", 3)
-    sides.write("ExampleTopic", range(RECORDS), 3)
-    sides.commit(group, "ExampleTopic", RECORDS // 2)
+    tutorial = Tutorial("msk", tmp_path, here)
+    sides.create(topic, 3)
+    sides.write(topic, range(RECORDS), 3)
+    sides.commit(group, topic, RECORDS // 2)
     tutorial.shell(
         's=connect-distributed-auth.properties; sed -i -e "s/bootstrap.servers=/bootstrap.servers='
         '$brokersmskdest/g" $s && cp $s connect-distributed.properties'
@@ -155,7 +172,7 @@ def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> Non
         )
     with running(script(tutorial, "connect-distributed.properties"), tmp_path / "run") as program:
         wait_for_rest(tutorial, "curl -s localhost:8083/")
-        wait_until(lambda: "Herder started" in program.said, "the herder to start", 30)
+        wait_until(lambda: "Herder started" in program.said, "the herder to start", SLOWLY_S)
         assert "Herder starting" in program.said
         worker = tutorial.json("curl -X GET http://localhost:8083| jq .")
         assert list(worker) == ["version", "commit", "kafka_cluster_id"]
@@ -170,20 +187,28 @@ def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> Non
                 f" --data @{file} http://localhost:8083/connectors/{name}/config | jq '.'"
             )
             assert (echo["name"], echo["type"]) == (name, "source")
-        sides.wait_until_copied("ExampleTopic", "ExampleTopic", 3, SLOWLY_S)
-        sides.assert_copied("ExampleTopic", "ExampleTopic", 3)
-        program.wait_for("mm2-msc", "RUNNING", *3 * ["RUNNING"])
+        sides.wait_until_copied(topic, topic, 3, SLOWLY_S)
+        sides.assert_copied(topic, topic, 3, FENCES)
+        wait_until(lambda: _all_run(program, "mm2-msc", at_least=3), "its tasks to run", SLOWLY_S)
         for name in ("mm2-cpc", "mm2-hbc"):
             program.wait_for(name, "RUNNING", "RUNNING")
             status = tutorial.json(f"curl -s localhost:8083/connectors/{name}/status | jq .")
             assert status["connector"]["state"] == "RUNNING"
         wait_until(
-            lambda: sides.synced(group, "ExampleTopic") == RECORDS // 2, "the group's offsets", 30
+            lambda: sides.synced(group, topic) == RECORDS // 2, "the group's offsets", SLOWLY_S
         )
         _wait_for_topics(sides.source, "mm2-offset-syncs.mskdest.internal")
         _wait_for_topics(sides.target, "heartbeats", "msksource.checkpoints.internal")
 
 
+def _all_run(program: Program, connector: str, at_least: int) -> bool:
+    """A connector and all its tasks run; one more if others have left heartbeats at the source."""
+    state, tasks = program.state(connector)
+    return {state, *tasks} == {"RUNNING"} and len(tasks) >= at_least
+
+
 def _wait_for_topics(cluster: Reachable, *names: str) -> None:
     """Topics that brokers make by themselves come with their first record."""
-    wait_until(lambda: set(names) <= topics_of(cluster), f"{cluster.name} to have {names}", 30)
+    wait_until(
+        lambda: set(names) <= topics_of(cluster), f"{cluster.name} to have {names}", SLOWLY_S
+    )

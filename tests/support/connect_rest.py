@@ -7,7 +7,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 90.0
 
 
 def call(url: str, method: str, path: str, body: Any = None) -> Any:

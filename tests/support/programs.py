@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 SCRIPTS = Path(__file__).parents[2] / "bin"
 SPARKMIRROR = (sys.executable, "-c", "from sparkmirror.cli.main import main; main()")
 DRIVER = "sparkmirror.engine.driver"
-SLOWLY_S = 90.0
+SLOWLY_S = 180.0
 """How long Spark, and whatever waits for it, may take on a busy machine."""
 _LISTENING = re.compile(r"REST server listening at (http://[^\s,]+?)/?[,\s]")
 
@@ -60,7 +60,7 @@ class Program:
     @property
     def address(self) -> str:
         """Where its REST API listens; waits until it does."""
-        wait_until(lambda: bool(self._listening()), f"it to listen; it said {self.said}", 30)
+        wait_until(lambda: bool(self._listening()), f"it to listen; it said {self.said}", SLOWLY_S)
         found = self._listening()
         assert found
         return found[1]
@@ -68,8 +68,8 @@ class Program:
     # -- REST -----------------------------------------------------------------------------------
 
     def ask(self, method: str, path: str, body: Any = None) -> Answer:
-        """Call its REST API."""
-        client = Client(self.address)
+        """Call its REST API; what changes something is answered when the start is over."""
+        client = Client(self.address, timeout_s=SLOWLY_S)
         try:
             text = None if body is None else json.dumps(body)
             return client.ask(method, path, text, None if body is None else JSON)
@@ -94,7 +94,9 @@ class Program:
         status = answer.json
         return status["connector"]["state"], [task["state"] for task in status["tasks"]]
 
-    def wait_for(self, connector: str, state: str, *tasks: str, timeout_s: float = 60) -> None:
+    def wait_for(
+        self, connector: str, state: str, *tasks: str, timeout_s: float = SLOWLY_S
+    ) -> None:
         """Wait until a connector and its tasks are in these states."""
         try:
             wait_until(lambda: self.state(connector) == (state, list(tasks)), "", timeout_s)
@@ -125,13 +127,20 @@ class Program:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"it does not end; it said {self.said[-3000:]}") from None
 
-    def stop(self, within_s: float = 60) -> None:
-        """Ask it to end, which it must do well, leaving nobody behind."""
+    def stop(self, within_s: float = 200) -> None:
+        """Ask it to end, which it must do well, leaving nobody behind.
+
+        Spark's workers notice by themselves that their JVM has ended: soon, not before us.
+        """
         drivers = self.drivers()
         self.send()
         code = self.ended(within_s)
         assert code == 0, f"exit code {code}; it said {self.said[-3000:]}"
-        assert not [left for driver in drivers for left in of_session(driver.pid)]
+        wait_until(
+            lambda: not [left for driver in drivers for left in of_session(driver.pid)],
+            "its drivers to leave nobody behind",
+            30,
+        )
 
     def close(self) -> None:
         """Kill it if it still runs; its drivers end with it."""
@@ -143,7 +152,7 @@ class Program:
         wait_until(
             lambda: not any(one.session in sessions for one in all_processes()),
             "its drivers to end",
-            60,
+            SLOWLY_S,
         )
 
     def _listening(self) -> re.Match[str] | None:

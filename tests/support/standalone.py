@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sparkmirror.engine.conf import LOOPBACK, QUICK_JVM
 from sparkmirror.lab.guard import Guard
+from sparkmirror.lab.ports import Ports
 from sparkmirror.lab.process import Process
 from tests.support.processes import Seen, of_session
 from tests.support.waiting import wait_until
@@ -51,7 +52,7 @@ def standalone(guard: Guard, directory: Path, workers: int) -> Iterator[Standalo
         "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
         "SPARK_LAUNCHER_OPTS": QUICK_JVM,
     }
-    port = _free_port()
+    [port] = Ports().claim(1, directory)
     master = f"spark://{LOOPBACK}:{port}"
 
     def launch(name: str, *arguments: str) -> Process:
@@ -65,7 +66,7 @@ def standalone(guard: Guard, directory: Path, workers: int) -> Iterator[Standalo
     started: list[Process] = []
     try:
         launch("master.Master", "--port", str(port))
-        wait_until(lambda: _listens(port), "the master to listen", timeout_s=60)
+        wait_until(lambda: _listens(port), "the master to listen", timeout_s=180)
         size = ["--cores", "1", "--memory", "600m"]
         made = [
             launch("worker.Worker", *size, "--work-dir", str(directory / f"work-{number}"), master)
@@ -81,13 +82,7 @@ def standalone(guard: Guard, directory: Path, workers: int) -> Iterator[Standalo
 def _end(process: Process) -> None:
     for seen in of_session(process.pid):
         seen.kill()
-    assert process.ended_within(20)
-
-
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    assert process.ended_within(60)
 
 
 def _listens(port: int) -> bool:

@@ -11,6 +11,8 @@ ONE_REPLICA = {
     f"{name}.replication.factor": "1"
     for name in ("config.storage", "offset.storage", "status.storage")
 }
+PATIENTLY = {"task.shutdown.graceful.timeout.ms": "120000"}
+"""What lets tasks end cleanly on a busy computer: after 5 s, the default, they are given up."""
 QUICKLY = {
     "emit.heartbeats.interval.seconds": "1",
     "emit.checkpoints.interval.seconds": "1",
@@ -35,6 +37,7 @@ def worker_file(cluster: Reachable, group: str) -> dict[str, str]:
         "status.storage.topic": f"{group}-status",
         "plugin.discovery": "service_load",  # as quick as Java can be
         "offset.flush.interval.ms": "1000",
+        **PATIENTLY,
         **ONE_REPLICA,
     }
 
@@ -57,6 +60,7 @@ def flow_file(sides: Sides, aliases: tuple[str, str], topics: str, groups: str) 
         "heartbeats.replication.enabled": "false",
         "plugin.discovery": "service_load",
         "offset.flush.interval.ms": "1000",
+        **PATIENTLY,
         **ONE_REPLICA,
         **QUICKLY,
     }
