@@ -24,7 +24,7 @@ from sparkmirror.mirror.records import OffsetSync, RecordBytes
 from sparkmirror.mirror.translation import Found
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from tests.support.clusters import Reachable, UniqueName
-from tests.support.connecting import Context
+from tests.support.connecting import Context, has_a_plan
 from tests.support.members import commit, member
 from tests.support.mirroring import Mirroring
 from tests.support.waiting import wait_until
@@ -126,7 +126,7 @@ def test_after_a_task_was_killed_nobody_is_sent_ahead(
     write_mixed(writer, topic, records=300)
     job = mirroring.job(sparkmirror_bytes_per_second="400000")
     with mirroring.stage(job) as stage:
-        stage.wait_for_more()
+        stage.wait("something to be copied", lambda seen: seen.records > 0)
         for task in stage.tasks:
             stage.kill(task)
         stage.wait_for_attempts(1)
@@ -260,6 +260,11 @@ def test_groups_on_the_target_go_forward_and_only_while_nobody_is_in_them(
         assert _committed(backup, group) == {remote: 80}, "never set back"
 
 
+def _assigned(connector: CheckpointConnector, tasks_max: int) -> list[str]:
+    """The groups of each task."""
+    return [task["task.assigned.groups"] for task in connector.task_configs(tasks_max)]
+
+
 def test_groups_are_found_by_filter_and_by_what_they_committed(
     mirroring: Mirroring, writer: Writer, topic: str, unique_name: UniqueName
 ) -> None:
@@ -273,14 +278,14 @@ def test_groups_are_found_by_filter_and_by_what_they_committed(
     config = mirroring.config("Checkpoint", groups=f"{prefix}.*", groups_exclude=".*no")
     try:
         connector.start(config)
-        (task,) = connector.task_configs(4)
-        assert task["task.assigned.groups"] == f"{prefix}.b"
+        wait_until(lambda: has_a_plan(connector), "a first look at the clusters")
+        assert _assigned(connector, 4) == [f"{prefix}.b"]
         before = context.requests
         for name in ("a", "c", "no", "with,comma"):
             _commit(mirroring.source, f"{prefix}.{name}", {TopicPartition(topic, 0): 0})
-        wait_until(lambda: context.requests > before, "new groups to be found")
-        assigned = [task["task.assigned.groups"] for task in connector.task_configs(2)]
-        assert assigned == [f"{prefix}.a,{prefix}.b", f"{prefix}.c"]
+        wanted = [f"{prefix}.a,{prefix}.b", f"{prefix}.c"]
+        wait_until(lambda: _assigned(connector, 2) == wanted, "new groups to be found")
+        wait_until(lambda: context.requests > before, "tasks to be dealt anew")
     finally:
         connector.stop()
     reasons = {

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
@@ -22,10 +23,10 @@ from sparkmirror.mirror.acls import AclBinding
 from sparkmirror.mirror.tasks import assigned_partitions
 from sparkmirror.mirror.topic_configs import ConfigOperation, ConfigSource, Operation
 from tests.support.clusters import Reachable, StartCluster, UniqueName
-from tests.support.connecting import Context, connector_config
+from tests.support.connecting import Context, connector_config, has_a_plan
 from tests.support.waiting import wait_until
 
-SOON_S = 30.0
+SOON_S = 90.0
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ def running(config: dict[str, str]) -> Iterator[Running]:
     connector = SourceConnector(config["name"], context)
     try:
         connector.start(config)
+        wait_until(lambda: has_a_plan(connector), "the first look", SOON_S)
         yield Running(connector, context)
     finally:
         connector.stop()
@@ -67,6 +69,10 @@ def _partitions(access: Access, topic: str) -> int:
     with Admin(access) as admin:
         found = admin.topics([topic])
     return len(found[topic].partitions) if topic in found else 0
+
+
+def _has_grown(access: Access, topic: str, partitions: int) -> bool:
+    return _partitions(access, topic) == partitions
 
 
 def _change(access: Access, topic: str, **values: str | None) -> None:
@@ -133,8 +139,9 @@ def test_new_topics_and_partitions_are_found_within_seconds(
             expected = [f"{topic}-0", f"{topic}-1", f"{topic}.late-0"]
             wait_until(lambda: run.assigned(1) == [expected], "both to be found", SOON_S)
             wait_until(lambda: run.context.requests > before, "tasks to be dealt anew")
-            assert _partitions(backup.access, f"A.{topic}") == 2
-            assert _partitions(backup.access, f"A.{topic}.late") == 1
+            # It knows what to copy before the target is ready for it.
+            for remote, count in ((f"A.{topic}", 2), (f"A.{topic}.late", 1)):
+                wait_until(partial(_has_grown, backup.access, remote, count), f"{remote}", SOON_S)
 
 
 def test_settings_follow_the_source_but_for_the_excluded(
@@ -300,19 +307,21 @@ def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
     with Admin(alice.access) as admin:
         admin.create_topic(NewTopic(name=topic, partitions=1))
     assert create_acls(router, rules) == {}
+
+    def of(name: str) -> set[AclBinding]:
+        return {rule for rule in topic_acls(router) or () if rule.resource_name == name}
+
+    wait_until(lambda: len(of(topic)) == 4 and len(of(topic[:5])) == 1, "the rules to hold")
     config = connector_config("Source", unique_name("c"), alice, alice, topics=topic)
     remote = replace(read, resource_name=f"A.{topic}")
-
-    def copied() -> set[AclBinding]:
-        return {rule for rule in topic_acls(router) or () if rule.resource_name == f"A.{topic}"}
-
-    with running(config):
-        wait_until(lambda: bool(copied()), "rules to be copied")
-    assert copied() == {
+    wanted = {
         remote,
         replace(remote, principal="User:dave"),
         replace(remote, principal="User:frank", operation="WRITE", permission="DENY"),
     }
+    with running(config):
+        wait_until(lambda: of(remote.resource_name) >= wanted, "rules to be copied")
+    assert of(remote.resource_name) == wanted
     router.close()
 
 

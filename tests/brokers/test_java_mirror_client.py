@@ -18,7 +18,7 @@ from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.lab.jars import DEFAULT_VERSION, Jars
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from tests.support.clusters import Reachable, UniqueName
-from tests.support.connecting import Context, Listener
+from tests.support.connecting import Context, Listener, has_a_plan
 from tests.support.java_library import java
 from tests.support.mirroring import Mirroring
 from tests.support.waiting import wait_until
@@ -43,7 +43,7 @@ def _beat(mirroring: Mirroring) -> None:
         TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1), paused=False
     )
     wait_until(lambda: "heartbeats" in listener.topics, "a heartbeat")
-    group.stop(5)
+    group.stop(60)
     connector.stop()
 
 
@@ -53,6 +53,7 @@ def _checkpoint(mirroring: Mirroring, group_id: str) -> None:
     connector, listener = CheckpointConnector(config["name"], Context()), Listener()
     explanations = Explanations()
     connector.start(config)
+    wait_until(lambda: has_a_plan(connector), "a first look at the clusters")
     tasks = tuple(connector.task_configs(1))
     group = checkpoint_tasks(mirroring.worker, explanations)(config["name"], listener)
     group.start(
@@ -60,7 +61,7 @@ def _checkpoint(mirroring: Mirroring, group_id: str) -> None:
     )
     wait_until(lambda: bool(explanations.of(config["name"], group_id)), "a checkpoint")
     wait_until(lambda: bool(listener.topics), "it to be written")
-    group.stop(5)
+    group.stop(60)
     connector.stop()
 
 
@@ -84,7 +85,7 @@ def test_java_and_we_see_the_same_flow(
     for key, value in backup.properties.items():
         properties.put(key, value)
     utils = machine.org.apache.kafka.connect.mirror.RemoteClusterUtils
-    timeout = machine.java.time.Duration.ofSeconds(20)
+    timeout = machine.java.time.Duration.ofSeconds(120)
     translated = utils.translateOffsets(properties, "A", group, timeout)
     assert {
         (str(entry.getKey()), entry.getValue().offset(), entry.getValue().metadata())

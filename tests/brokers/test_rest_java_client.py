@@ -16,6 +16,8 @@ from tests.support.java_library import java, library
 from tests.support.rest_client import served
 
 CLIENT = Coordinates("org.sourcelab", "kafka-connect-client", "4.0.4")
+# The first time on a computer, the library and what it needs are fetched.
+pytestmark = pytest.mark.timeout(900)
 NAME = "source->target.MirrorSourceConnector"
 PLUGIN = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 

@@ -41,10 +41,10 @@ def test_mirror_maker_mirrors_and_stops(primary: Reachable, backup: Reachable, t
         **ONE_REPLICA,
     }
     with Yardstick.mirror_maker(flow, clusters=[target], setup=QUICKLY) as java:
-        java.wait_for_line(r"replicating \d+ topic-partitions", 60)
+        java.wait_for_line(r"replicating \d+ topic-partitions", 120)
         remote = f"{source}.{topic}"
-        wait_until(lambda: _values(backup, remote) == [b"one", b"two"], f"{remote} has both")
-        assert java.stop(), "it did not stop by itself"
+        wait_until(lambda: _values(backup, remote) == [b"one", b"two"], f"{remote} has both", 120)
+        assert java.stop(120), "it did not stop by itself"
         assert "Kafka MirrorMaker stopped" in java.log.read_text(encoding="utf-8")
     assert not java.directory.exists()
 
@@ -71,7 +71,7 @@ def test_connect_worker_answers_at_its_url_and_dies_when_killed(backup: Reachabl
         **ONE_REPLICA,
     }
     with Yardstick.connect_worker(worker, setup=QUICKLY) as java:
-        connection = http.client.HTTPConnection(urlsplit(java.url).netloc, timeout=10)
+        connection = http.client.HTTPConnection(urlsplit(java.url).netloc, timeout=60)
         connection.request("GET", "/")
         assert json.load(connection.getresponse())["version"] == QUICKLY.version
         connection.close()

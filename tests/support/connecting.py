@@ -6,7 +6,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
+from sparkmirror.connect.connector import Connector
 from sparkmirror.connect.connectors.worker_side import WorkerSide
+from sparkmirror.errors import ClusterTimeout
 from tests.support.clusters import Reachable
 
 
@@ -92,6 +94,15 @@ def connector_config(
         "heartbeats.topic.replication.factor": "1",
         **{key.replace("_", "."): value for key, value in more.items()},
     }
+
+
+def has_a_plan(connector: Connector) -> bool:
+    """Whether it has had its first look: its start does not wait long for slow clusters."""
+    try:
+        connector.task_configs(1)
+    except ClusterTimeout:
+        return False
+    return True
 
 
 def worker_side(cluster: Reachable, offsets_topic: str, **more: str) -> WorkerSide:

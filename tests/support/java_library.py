@@ -58,4 +58,4 @@ def java(jars: Path) -> Iterator[Any]:
     finally:
         gateway.shutdown()
         process.stdin.close()
-        process.wait(10)
+        process.wait(60)
