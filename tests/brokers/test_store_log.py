@@ -20,6 +20,11 @@ from tests.support.followed import create_compacted, followed
 from tests.support.waiting import wait_until
 from tests.support.writing import Writer, now_ms
 
+FETCHING_S = 900
+"""The first time on a computer, the jars of another version are fetched before it can start."""
+AT_ONCE_S = 0.3
+"""Less than a broker waits for new records before it says that there are none."""
+
 
 def numbered(count: int) -> list[RecordBytes]:
     return [RecordBytes(b"key %d" % n, b"value %d" % n) for n in range(count)]
@@ -32,17 +37,20 @@ def test_own_writes_are_read_back_and_others_follow_at_once(
     caplog.set_level(logging.INFO)
     with followed(backup.access, topic) as ours, followed(backup.access, topic) as theirs:
         assert f"{topic} is empty: nothing is remembered yet" in caplog.text
-        took = []
-        for record in numbered(20):
+        took, followed_after = [], []
+        for number, record in enumerate(numbered(20)):
             begun = time.monotonic()
             ours.log.append([record])
             ours.log.read_to_end()
             took.append(time.monotonic() - begun)
             assert ours.contents[-1] == record
-        assert ours.contents == numbered(20)
+            wait_until(lambda: len(theirs.contents) > number, "the other one follows")  # noqa: B023
+            followed_after.append(time.monotonic() - begun)
+        assert ours.contents == theirs.contents == numbered(20)
         assert not any(entry.history for entry in ours.entries)
-        assert sorted(took)[len(took) // 2] < 0.2, took
-        wait_until(lambda: theirs.contents == numbered(20), "the other one follows", 1.0)
+        # Who looked only now and then would be late every time; a busy computer is so now and then.
+        assert sorted(took)[5] < AT_ONCE_S, took
+        assert sorted(followed_after)[5] < AT_ONCE_S, followed_after
 
 
 def test_records_go_where_connect_looks_for_them_and_are_history_afterwards(
@@ -138,6 +146,7 @@ def test_claimed_write_that_brokers_refuse_leaves_nothing_behind(
     claimed_write_is_refused(backup.access, topic)
 
 
+@pytest.mark.timeout(FETCHING_S)
 def test_claims_hold_on_brokers_without_raising_epochs(
     start_cluster: StartCluster, topic: str
 ) -> None:

@@ -17,7 +17,7 @@ from tests.support.followed import Followed, create_compacted, followed
 from tests.support.waiting import wait_until
 
 SOON = {
-    "broker.session.timeout.ms": "2000",
+    "broker.session.timeout.ms": "5000",
     "broker.heartbeat.interval.ms": "250",
     "log.cleaner.backoff.ms": "100",
 }
@@ -30,11 +30,17 @@ CLEANED_SOON = {
 
 
 @pytest.fixture(scope="module")
-def trio(start_module_cluster: StartCluster) -> Cluster:
-    """Three brokers that notice a death soon. Tests leave them all running."""
+def three_brokers(start_module_cluster: StartCluster) -> Cluster:
     return start_module_cluster(
         ClusterSpec(name="trio", brokers=3, fast_start=True, properties=SOON)
     )
+
+
+@pytest.fixture
+def trio(three_brokers: Cluster) -> Cluster:
+    """Three brokers that notice a death soon. All run, whatever the test before did to them."""
+    three_brokers.start_brokers()
+    return three_brokers
 
 
 def test_following_and_writing_outlive_brokers(
@@ -83,7 +89,7 @@ def test_start_waits_for_brokers_that_are_away(
         )
         assert starting.is_alive()
         trio.start_brokers()
-        starting.join(30)
+        starting.join(120)
         assert late.contents == [RecordBytes(b"a", b"1")]
     finally:
         late.log.stop()
@@ -104,7 +110,7 @@ def test_compacted_topic_tells_what_is_left(
     store.put_tasks("whole", [{"task": "0"}, {"task": "1"}])
     store.put_target_state("whole", TargetState.PAUSED)
     store.remove_connector("gone")
-    wait_until(lambda: is_cleaned(trio, topic), "the brokers to compact", 60)
+    wait_until(lambda: is_cleaned(trio, topic), "the brokers to compact", 120)
     store.stop()
     caplog.set_level(logging.INFO)
     again = ConfigTopic(Followed(trio.access(), topic).log)
