@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-TIMEOUT_S = 1500  # of both tries together
+TIMEOUT_S = 2400  # of both tries together
 MIRROR_USER = {"mirror": f"sesame-{secrets.token_hex(8)}"}
 """Who may log in to the second town, with which password."""
 

@@ -51,13 +51,13 @@ def test_a_copy_outlives_its_driver_and_goes_on_after_everything_was_killed(
 
     # So slowly that it cannot be over before it is killed.
     with sparkmirror.start(*copy, "--rate", "50kB") as running:
-        wait_until(lambda: copied() > 0, "copying to begin", 180)
+        wait_until(lambda: copied() > 0, "copying to begin", 400)
         first = driver_of(running.pid)
         assert first
         first.kill()
-        wait_until(lambda: driver_of(running.pid) not in (first, None), "another driver", 180)
+        wait_until(lambda: driver_of(running.pid) not in (first, None), "another driver", 400)
         before = copied()
-        wait_until(lambda: copied() > before + PARTITIONS, "it to copy on", 180)
+        wait_until(lambda: copied() > before + PARTITIONS, "it to copy on", 400)
         second = driver_of(running.pid)
         assert second
         running.kill()

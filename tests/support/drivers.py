@@ -39,7 +39,7 @@ class WatchedDriver:
         return self.process.pid
 
     def wait(
-        self, reason: str, condition: Callable[[Status], bool], timeout_s: float = 180
+        self, reason: str, condition: Callable[[Status], bool], timeout_s: float = 400
     ) -> Status:
         """Wait for a status as wanted, and return it; ends early when the driver does.
 

@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 SCRIPTS = Path(__file__).parents[2] / "bin"
 SPARKMIRROR = (sys.executable, "-c", "from sparkmirror.cli.main import main; main()")
 DRIVER = "sparkmirror.engine.driver"
-SLOWLY_S = 180.0
+SLOWLY_S = 400.0
 """How long Spark, and whatever waits for it, may take on a busy machine."""
 _LISTENING = re.compile(r"REST server listening at (http://[^\s,]+?)/?[,\s]")
 

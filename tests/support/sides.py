@@ -48,7 +48,7 @@ class Sides:
             writer.close()
 
     def wait_until_copied(
-        self, topic: str, remote: str, partitions: int = 1, timeout_s: float = 180
+        self, topic: str, remote: str, partitions: int = 1, timeout_s: float = 400
     ) -> None:
         """Wait until the target's logs are as long as the source's."""
 
