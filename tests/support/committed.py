@@ -17,8 +17,10 @@ from sparkmirror.wire.records import Record
 from sparkmirror.wire.routing import Router
 from tests.support.batches import contents
 from tests.support.flows import Flow, remote_name
-from tests.support.logs import Log, assert_copied, assert_runs_are_true
-from tests.support.stage import Stage
+from tests.support.logs import Log, assert_copied, assert_runs_are_true, edges
+from tests.support.raw_copy import router_of
+from tests.support.stage import PATIENCE_S, Stage
+from tests.support.waiting import wait_until
 
 
 def committed(access: Access, topic: str) -> dict[int, list[Record]]:
@@ -33,8 +35,27 @@ def committed(access: Access, topic: str) -> dict[int, list[Record]]:
     return by_partition
 
 
+def wait_until_decided(flow: Flow, topics: Mapping[str, int]) -> None:
+    """Wait until no transaction is open on the target: a commit is answered before its markers."""
+    every = [
+        TopicPartition(remote_name(topic), number)
+        for topic, count in topics.items()
+        for number in range(count)
+    ]
+    router = router_of(flow.target)
+
+    def is_so() -> bool:
+        return all(stable_end(router, one) == edges(router, one)[1] for one in every)
+
+    try:
+        wait_until(is_so, "every transaction to end", PATIENCE_S)
+    finally:
+        router.close()
+
+
 def assert_exactly_once(flow: Flow, topics: Mapping[str, int], stage: Stage | None = None) -> None:
     """Everything at the source counts on the target once, in order; markers do not show."""
+    wait_until_decided(flow, topics)
     for topic, count in topics.items():
         there = committed(flow.target, remote_name(topic))
         for number in range(count):
@@ -56,11 +77,16 @@ def assert_contents(wanted: list[Record], there: list[Record]) -> None:
 def assert_ledger_stands_at(flow: Flow, job: Job, ends: Mapping[str, int]) -> None:
     """What the offsets topic says of each partition is where the source ends."""
     ledger = OffsetsTopicLedger.of(job)
+
+    def stands_there() -> bool:
+        positions = {str(one): entry.position for one, entry in ledger.load().items()}
+        return positions == dict(ends)
+
     try:
+        wait_until(stands_there, f"the ledger to say {ends}")
         entries = ledger.load()
     finally:
         ledger.close()
-    assert {str(partition): entry.position for partition, entry in entries.items()} == dict(ends)
     assert all(entry.ours and entry.ours.is_transactional for entry in entries.values())
     assert flow.offsets_topic == job.offsets_topic
 

@@ -8,7 +8,9 @@ from sparkmirror.copy.snapshot import Snapshot
 from tests.support.flows import Flow
 from tests.support.writing import MIXED, MIXED_LIMIT, Writer, write_mixed
 
-SLOWLY: dict[str, Any] = {"bytes_per_s": 1_000_000, "lease_s": 60.0}
+SLOWLY: dict[str, Any] = {"bytes_per_s": 50_000}
+"""So slow that a fault finds everything under way, even if the computer stands still for seconds
+before it strikes: what `prepared` has written takes more than half a minute."""
 
 
 def prepared(flow: Flow, topic: str, writer: Writer) -> dict[str, int]:
@@ -21,3 +23,8 @@ def prepared(flow: Flow, topic: str, writer: Writer) -> dict[str, int]:
 def something(seen: Snapshot) -> bool:
     """Whether copying is under way."""
     return seen.records > 0
+
+
+def everything(seen: Snapshot) -> bool:
+    """Whether every partition is being copied."""
+    return all(one.state == "leased" for one in seen.partitions.values())

@@ -18,8 +18,12 @@ from tests.support.logs import Log, assert_copied, assert_runs_are_true, read_lo
 from tests.support.raw_copy import router_of
 from tests.support.stage import Stage
 
-QUICK = {"report_every_s": 0.1, "lease_s": 4.0, "drain_s": 5.0}
-"""Settings of a task that make tests short."""
+QUICK = {"report_every_s": 0.1, "lease_s": 60.0, "drain_s": 30.0}
+"""Settings of a task that tells soon how far it is, and that nobody takes for dead because the
+computer stood still for a while."""
+SILENCE_S = 60.0
+"""The same of the driver. Where somebody has to be found silent, the test says when."""
+CREATED_WITHIN_S = 120.0
 
 
 def remote_name(topic: str) -> str:
@@ -97,7 +101,7 @@ class Flow:
             remote_topics={topic: remote_name(topic) for topic in topics},
             tasks=tuple(tuple(every[task::tasks]) for task in range(tasks)),
             flush_every_s=3600,
-            silence_s=2.0,
+            silence_s=SILENCE_S,
         )
         return replace(made, **more)
 
@@ -155,7 +159,7 @@ class Flow:
 
 
 def _create(access: Access, topics: list[NewTopic]) -> None:
-    with Admin(access) as admin:
+    with Admin(access, CREATED_WITHIN_S) as admin:
         there = admin.topics([topic.name for topic in topics])
         failed = admin.create_topics([topic for topic in topics if topic.name not in there])
         assert not failed, failed

@@ -6,6 +6,7 @@ own reader gets wrong is not wrong on both sides in the same way.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,8 @@ from sparkmirror.wire.peek import look, whole_batches
 from sparkmirror.wire.records import Record
 from sparkmirror.wire.routing import Router
 from tests.support.batches import consumed, contents
+
+READ_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +42,7 @@ def read_log(router: Router, partition: TopicPartition) -> Log:
     """Read a partition from its beginning to its end."""
     start, end = edges(router, partition)
     log = Log(start=start, end=end)
-    at = start
+    at, deadline = start, time.monotonic() + READ_WITHIN_S
     while at < end:
         before = at
         for header, batch in whole_batches(look(router, partition, at).records):
@@ -51,7 +54,9 @@ def read_log(router: Router, partition: TopicPartition) -> Log:
                 log.markers.append(header.base_offset)
             elif header.record_count:
                 log.records.extend(consumed(batch))
-        assert at > before, f"{partition} cannot be read on from offset {at}"
+        if at == before:  # a leader that is new does not know at once how far its log counts
+            assert time.monotonic() < deadline, f"{partition} cannot be read on from offset {at}"
+            time.sleep(0.1)
     return log
 
 

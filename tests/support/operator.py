@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as LibraryPartition
 from kafka.admin import (
     ACL,
+    ACLFilter,
     ACLOperation,
     ACLPermissionType,
     ConfigResource,
@@ -27,11 +28,13 @@ from sparkmirror.cluster.client import connect
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.messages import Api
 from tests.support.raw_copy import first_connection
+from tests.support.waiting import wait_until
 
 _Client: Any = KafkaAdminClient
 _Partition: Any = LibraryPartition
 _Resource: Any = ConfigResource
 _Acl: Any = ACL
+_Filter: Any = ACLFilter
 _Pattern: Any = ResourcePattern
 _Entity: Any = AlterClientQuotasRequest.EntryData.EntityData
 _Op: Any = AlterClientQuotasRequest.EntryData.OpData
@@ -76,17 +79,30 @@ def set_quota(access: Access, client_id: str, key: str, value: float) -> None:
 
 
 def elect_preferred(access: Access, topic: str) -> None:
-    """Let the preferred replicas lead again."""
+    """Have the preferred replicas lead again, as far as they can now; look what became of it."""
     with _client(access) as client:
-        client.elect_leaders(PREFERRED, [topic])
+        client.elect_leaders(PREFERRED, [topic], raise_errors=False)
 
 
 def allow(
     access: Access, user: str, kind: ResourceType, name: str, *operations: ACLOperation
 ) -> None:
-    """Grant rights on one resource."""
+    """Grant rights on one resource; returns when the broker goes by them."""
     with _client(access) as client:
         client.create_acls([_rule(user, kind, name, operation) for operation in operations])
+        wanted = _Filter(
+            principal=f"User:{user}",
+            host="*",
+            operation=ACLOperation.ANY,
+            permission_type=ACLPermissionType.ALLOW,
+            resource_pattern=_Pattern(kind, name),
+        )
+
+        def are_known() -> bool:
+            rules, _ = client.describe_acls(wanted)
+            return {rule.operation for rule in rules} >= set(operations)
+
+        wait_until(are_known, f"the rights of {user} on {name}")
 
 
 def _rule(user: str, kind: ResourceType, name: str, operation: ACLOperation) -> Any:

@@ -35,6 +35,8 @@ class _Line:
     client: socket.socket
     broker: socket.socket
     produces: bool = False
+    produced_at: float = float("-inf")
+    """When the last produce request came."""
 
     def close(self) -> None:
         for end in (self.client, self.broker):
@@ -52,6 +54,10 @@ class Proxy:
     """Whether answers to produce requests are swallowed from now on."""
     swallowed: int = 0
     """How many pieces of such answers there were."""
+    produced: int = 0
+    """How many produce requests there were."""
+    unanswered: int = 0
+    """How many of them came before the one before them, on the same connection, was answered."""
     _server: socket.socket = field(init=False)
     _broker: Address | None = None
     _lines: set[_Line] = field(default_factory=set)
@@ -84,6 +90,10 @@ class Proxy:
         self.swallowed = 0
         self.is_deaf = True
 
+    def count_anew(self) -> None:
+        """Begin to count produce requests."""
+        self.produced = self.unanswered = 0
+
     def cut(self) -> None:
         """Cut every connection."""
         for line in list(self._lines):
@@ -113,13 +123,20 @@ class Proxy:
         with contextlib.suppress(OSError):
             while frame := _frame(line.client):
                 if _HEAD.unpack_from(frame)[1] == PRODUCE:
-                    line.produces = True
+                    self._count(line)
                 line.broker.sendall(frame)
         line.close()
         answers.join()
         self._lines.discard(line)
         line.client.close()
         line.broker.close()
+
+    def _count(self, line: _Line) -> None:
+        """An answer takes as long as the delay, at least: what comes sooner did not wait for it."""
+        now = time.monotonic()
+        self.produced += 1
+        self.unanswered += now - line.produced_at < self.delay_s
+        line.produces, line.produced_at = True, now
 
     def _carry_answers(self, line: _Line) -> None:
         """Take answers from the broker as they come; each is delivered when its time has come."""

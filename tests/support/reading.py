@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 
 def read_partitions(
-    bootstrap: str, topic: str, partitions: int, timeout_s: float = 60
+    bootstrap: str, topic: str, partitions: int, timeout_s: float = 120
 ) -> list[Found]:
     """Read every partition from its beginning to its end; by partition and offset."""
     consumer = _Consumer(

@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from sparkmirror.copy.conductor import Conductor
@@ -19,10 +21,16 @@ from sparkmirror.copy.messages import Beat, Hello, Message, Report
 from sparkmirror.copy.run_keeping import RunStore
 from sparkmirror.copy.seal import Seals
 from sparkmirror.copy.snapshot import Event, Snapshot
+from sparkmirror.errors import MirrorError
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 SECRET = "a secret for the stage"
+PATIENCE_S = 120.0
+"""How long anything may take on a slow computer."""
+ADMITTED_WITHIN_S = 30.0
+NOTICED_S = 2.0
+"""How long somebody is silent before he is given up, where that is wanted."""
 
 
 class _Guest:
@@ -72,7 +80,7 @@ class Stage:
         ]
 
     def __enter__(self) -> Stage:
-        self.conductor.start()
+        self._start_conductor()
         for task in range(len(self.job.tasks)):
             self._start(task)
         for thread in self._threads:
@@ -100,12 +108,12 @@ class Stage:
         return self.conductor.snapshot()
 
     def wait(
-        self, reason: str, condition: Callable[[Snapshot], bool], timeout_s: float = 60
+        self, reason: str, condition: Callable[[Snapshot], bool], timeout_s: float = PATIENCE_S
     ) -> None:
         """Wait until the snapshot says so."""
         wait_until(lambda: condition(self.snapshot), reason, timeout_s)
 
-    def wait_until_caught_up(self, ends: dict[str, int], timeout_s: float = 60) -> None:
+    def wait_until_caught_up(self, ends: dict[str, int], timeout_s: float = PATIENCE_S) -> None:
         """Wait until every partition has passed its end."""
 
         def passed(snapshot: Snapshot) -> bool:
@@ -127,11 +135,11 @@ class Stage:
         before = self.snapshot.records
         self.wait("more to be copied", lambda seen: seen.records > before)
 
-    def wait_for_attempts(self, number: int, timeout_s: float = 60) -> None:
+    def wait_for_attempts(self, number: int, timeout_s: float = PATIENCE_S) -> None:
         """Wait until the attempts of all tasks have at least this number; the first one is 0."""
         wait_until(lambda: min(self._attempts.values()) >= number, f"attempts {number}", timeout_s)
 
-    def drain(self, timeout_s: float = 30) -> None:
+    def drain(self, timeout_s: float = PATIENCE_S) -> None:
         """Have everything given back."""
         self.restarts = False
         self.conductor.drain()
@@ -145,6 +153,16 @@ class Stage:
         """Let a task sleep: it keeps its connections, and says nothing."""
         self.tasks[task].send_signal(signal.SIGSTOP)
 
+    def thaw(self, task: int) -> None:
+        """Wake a task that sleeps."""
+        self.tasks[task].send_signal(signal.SIGCONT)
+
+    def give_up_silent(self) -> None:
+        """Have whoever sleeps given up now; others have as long as before to be heard of."""
+        self.conductor.replan(replace(self.conductor.job, silence_s=NOTICED_S))
+        self.wait_for_event("takeover")
+        self.conductor.replan(replace(self.conductor.job, silence_s=self.job.silence_s))
+
     def start_beside(self, task: int) -> subprocess.Popen[bytes]:
         """Start another attempt of a task; the one before is returned as it is."""
         before = self.tasks[task]
@@ -152,10 +170,23 @@ class Stage:
         self._start(task)
         return before
 
-    def wait_for_event(self, kind: str, timeout_s: float = 60) -> Event:
-        """Wait until something was told, and return what it was."""
-        self.wait(kind, lambda seen: any(one.kind == kind for one in seen.events), timeout_s)
+    def wait_for_event(self, kind: str, times: int = 1) -> Event:
+        """Wait until something was told so many times, and return what it was at first."""
+        self.wait(kind, lambda seen: sum(one.kind == kind for one in seen.events) >= times)
         return next(one for one in self.snapshot.events if one.kind == kind)
+
+    def _start_conductor(self) -> None:
+        """Try until both clusters answer, as a driver does: the first time they have a second."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self.conductor.start()
+            except MirrorError as error:
+                if not error.retriable or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
 
     def _start(self, task: int) -> None:
         attempt = self._attempts[task] = self._attempts.get(task, -1) + 1
@@ -188,10 +219,10 @@ class Stage:
 
     def _welcome(self, selector: selectors.BaseSelector) -> None:
         sock, _ = self._server.accept()
-        sock.settimeout(5)
+        sock.settimeout(ADMITTED_WITHIN_S)
         try:
             seals = admit(sock, SECRET.encode())
-        except LinkLost:  # killed while it introduced itself
+        except (LinkLost, OSError):  # killed while it introduced itself
             sock.close()
             return
         guest = _Guest(sock, self.conductor, seals)

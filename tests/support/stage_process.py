@@ -15,7 +15,7 @@ from typing import Self
 from sparkmirror.copy.job import Job
 from sparkmirror.engine.ledger import OffsetsTopicLedger
 from tests.support.clock import set_clock, with_clock
-from tests.support.stage import ROOT, Stage
+from tests.support.stage import PATIENCE_S, ROOT, Stage
 
 
 class StageProcess:
@@ -40,7 +40,7 @@ class StageProcess:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def wait_until_copied(self, records: int, timeout_s: float = 60) -> None:
+    def wait_until_copied(self, records: int, timeout_s: float = PATIENCE_S) -> None:
         """Wait until so many records were reported as copied."""
         assert self._process.stdout
         copied = 0

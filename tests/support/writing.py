@@ -16,6 +16,9 @@ from sparkmirror.wire.records import Record, build
 from sparkmirror.wire.transactions import end_transaction, transaction_version
 from tests.support.raw_copy import router_of
 
+LONGEST_TRANSACTION_MS = 15 * 60 * 1000
+"""The most that brokers allow: a test ends its transactions itself, however slow the computer."""
+
 
 def now_ms() -> int:
     """The time, as records have it."""
@@ -73,7 +76,9 @@ class Transaction:
         self._router = writer.router
         self._id = transactional_id
         self._identity: ProducerIdentity = init_producer_id(
-            self._router, transactional_id=transactional_id
+            self._router,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=LONGEST_TRANSACTION_MS,
         )
         self._sequences: dict[TopicPartition, int] = {}
 

@@ -29,7 +29,7 @@ PROPERTIES = {
     "log.retention.check.interval.ms": "200",
     "log.initial.task.delay.ms": "100",
     "producer.id.expiration.check.interval.ms": "1000",
-    "broker.session.timeout.ms": "3000",
+    "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "500",
     "socket.request.max.bytes": "209715200",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",

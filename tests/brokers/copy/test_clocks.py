@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.model import TopicPartition
+from tests.support.faults import SLOWLY, prepared
 from tests.support.flows import Flow
 from tests.support.stage_process import StageProcess
-from tests.support.writing import MIXED, MIXED_LIMIT, Writer, now_ms, numbered, write_mixed
+from tests.support.writing import Writer, now_ms, numbered
 
 DAY_MS = 24 * 3600 * 1000
-SLOWLY = {"bytes_per_s": 1_000_000}
-
 A_DAY_OFF = pytest.mark.parametrize("ahead_ms", [DAY_MS, -DAY_MS], ids=["ahead", "behind"])
 
 
@@ -19,12 +18,10 @@ A_DAY_OFF = pytest.mark.parametrize("ahead_ms", [DAY_MS, -DAY_MS], ids=["ahead",
 def test_a_mirror_whose_clock_is_wrong_copies_and_is_taken_over(
     flow: Flow, topic: str, writer: Writer, ahead_ms: int
 ) -> None:
-    topics = {topic: MIXED}
-    flow.create(topic, MIXED, remote=MIXED_LIMIT)
-    write_mixed(writer, topic)
+    topics = prepared(flow, topic, writer)
     job = flow.job(topics, tasks=2, settings=SLOWLY, flush_every_s=0.5)
     with StageProcess(job, clock_ahead_ms=ahead_ms) as wrong:
-        wrong.wait_until_copied(1500)
+        wrong.wait_until_copied(300)
     with flow.stage(job) as stage:
         stage.wait_for_event("takeover")
         stage.conductor.set_rate(0)

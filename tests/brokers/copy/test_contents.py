@@ -20,7 +20,9 @@ from tests.brokers.copy.conftest import flow_between
 from tests.support.batches import JAVA, NOW, random_record
 from tests.support.flows import Flow, remote_name
 from tests.support.logs import Log, assert_copied, assert_runs, read_log
+from tests.support.operator import set_topic
 from tests.support.reading import read_partitions
+from tests.support.stage import PATIENCE_S
 from tests.support.waiting import wait_until
 from tests.support.writing import Writer, now_ms, numbered
 
@@ -40,6 +42,8 @@ COMPACTED = {
 }
 WIDE = 1000
 OPEN_FROM = 5
+LOOKS = 20
+"""After so many that show the same, the cleaner has stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +143,7 @@ def write_compacted(writer: Writer, partition: TopicPartition) -> None:
         cleaned = [key for key in found if key != b"active"]
         return len(cleaned) == len(set(cleaned))
 
-    wait_until(is_clean, "the broker to compact", 60)
+    wait_until(is_clean, "the broker to compact", PATIENCE_S)
 
 
 def write_sizes(writer: Writer, partition: TopicPartition) -> None:
@@ -241,15 +245,17 @@ def copied(pair: tuple[Cluster, Cluster], request: pytest.FixtureRequest) -> Ite
     for topic, case in topics.items():
         for number in range(case.partitions):
             case.write(writer, TopicPartition(topic, number))
+    _stop_compacting(flow, TopicPartition(f"{prefix}-compacted", 0))
     half_way = TopicPartition(f"{prefix}-open", 0)
     transaction = writer.begin(f"{prefix}-open")
     transaction.write(half_way, numbered(range(50, 53)))
     writer.write(half_way, numbered(range(60, 62)))
     ends = flow.ends(counts)
     with flow.stage(job) as stage:
-        stage.wait_until_caught_up(ends | {str(half_way): OPEN_FROM}, 120)
+        stage.wait_until_caught_up(ends | {str(half_way): OPEN_FROM})
         _, target_while_open = flow.logs(half_way)
         transaction.commit()
+        wait_until(lambda: len(flow.logs(half_way)[0].markers) == 1, "the marker of the commit")
         stage.wait_until_caught_up(flow.ends(counts))
         stage.drain()
         yield Copied(
@@ -259,6 +265,18 @@ def copied(pair: tuple[Cluster, Cluster], request: pytest.FixtureRequest) -> Ite
             runs={partition: stage.conductor.runs(partition) for partition in sum(job.tasks, ())},
             target_while_open=target_while_open,
         )
+
+
+def _stop_compacting(flow: Flow, partition: TopicPartition) -> None:
+    """Let nothing change at the source any more: what is copied is compared with it later."""
+    set_topic(flow.source, partition.topic, {"cleanup.policy": "delete", "retention.ms": "-1"})
+    looks: list[Log] = []
+
+    def is_still() -> bool:
+        looks.append(flow.logs(partition)[0])
+        return len(looks) > LOOKS and looks[-1] == looks[-1 - LOOKS]
+
+    wait_until(is_still, f"{partition} not to change any more", PATIENCE_S)
 
 
 @pytest.mark.parametrize("case", [name for name in CASES if name != "wide"])

@@ -20,22 +20,25 @@ from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.tools import Tools
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.routing import Router
+from sparkmirror.wire.transactions import describe_transaction
 from tests.support.committed import (
     assert_exactly_once,
     assert_ledger_stands_at,
     committed,
     stable_end,
+    wait_until_decided,
 )
+from tests.support.faults import everything
 from tests.support.flows import Flow, remote_name
 from tests.support.logs import edges
 from tests.support.raw_copy import router_of
-from tests.support.stage import Stage
+from tests.support.stage import PATIENCE_S, Stage
 from tests.support.stage_process import StageProcess
 from tests.support.waiting import wait_until
 from tests.support.writing import MIXED, MIXED_LIMIT, Writer, numbered, write_mixed
 
-SLOWLY: dict[str, Any] = {"bytes_per_s": 400_000}
-"""So slow that faults find everything under way."""
+SLOWLY: dict[str, Any] = {"bytes_per_s": 40_000}
+"""So slow that faults find everything under way, even if the computer stands still for seconds."""
 RARELY = 0.5
 """Seconds between commits, so that faults find a transaction open."""
 
@@ -115,13 +118,15 @@ def test_every_record_counts_once_and_java_sees_the_same(
 def test_a_task_may_be_killed_in_its_transaction(flow: Flow, topic: str, writer: Writer) -> None:
     topics = prepared(flow, topic, writer)
     with flow.stage(slowly(flow, topics, tasks=2)) as stage:
-        for turn in range(2):
-            stage.wait_until_all_copy()
-            stage.wait_for_more()
-            stage.kill(0)
-            if turn:
-                stage.kill(1)
-            stage.wait_for_event("takeover")
+        stage.wait_until_all_copy()
+        stage.wait_for_more()
+        stage.kill(0)
+        stage.wait_for_event("takeover", times=len(stage.job.tasks[0]))
+        stage.wait("every partition to be copied", everything)
+        stage.wait_for_more()
+        stage.kill(0)
+        stage.kill(1)
+        stage.wait_for_event("takeover", times=len(stage.job.tasks[0]) + MIXED)
         finish(flow, stage, topics)
 
 
@@ -153,7 +158,9 @@ def test_tasks_that_slept_through_their_replacement_commit_nothing(
             second.wait_for_more()
             for zombie in zombies.values():
                 zombie.send_signal(signal.SIGCONT)
-            wait_until(lambda: first.conductor.failure() is not None, "the first to stop", 60)
+            wait_until(
+                lambda: first.conductor.failure() is not None, "the first to stop", PATIENCE_S
+            )
             assert isinstance(first.conductor.failure(), Overtaken)
             finish(flow, second, topics)
             assert second.snapshot.events == (), "nobody has disturbed it"
@@ -189,9 +196,7 @@ def test_the_target_may_die_and_come_back(
     flow: Flow, topic: str, writer: Writer, target: Cluster
 ) -> None:
     topics = prepared(flow, topic, writer)
-    settings = {**SLOWLY, "lease_s": 60.0}
-    job = exactly_once(flow, topics, settings=settings, commit_every_s=RARELY)
-    with flow.stage(job) as stage:
+    with flow.stage(slowly(flow, topics)) as stage:
         stage.wait("copying to begin", something)
         target.kill_broker(1)
         target.start_broker(1)
@@ -206,24 +211,32 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_copied_again(
     job = exactly_once(
         flow,
         topics,
-        settings={**SLOWLY, "lease_s": 60.0},
-        commit_every_s=RARELY,
-        silence_s=60.0,
-        transaction_timeout_s=1.0,
+        settings={"bytes_per_s": 100_000},
+        commit_every_s=1.0,
+        transaction_timeout_s=5.0,
     )
+
+    def all_is_decided() -> bool:
+        return all(edges(target_router, p)[1] == stable_end(target_router, p) for p in remotes)
+
     with flow.stage(job) as stage:
         stage.wait("copying to begin", something)
-        stage.freeze(0)
-        seen = committed(flow.target, remote_name(topic))
-        wait_until(
-            lambda: all(
-                edges(target_router, p)[1] == stable_end(target_router, p) for p in remotes
-            ),
-            "the broker to abort it",
-            30,
-        )
-        assert committed(flow.target, remote_name(topic)) == seen
-        stage.tasks[0].send_signal(signal.SIGCONT)
+
+        def sleeps_until_it_is_aborted() -> bool:
+            """A task that has nothing open, or whose commit is on its way, is woken again."""
+            stage.freeze(0)
+            if not all_is_decided():
+                seen = committed(flow.target, remote_name(topic))
+                wait_until(all_is_decided, "the broker to abort it", PATIENCE_S)
+                state = describe_transaction(target_router, f"tests-{flow.name}-0")
+                if state and state.state == "CompleteAbort":
+                    assert committed(flow.target, remote_name(topic)) == seen
+                    return True
+            stage.thaw(0)
+            return False
+
+        wait_until(sleeps_until_it_is_aborted, "it to sleep in a transaction", PATIENCE_S)
+        stage.thaw(0)
         stage.wait_for_event("fenced")
         finish(flow, stage, topics)
 
@@ -241,6 +254,7 @@ def test_a_record_that_is_refused_does_not_hold_the_other_partitions(
         stage.wait_for_event("refused")
         stage.wait_until_caught_up({f"{topic}-0": 10, f"{topic}-1": 20})
         stage.drain()
+    wait_until_decided(flow, topics)
     there = committed(flow.target, remote_name(topic))
     assert [len(there[number]) for number in range(2)] == [10, 20]
 

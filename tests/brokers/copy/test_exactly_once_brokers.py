@@ -32,6 +32,7 @@ from tests.support.committed import (
 )
 from tests.support.flows import Flow, remote_name
 from tests.support.raw_copy import router_of
+from tests.support.stage import PATIENCE_S
 from tests.support.waiting import wait_until
 from tests.support.writing import Writer, numbered
 
@@ -40,12 +41,23 @@ OLD = "3.9.2"
 """Of the last line whose transactions keep their epoch and take partitions one by one."""
 
 
+SLOWLY = {"bytes_per_s": 30_000}
+"""So slow that every fault finds something under way: what is written takes half a minute."""
+
+
 @pytest.fixture(scope="module")
-def trio(start_module_cluster: StartCluster) -> Cluster:
+def started_trio(start_module_cluster: StartCluster) -> Cluster:
     """Three brokers."""
     return start_module_cluster(
         ClusterSpec(name="eo-trio", brokers=3, fast_start=True, properties=PROPERTIES)
     )
+
+
+@pytest.fixture
+def trio(started_trio: Cluster) -> Cluster:
+    """The three brokers, all of them up and known to each other, whatever a test before did."""
+    started_trio.start_brokers()
+    return started_trio
 
 
 @contextmanager
@@ -65,18 +77,18 @@ def test_brokers_and_coordinators_may_restart_one_after_the_other(
     trio: Cluster, unique_name: UniqueName, topic: str
 ) -> None:
     flow = flow_between(unique_name("flow"), trio, trio, replicas=3)
-    slowly = {"bytes_per_s": 100_000, "lease_s": 60.0}
     with filled(flow, topic) as topics:
-        job = flow.job(topics, tasks=2, delivery=Delivery.EXACTLY_ONCE, settings=slowly)
+        ends = flow.ends(topics)
+        job = flow.job(topics, tasks=2, delivery=Delivery.EXACTLY_ONCE, settings=SLOWLY)
         with flow.stage(job) as stage:
             stage.wait("copying to begin", lambda seen: seen.records > 0)
             for node_id in trio.brokers:
                 trio.restart_broker(node_id)
             stage.conductor.set_rate(0)
-            stage.wait_until_caught_up(flow.ends(topics), 90)
+            stage.wait_until_caught_up(ends)
             stage.drain()
             assert_exactly_once(flow, topics, stage)
-            assert_ledger_stands_at(flow, job, flow.ends(topics))
+            assert_ledger_stands_at(flow, job, ends)
 
 
 def test_what_hangs_is_ended_as_it_was_decided(
@@ -96,7 +108,7 @@ def test_what_hangs_is_ended_as_it_was_decided(
     for term, partition in zip(terms, (kept, lost), strict=True):
         _write_in(router, term, partition)
     trio.kill_broker(node)
-    wait_until(lambda: _leader(router, kept) is None, "nobody to lead", 60)
+    wait_until(lambda: _leader(router, kept) is None, "nobody to lead", PATIENCE_S)
     source = TopicPartition(topic, kept.partition)
     lease = Lease(
         source=source, target=kept, position=3, expected=3, records=3, identity=IN_TRANSACTIONS
@@ -105,7 +117,11 @@ def test_what_hangs_is_ended_as_it_was_decided(
     after.begin()
     assert after.end_hanging({kept: 3, lost: -1}) == frozenset(), "they cannot be looked at"
     trio.start_broker(node)
-    wait_until(lambda: _leader(router, lost) == node, "the leader to be back", 60)
+    wait_until(
+        lambda: all(_leader(router, p) == node for p in (kept, lost)),
+        "the leader to be back",
+        PATIENCE_S,
+    )
     assert [stable_end(router, p) for p in (kept, lost)] == [0, 0], "markers are missing"
     assert after.end_hanging({kept: 3, lost: -1}) == {kept, lost}
     wait_until(lambda: [stable_end(router, p) for p in (kept, lost)] == [4, 4], "markers")
@@ -156,9 +172,8 @@ def test_brokers_of_old_are_written_to_in_their_own_way(
         ClusterSpec(name="eo-old", version=OLD, fast_start=True, properties=PROPERTIES)
     )
     flow = flow_between(unique_name("flow"), old, old)
-    slowly = {"bytes_per_s": 300_000}
     with filled(flow, topic) as topics:
-        job = flow.job(topics, tasks=2, delivery=Delivery.EXACTLY_ONCE, settings=slowly)
+        job = flow.job(topics, tasks=2, delivery=Delivery.EXACTLY_ONCE, settings=SLOWLY)
         with flow.stage(job) as stage:
             stage.wait_until_all_copy()
             stage.kill(0)

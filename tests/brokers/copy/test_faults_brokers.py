@@ -12,10 +12,10 @@ from functools import partial
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.topics import NewTopic, Partition
 from sparkmirror.copy.job import OnLoss
 from sparkmirror.copy.snapshot import Snapshot
-from sparkmirror.errors import TopicMissing
+from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.spec import ClusterSpec
 from sparkmirror.lab.verbs import VERBS
@@ -26,8 +26,10 @@ from tests.brokers.copy.conftest import PROPERTIES, flow_between
 from tests.support.clusters import StartCluster, UniqueName
 from tests.support.faults import SLOWLY, prepared, something
 from tests.support.flows import Flow, remote_name
-from tests.support.logs import assert_copied
+from tests.support.logs import assert_copied, edges
 from tests.support.operator import elect_preferred
+from tests.support.raw_copy import router_of
+from tests.support.stage import PATIENCE_S
 from tests.support.waiting import wait_until
 from tests.support.writing import MIXED, MIXED_LIMIT, Writer, numbered, write_mixed
 
@@ -60,7 +62,7 @@ def test_a_lone_broker_may_go_and_come_back(
         finally:
             cluster.start_broker(1)
         stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends(topics), 90)
+        stage.wait_until_caught_up(flow.ends(topics))
         stage.drain()
         flow.assert_mirrored(topics, fences=0, stage=stage)
         assert stage.snapshot.events == (), "nothing that an operator must know of"
@@ -72,10 +74,11 @@ def test_a_task_that_dies_while_the_source_is_down_costs_one_fence(
     partition = TopicPartition(topic, 0)
     flow.create(topic)
     writer.write_many(partition, numbered(range(1000), size=1000), batch=10)
+    wanted = 1000 + 1  # records, and one fence
     # It says next to nothing of what it copies, so that there is something to be found out.
-    quiet = {"report_every_s": 3600.0, "lease_s": 3600.0, "bytes_per_s": 100_000}
+    quiet = {"report_every_s": 3600.0, "lease_s": 3600.0, "bytes_per_s": 50_000}
     with flow.stage(flow.job({topic: 1}, settings=quiet, silence_s=3600.0)) as stage:
-        wait_until(lambda: flow.logs(partition)[1].end > 100, "something to be copied")
+        wait_until(lambda: _end_of_the_copy(flow, partition) > 100, "something to be copied")
         pair[0].stop_broker(1)
         try:
             stage.kill(0)
@@ -86,9 +89,21 @@ def test_a_task_that_dies_while_the_source_is_down_costs_one_fence(
         finally:
             pair[0].start_broker(1)
         stage.conductor.set_rate(0)
-        wait_until(lambda: flow.logs(partition)[1].end == 1001, "everything to be copied", 60)
+        wait_until(
+            lambda: _end_of_the_copy(flow, partition) == wanted,
+            "everything to be copied",
+            PATIENCE_S,
+        )
         stage.drain()
         flow.assert_mirrored({topic: 1}, fences=1, stage=stage)
+
+
+def _end_of_the_copy(flow: Flow, partition: TopicPartition) -> int:
+    router = router_of(flow.target)
+    try:
+        return edges(router, partition._replace(topic=remote_name(partition.topic)))[1]
+    finally:
+        router.close()
 
 
 def test_frozen_brokers_are_waited_for(
@@ -106,7 +121,7 @@ def test_frozen_brokers_are_waited_for(
             for cluster in pair:
                 cluster.resume_broker(1)
         stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends(topics), 90)
+        stage.wait_until_caught_up(flow.ends(topics))
         stage.drain()
         flow.assert_mirrored(topics, fences=0, stage=stage)
 
@@ -115,7 +130,7 @@ def test_frozen_brokers_are_waited_for(
 
 
 @pytest.fixture(scope="module")
-def trio(start_module_cluster: StartCluster) -> Cluster:
+def started_trio(start_module_cluster: StartCluster) -> Cluster:
     """Three brokers, each in a rack of its own; whoever says where he is reads from there."""
     return start_module_cluster(
         ClusterSpec(
@@ -126,6 +141,13 @@ def trio(start_module_cluster: StartCluster) -> Cluster:
             properties={**PROPERTIES, "replica.selector.class": SELECTOR},
         )
     )
+
+
+@pytest.fixture
+def trio(started_trio: Cluster) -> Cluster:
+    """The three brokers, all of them up and known to each other, whatever a test before did."""
+    started_trio.start_brokers()
+    return started_trio
 
 
 @pytest.fixture
@@ -152,29 +174,67 @@ def test_a_dead_leader_is_replaced_and_a_preferred_one_comes_back(
     topics, remote = {topic: MIXED}, remote_name(topic)
     flow.create(topic, MIXED, remote=MIXED_LIMIT)
     write_mixed(writer, topic, records=300)
-    slower = {**SLOWLY, "bytes_per_s": 100_000}
+    ends = flow.ends(topics)
+    slower = {"bytes_per_s": 30_000}
     with flow.stage(flow.job(topics, settings=slower)) as stage, Admin(flow.target) as admin:
         stage.wait("copying to begin", something)
-        leader = admin.topic(remote).partitions[0].leader
-        assert leader
-        trio.kill_broker(leader)
+        preferred = _in_sync(admin, remote)[0].replicas[0]
+        wait_until(lambda: _leader(admin, remote) == preferred, "the preferred one to lead")
+        trio.kill_broker(preferred)
         stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends(topics), 90)
-        trio.start_broker(leader)
+        stage.wait_until_caught_up(ends)
+        wait_until(lambda: _leader(admin, remote) not in (None, preferred), "another one to lead")
+        trio.start_broker(preferred)
         stage.conductor.set_rate(slower["bytes_per_s"])
         write_mixed(writer, topic, first=10_000, records=300)
         for name in (topic, remote):
-            wait_until(partial(_is_in_sync, admin, name), "every replica to be in sync", 60)
-            elect_preferred(flow.target, name)
-        assert admin.topic(remote).partitions[0].leader == leader
+            _in_sync(admin, name)
+            wait_until(
+                partial(_is_led_as_preferred, flow, admin, name),
+                "the preferred ones to lead",
+                PATIENCE_S,
+            )
         stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends(topics), 90)
+        stage.wait_until_caught_up(flow.ends(topics))
         stage.drain()
         flow.assert_mirrored(topics, fences=0, stage=stage)
 
 
-def _is_in_sync(admin: Admin, topic: str) -> bool:
-    return all(len(partition.in_sync) == 3 for partition in admin.topic(topic).partitions)
+def _described(admin: Admin, topic: str) -> tuple[Partition, ...]:
+    """What a broker says of a topic; nothing if it does not know it yet, or is gone.
+
+    Brokers hear of a change one after the other, so one look proves nothing: wait until it fits.
+    """
+    try:
+        return admin.topic(topic).partitions
+    except (TopicMissing, ClusterUnavailable, ClusterTimeout):
+        return ()
+
+
+def _in_sync(admin: Admin, topic: str, replicas: int = 3) -> tuple[Partition, ...]:
+    """Wait until every partition is led and all its replicas are in sync; return that picture."""
+    seen: list[Partition] = []
+
+    def is_so() -> bool:
+        seen[:] = _described(admin, topic)
+        return bool(seen) and all(one.leader and len(one.in_sync) == replicas for one in seen)
+
+    wait_until(is_so, f"every replica of {topic} to be in sync", PATIENCE_S)
+    return tuple(seen)
+
+
+def _leader(admin: Admin, topic: str) -> int | None:
+    """Who leads partition 0, if anybody does."""
+    return next((one.leader for one in _described(admin, topic)), None)
+
+
+def _is_led_as_preferred(flow: Flow, admin: Admin, topic: str) -> bool:
+    """Whether the first replica of each partition leads it; if not, that is asked for."""
+    partitions = _described(admin, topic)
+    if partitions and all(one.leader == one.replicas[0] for one in partitions):
+        return True
+    elect_preferred(flow.target, topic)
+    return False
 
 
 def test_a_rolling_restart_on_each_side_costs_nothing(
@@ -190,8 +250,7 @@ def test_a_rolling_restart_on_each_side_costs_nothing(
             writer.write_many(partition, numbered(range(first, first + 300), size=1000), batch=50)
 
     write(0)
-    settings = {**SLOWLY, "bytes_per_s": 150_000}
-    with flow.stage(flow.job(topics, settings=settings)) as stage, ThreadPoolExecutor(2) as both:
+    with flow.stage(flow.job(topics, settings=SLOWLY)) as stage, ThreadPoolExecutor(2) as both:
         stage.wait(
             "every partition to have its turn",
             lambda seen: all(one.position > 0 for one in seen.partitions.values()),
@@ -201,7 +260,7 @@ def test_a_rolling_restart_on_each_side_costs_nothing(
             write(300 * node_id)
             stage.wait_for_more()
         stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends(topics), 90)
+        stage.wait_until_caught_up(flow.ends(topics))
         stage.drain()
         flow.assert_mirrored(topics, fences=0, stage=stage)
         assert stage.snapshot.events == ()
@@ -215,16 +274,15 @@ def test_the_replica_in_the_same_rack_is_read(trio_flow: tuple[Flow, Writer], to
     flow.create(topic)
     writer.write_many(partition, numbered(range(200)), batch=10)
     with Admin(flow.source) as admin:
-        wait_until(partial(_is_in_sync, admin, topic), "every replica to be in sync", 60)
-        leader = admin.topic(topic).partitions[0].leader
+        leader = _in_sync(admin, topic)[0].leader
     near = next(node_id for node_id in (1, 2, 3) if node_id != leader)
     rack = RACKS[near - 1]
     question = fetch_request(
         12, FetchLimits(max_wait_ms=50, rack=rack), [Position(topic, 0, 0, 1 << 20)]
     )
-    leading = writer.router.connection_to(LeaderOf(partition))
 
     def is_sent_there() -> bool:
+        leading = writer.router.connection_to(LeaderOf(partition))
         (answer,) = leading.wait_for(question).partitions
         return (answer.preferred_read_replica, len(answer.records)) == (near, 0)
 
@@ -246,7 +304,7 @@ def test_partitions_without_a_leader_wait_while_the_others_go_on(
     for partition in every:
         writer.write_many(partition, numbered(range(100)), batch=10)
     with Admin(flow.target) as admin:
-        led = [admin.topic(name).partitions for name in (topic, remote_name(topic))]
+        led = [_in_sync(admin, name, replicas=1) for name in (topic, remote_name(topic))]
     gone = led[0][0].leader
     assert gone
     stuck = {str(one) for one in every if gone in (side[one.partition].leader for side in led)}
@@ -254,11 +312,11 @@ def test_partitions_without_a_leader_wait_while_the_others_go_on(
     assert free
     trio.kill_broker(gone)
     try:
-        with lonely.stage(lonely.job(topics, settings={"lease_s": 60.0})) as stage:
+        with lonely.stage(lonely.job(topics)) as stage:
             stage.wait_until_caught_up(free)
             stage.wait("the reasons", lambda seen: all(seen.partitions[p].reason for p in stuck))
             trio.start_broker(gone)
-            stage.wait_until_caught_up(lonely.ends(topics), 90)
+            stage.wait_until_caught_up(lonely.ends(topics))
             stage.drain()
             lonely.assert_mirrored(topics, fences=0, stage=stage)
     finally:
@@ -282,18 +340,20 @@ def test_a_source_that_lost_its_end_is_told_even_if_it_grew_again(
     records, others = numbered(range(60)), numbered(range(100, 100 + later))
     with Admin(flow.source) as admin:
         admin.create_topic(NewTopic(name=topic, replication_factor=2, configs=unclean))
-        at_first = admin.topic(topic).partitions[0]
+        [at_first] = _in_sync(admin, topic, replicas=2)
         [behind] = set(at_first.replicas) - {at_first.leader}
         assert at_first.leader
         writer.write(partition, records[:30])
         trio.kill_broker(behind)
-        wait_until(partial(_leads_alone, admin, topic, at_first.leader), "it to lead alone", 60)
+        wait_until(
+            partial(_leads_alone, admin, topic, at_first.leader), "it to lead alone", PATIENCE_S
+        )
         writer.write(partition, records[30:])
         with flow.stage(flow.job({topic: 1}, on_loss=policy)) as stage:
             stage.wait_until_caught_up({str(partition): 60})
             trio.kill_broker(at_first.leader)
             trio.start_broker(behind)
-            wait_until(partial(_leads_alone, admin, topic, behind), "it to lead alone", 60)
+            wait_until(partial(_leads_alone, admin, topic, behind), "it to lead alone", PATIENCE_S)
             writer.write(partition, others)
             event = stage.wait_for_event("truncated")
             assert (event.lost_from, event.lost_to) == (30, 60)
@@ -307,11 +367,8 @@ def test_a_source_that_lost_its_end_is_told_even_if_it_grew_again(
 
 
 def _leads_alone(admin: Admin, topic: str, node_id: int) -> bool:
-    try:
-        partition = admin.topic(topic).partitions[0]
-    except TopicMissing:  # says a broker that has only just started
-        return False
-    return (partition.leader, partition.in_sync) == (node_id, (node_id,))
+    led = [(one.leader, one.in_sync) for one in _described(admin, topic)]
+    return led == [(node_id, (node_id,))]
 
 
 def _position(seen: Snapshot, partition: TopicPartition) -> int:

@@ -27,7 +27,7 @@ from tests.support.writing import Writer, now_ms, numbered
 HOUR_MS = 3600 * 1000
 TWO_DAYS_MS = 48 * HOUR_MS
 QUOTA_BYTES_S = 1_000_000
-FAR_S = 0.1
+FAR_S = 0.3
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +95,11 @@ def test_batches_nobody_answered_for_arrive_once(
         stage.conductor.set_rate(0)
         stage.wait_until_caught_up(flow.ends({topic: 1}))
         stage.drain()
-        flow.assert_mirrored({topic: 1}, fences=1 if age_ms else 0, stage=stage)
         kinds = [one.kind for one in stage.snapshot.events]
-        assert kinds == (["ambiguous", "takeover"] if age_ms else [])
+        takeovers = kinds.count("takeover")
+        assert bool(takeovers) == bool(age_ms)
+        assert kinds == ["ambiguous", "takeover"] * takeovers
+        flow.assert_mirrored({topic: 1}, fences=takeovers, stage=stage)
 
 
 def test_a_restarted_broker_that_remembers_one_batch_of_many_doubles_none(
@@ -117,7 +119,7 @@ def test_a_restarted_broker_that_remembers_one_batch_of_many_doubles_none(
         proxy.is_deaf = False
         proxy.cut()
         stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.ends({topic: 1}), 90)
+        stage.wait_until_caught_up(flow.ends({topic: 1}))
         stage.drain()
         flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
         assert stage.snapshot.events == ()
@@ -145,21 +147,20 @@ def test_old_batches_nobody_answered_for_arrive_once_although_our_clock_takes_th
 
 
 def test_a_long_way_is_filled(proxied_flow: tuple[Flow, Proxy, Writer], topic: str) -> None:
-    """One request at a time would take a round trip of 100 ms per batch."""
+    """Batches do not wait for one another's answers; how quick the computer is does not matter."""
     flow, proxy, writer = proxied_flow
-    partition, batches = TopicPartition(topic, 0), 150
+    partition, batches = TopicPartition(topic, 0), 60
     flow.create(topic)
     for number in range(batches):
         first = 100 * number
         writer.write(partition, numbered(range(first, first + 100), size=1000))
     proxy.delay_s = FAR_S
+    proxy.count_anew()
     with flow.stage(flow.job({topic: 1})) as stage:
-        stage.wait("copying to begin", something)
-        began = time.monotonic()
         stage.wait_until_caught_up({str(partition): 100 * batches})
-        took_s = time.monotonic() - began
         stage.drain()
-        assert took_s < FAR_S * batches / 2
+        assert proxy.produced >= batches
+        assert proxy.unanswered > batches / 2
         proxy.delay_s = 0.0
         flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
         assert stage.snapshot.events == ()

@@ -16,6 +16,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.records import Record
 from tests.brokers.copy.conftest import PROPERTIES
 from tests.support.clusters import StartCluster, UniqueName
+from tests.support.faults import SLOWLY, something
 from tests.support.flows import Flow, remote_name
 from tests.support.operator import allow, set_topic
 from tests.support.stage import Stage
@@ -23,9 +24,9 @@ from tests.support.writing import Writer, now_ms, numbered
 
 FOREVER = str(2**63 - 1)
 TWO_DAYS_MS = 2 * 24 * 3600 * 1000
-SHORT_LIVES = {"connections.max.idle.ms": "1500", "connections.max.reauth.ms": "3000"}
+SHORT_LIVES = {"connections.max.idle.ms": "3000", "connections.max.reauth.ms": "5000"}
 """How long the strict cluster keeps an idle connection, and how long a login is good for."""
-SILENT_S = 2.0
+SILENT_S = 4.0
 MIRROR = "mirror"
 UNFENCED = "unfenced"
 """Users of the strict cluster; only the first one may ever use transactional ids."""
@@ -106,12 +107,12 @@ def test_a_foreign_writer_is_noticed_and_harms_nothing(
     foreigner = Writer(flow.target)
     foreign = [Record(0, now_ms(), b"foreign", b"foreign")]
     writer.write_many(partition, records[:1500], batch=10)
-    slowly = {"bytes_per_s": 1_000_000}
-    with flow.stage(flow.job({topic: 1}, settings=slowly)) as stage:
+    settings = {} if moment == "before" else SLOWLY
+    with flow.stage(flow.job({topic: 1}, settings=settings)) as stage:
         if moment == "before":
             stage.wait_until_caught_up({str(partition): 1500})
         else:
-            stage.wait("copying to begin", lambda seen: seen.records > 0)
+            stage.wait("copying to begin", something)
         foreigner.write(remote, foreign)
         writer.write_many(partition, records[1500:], batch=10)
         assert "ACL" in stage.wait_for_event("foreign-writer").text
@@ -194,9 +195,8 @@ def test_without_the_right_to_fence_a_takeover_says_so_and_is_exact_all_the_same
     operations = (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
     grant(flow, topic, *operations, user=UNFENCED)
     writer.write_many(partition, numbered(range(2000), size=1000), batch=10)
-    slowly = {"bytes_per_s": 500_000, "lease_s": 2.0}
-    with flow.stage(flow.job({topic: 1}, settings=slowly)) as stage:
-        stage.wait("copying to begin", lambda seen: seen.records > 0)
+    with flow.stage(flow.job({topic: 1}, settings=SLOWLY)) as stage:
+        stage.wait("copying to begin", something)
         stage.kill(0)
         assert "without a fence" in stage.wait_for_event("unfenced").text
         stage.conductor.set_rate(0)
@@ -213,8 +213,8 @@ def test_without_the_right_to_read_a_takeover_waits_and_fences_only_once(
     grant_fences(flow)
     grant(flow, topic, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
     writer.write_many(partition, numbered(range(1000), size=1000), batch=10)
-    with flow.stage(flow.job({topic: 1}, settings={"bytes_per_s": 300_000})) as stage:
-        stage.wait("copying to begin", lambda seen: seen.records > 0)
+    with flow.stage(flow.job({topic: 1}, settings=SLOWLY)) as stage:
+        stage.wait("copying to begin", something)
         stage.kill(0)
         is_held(stage, partition, "grant Read")
         time.sleep(1.5)  # several tries
