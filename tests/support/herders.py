@@ -62,7 +62,7 @@ class Stage:
         eventually(lambda: self.states(name) == list(states), f"{name}: {states}")
 
 
-def eventually(condition: Callable[[], bool], what: str, within_s: float = 20.0) -> None:
+def eventually(condition: Callable[[], bool], what: str, within_s: float = 50.0) -> None:
     """Wait until something holds; looks often, because a whole tier of tests waits like this."""
     deadline = time.monotonic() + within_s
     while not condition():
@@ -99,7 +99,7 @@ def herding(
     herder = Herder(settings, stores, surroundings)
     herder.start()
     try:
-        assert herder.wait_started(20)
+        assert herder.wait_started(50)
         yield Stage(herder, watch, config_log, status_log, fenced)
     finally:
         watch.release.set()

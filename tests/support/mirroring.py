@@ -22,10 +22,11 @@ from sparkmirror.mirror.run_records import KnownRuns
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.offsets import LATEST, list_offsets
 from tests.support.clusters import Reachable
-from tests.support.connecting import Context, connector_config, worker_side
-from tests.support.flows import QUICK
+from tests.support.connecting import Context, connector_config, has_a_plan, worker_side
+from tests.support.flows import QUICK, SILENCE_S
 from tests.support.logs import Log, read_log
 from tests.support.stage import Stage
+from tests.support.waiting import wait_until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +71,14 @@ class Mirroring:
         connector = SourceConnector(config["name"], Context())
         try:
             connector.start(config)
+            wait_until(lambda: has_a_plan(connector), "a first look at the clusters")
             tasks = tuple(connector.task_configs(2))
         finally:
             connector.stop()
         plan = TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1)
         job = job_of(plan, self.worker)
         settings = Settings.from_json(job.settings.to_json() | QUICK)
-        return replace(job, settings=settings, silence_s=2.0)
+        return replace(job, settings=settings, silence_s=SILENCE_S)
 
     def stage(self, job: Job) -> Stage:
         """A stage that keeps positions and maps in the worker's offsets topic."""

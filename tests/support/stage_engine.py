@@ -11,7 +11,7 @@ from sparkmirror.copy.job import Job
 from sparkmirror.copy.settings import Settings
 from sparkmirror.engine.ledger import OffsetsTopicLedger
 from sparkmirror.engine.status import Phase, Status
-from tests.support.flows import QUICK
+from tests.support.flows import QUICK, SILENCE_S
 from tests.support.stage import Stage
 
 STATUS_EVERY_S = 0.2
@@ -22,7 +22,8 @@ class StageEngine:
 
     def __init__(self, job: Job, where: Where) -> None:
         del where
-        quick = replace(job, settings=Settings.from_json(job.settings.to_json() | QUICK))
+        settings = Settings.from_json(job.settings.to_json() | QUICK)
+        quick = replace(job, settings=settings, silence_s=SILENCE_S)
         self._stage = Stage(quick, OffsetsTopicLedger.of(quick))
         self._is_draining = False
         self._is_open = False
