@@ -38,7 +38,7 @@ def started(sparkmirror: CommandLine, guard: Guard, labs: Path) -> Iterator[Answ
     """Bring a secured lab up for all tests here; afterwards, take it down and find it gone."""
     options = ("--listener", "SASL_SSL", "--authorizer", "--topic", "orders:2", "--user", "bob:pw")
     # A killed broker may not come back before its session has ended: nine seconds by default.
-    soon = ("broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500")
+    soon = ("broker.session.timeout.ms=5000", "broker.heartbeat.interval.ms=500")
     properties = [word for value in soon for word in ("--property", value)]
     answer = sparkmirror.run("lab", "up", "--clusters", "west,east", *options, *properties)
     brokers = _brokers(sparkmirror)
@@ -138,7 +138,7 @@ def test_logs_show_the_last_lines_and_follow(started: Answer, sparkmirror: Comma
             file.write("a line of ours\n")
         wait_until(lambda: "ours" in str(following.stdout and following.stdout.readline()), "ours")
         following.send_signal(signal.SIGINT)
-        assert following.wait(10) == 130
+        assert following.wait(60) == 130
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_interrupted_up_leaves_nothing(sparkmirror: CommandLine, labs: Path) -> 
     (labs / "half" / "primary").mkdir(parents=True)  # of an `up` that a power failure ended
     with sparkmirror.start("lab", "up", "--lab", "half") as starting:
         record = labs / "half" / "primary" / "broker-1" / "process.json"
-        wait_until(record.exists, "the first broker has a process")
+        wait_until(record.exists, "the first broker has a process", 120)
         process = json.loads(record.read_text(encoding="utf-8"))
         broker = Identity(process["pid"], process["began"])
         assert broker.runs()
         starting.send_signal(signal.SIGINT)
-        said, _ = starting.communicate(timeout=30)
+        said, _ = starting.communicate(timeout=90)
     assert (starting.returncode, said.splitlines()[-1]) == (130, "Interrupted.")
     assert not broker.runs()
     assert not (labs / "half").exists()

@@ -46,7 +46,7 @@ def fortress(start_module_cluster: StartCluster) -> Cluster:
 def refused(access: Access) -> str:
     """Return what a broker says when it does not let us in."""
     with pytest.raises(NotAuthorized) as refusal:
-        probe(access, access.bootstrap[0], timeout_s=10)
+        probe(access, access.bootstrap[0], timeout_s=60)
     return str(refusal.value)
 
 
@@ -88,7 +88,7 @@ def test_nobody_gets_in_on_mutual_tls_without_a_certificate(fortress: Cluster) -
     access = Access.from_properties("fortress", properties)
     # With TLS 1.3 a client learns of the refusal after its own handshake has ended.
     with pytest.raises((NotAuthorized, ClusterUnavailable)):
-        probe(access, access.bootstrap[0], timeout_s=10)
+        probe(access, access.bootstrap[0], timeout_s=60)
 
 
 def test_a_broker_signed_by_a_stranger_is_not_trusted(fortress: Cluster, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_wrong_protocol_for_a_port_is_told_from_a_wrong_password(fortress: C
         "fortress", {"bootstrap.servers": fortress.bootstrap(Listener.SASL_SSL)}
     )
     with pytest.raises(ClusterUnavailable, match="right port for that security protocol"):
-        probe(plain, plain.bootstrap[0], timeout_s=10)
+        probe(plain, plain.bootstrap[0], timeout_s=60)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,8 @@ def test_kafkas_own_tools_understand_the_client_properties(
     }
     config = write_properties(tmp_path / "client.properties", properties)
     bootstrap = ["--bootstrap-server", fortress.bootstrap(Listener.SASL_SSL)]
-    listed = Tools().check("kafka-topics", [*bootstrap, "--command-config", str(config), "--list"])
+    ask = [*bootstrap, "--command-config", str(config), "--list"]
+    listed = Tools().check("kafka-topics", ask, timeout_s=180)
     assert topic in listed.split()
 
 
