@@ -65,8 +65,8 @@ def translation(
         lambda found: all(found.get(place) == at for place, at in wanted.items()),
         within_s,
     )
-    next_there = _next_records(source, committed)
-    next_here = _next_records(target, {p: positions.get(p, -1) for p in wanted})
+    next_there = _next_records(source, committed, within_s)
+    next_here = _next_records(target, {p: positions.get(p, -1) for p in wanted}, within_s)
     same = all(
         next_there.get(p) is not None
         and next_there.get(p) == next_here.get(TopicPartition(remote(p.topic), p.partition))
@@ -101,11 +101,11 @@ def _positions(access: Access, group: str) -> dict[TopicPartition, int]:
 
 
 def _next_records(
-    access: Access, positions: Mapping[TopicPartition, int]
+    access: Access, positions: Mapping[TopicPartition, int], within_s: float
 ) -> dict[TopicPartition, tuple[object, ...]]:
     found: dict[TopicPartition, tuple[object, ...]] = {}
     for topic in sorted({partition.topic for partition in positions}):
-        for record in read_topic(access, topic):
+        for record in read_topic(access, topic, timeout_s=within_s):
             partition = TopicPartition(topic, record.partition)
             if positions.get(partition) == record.offset:
                 found[partition] = _content(record)
