@@ -62,7 +62,9 @@ def create_topic(
     wait_until_served(access, [TopicPartition(name, index) for index in range(partitions)])
 
 
-def wait_until_served(access: Access, partitions: Sequence[TopicPartition]) -> None:
+def wait_until_served(
+    access: Access, partitions: Sequence[TopicPartition], timeout_s: float = 60.0
+) -> None:
     """Wait until the leaders answer: brokers name a leader before it has opened its log."""
     router = access.router()
 
@@ -71,7 +73,7 @@ def wait_until_served(access: Access, partitions: Sequence[TopicPartition]) -> N
         return all(outcome.code is Code.NONE for outcome in found.values())
 
     try:
-        wait_until(are_served, f"{partitions} to be served")
+        wait_until(are_served, f"{partitions} to be served", timeout_s)
     finally:
         router.close()
 

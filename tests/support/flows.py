@@ -14,6 +14,7 @@ from sparkmirror.copy.settings import Settings
 from sparkmirror.engine.ledger import OffsetsTopicLedger
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.offsets import LATEST, list_offsets
+from tests.support.clusters import wait_until_served
 from tests.support.logs import Log, assert_copied, assert_runs_are_true, read_log
 from tests.support.raw_copy import router_of
 from tests.support.stage import Stage
@@ -23,7 +24,8 @@ QUICK = {"report_every_s": 0.1, "lease_s": 60.0, "drain_s": 30.0}
 computer stood still for a while."""
 SILENCE_S = 60.0
 """The same of the driver. Where somebody has to be found silent, the test says when."""
-CREATED_WITHIN_S = 120.0
+CREATED_WITHIN_S = 240.0
+"""A busy broker takes minutes to open the logs of a thousand partitions."""
 
 
 def remote_name(topic: str) -> str:
@@ -163,3 +165,5 @@ def _create(access: Access, topics: list[NewTopic]) -> None:
         there = admin.topics([topic.name for topic in topics])
         failed = admin.create_topics([topic for topic in topics if topic.name not in there])
         assert not failed, failed
+    every = [TopicPartition(topic.name, n) for topic in topics for n in range(topic.partitions)]
+    wait_until_served(access, every, CREATED_WITHIN_S)

@@ -6,16 +6,19 @@ import time
 from collections.abc import Iterable, Sequence
 
 from sparkmirror.cluster.access import Access
+from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.append import append_batch
 from sparkmirror.wire.codecs import Codec
 from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import NO_SEQUENCE, read_header
+from sparkmirror.wire.header import NO_SEQUENCE, Data, read_header
 from sparkmirror.wire.producers import ProducerIdentity, init_producer_id
 from sparkmirror.wire.records import Record, build
+from sparkmirror.wire.routing import Router
 from sparkmirror.wire.transactions import end_transaction, transaction_version
 from tests.support.raw_copy import router_of
 
+WRITTEN_WITHIN_S = 120.0
 LONGEST_TRANSACTION_MS = 15 * 60 * 1000
 """The most that brokers allow: a test ends its transactions itself, however slow the computer."""
 
@@ -58,7 +61,7 @@ class Writer:
         """Append a batch that somebody else built, as it is but for its producer."""
         view = memoryview(batch)
         buffers = forward(read_header(view), view, Producer(), NO_SEQUENCE)
-        return append_batch(self.router, partition, buffers)
+        return _append(self.router, partition, buffers)
 
     def begin(self, transactional_id: str) -> Transaction:
         """Begin a transaction."""
@@ -91,7 +94,7 @@ class Transaction:
         sequence = self._sequences.get(partition, 0)
         self._sequences[partition] = sequence + len(records)
         buffers = forward(read_header(view), view, producer, sequence)
-        return append_batch(self._router, partition, buffers, transactional_id=self._id)
+        return _append(self._router, partition, buffers, transactional_id=self._id)
 
     def commit(self) -> None:
         """Make it count."""
@@ -107,6 +110,22 @@ class Transaction:
             self._router, self._id, self._identity, commit=commit, version=version
         )
         self._sequences.clear()
+
+
+def _append(
+    router: Router,
+    partition: TopicPartition,
+    buffers: Sequence[Data],
+    transactional_id: str | None = None,
+) -> int:
+    """Append a batch, with more patience than those have who must tell somebody."""
+    deadline = time.monotonic() + WRITTEN_WITHIN_S
+    while True:
+        try:
+            return append_batch(router, partition, buffers, transactional_id=transactional_id)
+        except ClusterError as error:
+            if not error.retriable or time.monotonic() > deadline:
+                raise
 
 
 MIXED = 3

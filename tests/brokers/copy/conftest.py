@@ -22,6 +22,11 @@ from tests.support.writing import Writer
 
 log = logging.getLogger(__name__)
 
+HERE = Path(__file__).parent
+TIMEOUT_S = 900
+"""Of both tries together. A limit that is passed ends the whole run, so only what hangs may pass
+it: on a busy computer six brokers that restart one after the other take many minutes."""
+
 PROPERTIES = {
     "auto.create.topics.enable": "false",
     "log.cleaner.backoff.ms": "100",
@@ -34,6 +39,13 @@ PROPERTIES = {
     "socket.request.max.bytes": "209715200",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that stop brokers more time than the others of their tier."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S), append=False)
 
 
 @pytest.fixture(scope="session")
