@@ -85,6 +85,7 @@ class Side:
         """Believe a broker that names its successor, before the metadata tell."""
         if leader:
             self._metadata = self._metadata.hinted(partition, leader, endpoints)
+            self.learned()
 
     def node_of(self, partition: TopicPartition) -> int | None:
         """The broker that leads a partition, if it is known."""
@@ -112,7 +113,9 @@ class Side:
 
     def connection(self, node_id: int) -> Connection | None:
         """The connection to a broker; without one, it is opened meanwhile."""
-        door = self._doors.setdefault(node_id, _Door())
+        door = self._doors.get(node_id)
+        if door is None:
+            door = self._doors[node_id] = _Door()
         if door.connection is None and not door.opening and time.monotonic() >= door.not_before:
             self._open(node_id, door)
         return door.connection

@@ -1,7 +1,7 @@
 """A task: leases in, records copied, reports out, until the driver drains it or is gone.
 
-One thread, one loop. Each turn: serve the sockets, fetch where there is room, send what is ready,
-settle what is doubtful, give back what has ended, report once a second. The driver's word is law:
+One thread, one loop. Each turn: serve the sockets, send what is ready, fetch where there is room;
+now and then: settle what is doubtful, give back what has ended, report. The driver's word is law:
 when the last report that was answered by a beat is older than a lease, the task stops by itself and
 says so, because by then somebody else may own its partitions.
 """
@@ -11,15 +11,13 @@ from __future__ import annotations
 import logging
 import select
 import time
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable
 from typing import Self
 
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.course import Course
 from sparkmirror.copy.dial import dial
+from sparkmirror.copy.doubting import Doubting
 from sparkmirror.copy.fetching import Fetching
 from sparkmirror.copy.link import Link
 from sparkmirror.copy.loop import Loop
@@ -34,18 +32,15 @@ from sparkmirror.copy.messages import (
     How,
     Message,
     Rate,
-    Report,
     Revoke,
-    Standing,
     Welcome,
 )
 from sparkmirror.copy.parcel import Parcel
 from sparkmirror.copy.partition import Partition
 from sparkmirror.copy.producing import Producing
-from sparkmirror.copy.receipt import Receipts
 from sparkmirror.copy.repeating import Repeating
+from sparkmirror.copy.reporting import Reporting
 from sparkmirror.copy.settings import Settings, target_from_json
-from sparkmirror.copy.settling import settled_end
 from sparkmirror.copy.side import Side
 from sparkmirror.copy.sorting import Sorter
 from sparkmirror.copy.term import Term
@@ -61,34 +56,14 @@ log = logging.getLogger(__name__)
 
 IDLE_TURN_S = 0.5
 BUSY_TURN_S = 0.01
+TEND_EVERY_S = 0.01
+"""How often to look after every partition. At a thousand records a second there are two thousand
+turns, of which one partition each is concerned."""
 WELCOME_WITHIN_S = 30.0
 
 
 class LeaseLost(ClusterUnavailable):
     """The driver was not heard for the length of a lease, or has given up this task."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """What happened since the last report."""
-
-    runs: list[tuple[str, int, int, int]] = field(default_factory=list)
-    bytes: Counter[str] = field(default_factory=Counter)
-    _last: dict[str, int] = field(default_factory=dict)
-    """Where in `runs` the last one of each partition stands."""
-
-    def add(self, key: str, runs: list[Run], size: int) -> None:
-        """Count an acknowledged parcel; runs that continue one another are told as one."""
-        for source, target, length in runs:
-            place = self._last.get(key, -1)
-            if place >= 0:
-                _, first, at, before = self.runs[place]
-                if first + before == source and at + before == target:
-                    self.runs[place] = (key, first, at, before + length)
-                    continue
-            self._last[key] = len(self.runs)
-            self.runs.append((key, source, target, length))
-        self.bytes[key] += size
 
 
 class Task:
@@ -111,19 +86,14 @@ class Task:
             self.target, settings.in_flight, self._acknowledged, lambda: time.time_ns() // 1_000_000
         )
         self.repeating = Repeating(self.loop, Router(*target), self.producing.has_news)
+        self.doubting = Doubting(
+            self.loop, Router(*target), self._acknowledged, self.producing.has_news
+        )
         self.link = link
-        self.receipts = Receipts()
-        self._tally = Tally()
-        self._leased_at = time.monotonic()
-        self._unanswered: deque[float] = deque()
-        """When the reports were sent that no beat has answered yet."""
-        self._report_at = 0.0
-        self._told: dict[str, Standing] = {}
-        """What the driver knows of each partition."""
+        self.reporting = Reporting(settings.report_every_s, link.send, self._trouble)
+        self._tend_at = 0.0
         self._drain_by: float | None = None
         self._to_target = target
-        self._router = Router(*target)
-        self._router_busy = False
         self._transacting: Transacting | None = None
         """In exactly-once mode, from the first grant on."""
         link.heard = self._heard
@@ -154,7 +124,7 @@ class Task:
         try:
             while not self._is_done():
                 self.turn()
-            self._report(time.monotonic())
+            self.reporting.report(self.courses.values())
             self.link.send(Done())
             while self.link.wants_write:
                 self.loop.turn(IDLE_TURN_S)
@@ -165,23 +135,35 @@ class Task:
     def turn(self) -> None:
         """Do everything that can be done now, then wait a moment for more."""
         now = time.monotonic()
-        if now - self._leased_at > self.settings.lease_s:
-            raise LeaseLost(
-                "driver",
-                f"not heard for {self.settings.lease_s:.0f} s; copying stops until it is back",
-            )
-        self.source.pump(now)
-        self.target.pump(now)
+        self._check_lease(now)
         if self._transacting:
             self._transacting.pump(self.courses.values(), now)
         self.producing.pump(now)  # what is here goes on before more is asked for
         self.fetching.pump(self.courses.values(), now, self.throttle)
+        if now >= self._tend_at:
+            self._tend(now)
+            self._tend_at = now + TEND_EVERY_S
+            rest_s = self._patience_s(now)
+        else:
+            rest_s = self._tend_at - now  # what has happened meanwhile is looked after first
+        self.loop.turn(min(rest_s, self._next_chance_s(now)))
+
+    def _tend(self, now: float) -> None:
+        """Look after everything that no record on its way depends on."""
+        self.source.pump(now)
+        self.target.pump(now)
         self.repeating.pump(self.courses.values(), now)
-        self._settle_doubts()
+        self.doubting.pump(self.courses.values())
         self._give_back(now)
-        if now >= self._report_at:
-            self._report(now)
-        self.loop.turn(self._patience_s(now))
+        self.reporting.report_if_due(self.courses.values(), now)
+
+    def _check_lease(self, now: float) -> None:
+        """Before anything is sent: by now another task may own the partitions."""
+        if now - self.reporting.leased_at > self.settings.lease_s:
+            raise LeaseLost(
+                "driver",
+                f"not heard for {self.settings.lease_s:.0f} s; copying stops until it is back",
+            )
 
     def close(self) -> None:
         """Let go of everything, without a word."""
@@ -196,24 +178,26 @@ class Task:
 
     def _patience_s(self, now: float) -> float:
         """How long nothing but an event can change anything."""
-        wait = min(IDLE_TURN_S, max(self._report_at - now, 0.0))
+        wait = min(IDLE_TURN_S, max(self.reporting.due_at - now, 0.0))
         if any(
             course.reading.why or course.writing.why or course.settling
             for course in self.courses.values()
         ):
             wait = min(wait, BUSY_TURN_S)
-        if self._transacting:
-            wait = min(wait, self._transacting.wait_s(now))
-        throttled_s = self.throttle.wait_s(now)
-        return min(wait, throttled_s) if throttled_s else wait
+        return wait
+
+    def _next_chance_s(self, now: float) -> float:
+        """How long until a transaction may end, or more may be fetched."""
+        transacting_s = self._transacting.wait_s(now) if self._transacting else IDLE_TURN_S
+        return min(transacting_s, self.throttle.wait_s(now) or IDLE_TURN_S)
 
     # -- the driver's word ---------------------------------------------------------------------
 
     def _heard(self, message: Message) -> None:
+        self._tend_at = 0.0
         match message:
             case Beat():
-                if self._unanswered:
-                    self._leased_at = self._unanswered.popleft()
+                self.reporting.answered()
             case Dismiss():
                 raise LeaseLost("driver", f"this task was given up: {message.why}")
             case Grant():
@@ -256,7 +240,7 @@ class Task:
             transaction,
             # With a router of its own: what the last term has under way may not have ended yet.
             Committer(Router(*self._to_target), term, self.settings.source_alias),
-            self._count,
+            self.reporting.count,
         )
 
     def _revoke(self, revoke: Revoke) -> None:
@@ -277,45 +261,9 @@ class Task:
         if self._transacting:
             self._transacting.landed(course, parcel, runs)
         else:
-            self._count(course, parcel, runs)
+            self.reporting.count(course, parcel, runs)
 
-    def _count(self, course: Course, parcel: Parcel, runs: list[Run]) -> None:
-        self._tally.add(course.key, runs, parcel.size)
-        self.receipts.add(course.partition.lease, parcel, runs)
-
-    def _settle_doubts(self) -> None:
-        """Find out, one partition at a time, what the target already holds."""
-        if self._router_busy:
-            return
-        for course in self.courses.values():
-            if course.settling and not course.partition.requests and course.is_sending:
-                self._router_busy = True
-                partition = course.partition
-                self.loop.in_background(
-                    partial(settled_end, self._router, partition.lease, partition.expected),
-                    partial(self._settled, course),
-                    partial(self._unsettled, course),
-                )
-                return
-
-    def _settled(self, course: Course, end: int | None) -> None:
-        self._router_busy = course.settling = False
-        moved = 0 if end is None else course.partition.settle(end, self._tally_settled(course))
-        if not moved:
-            course.end_with(
-                How.AMBIGUOUS, "the target refuses a sequence and does not hold the batch"
-            )
-        course.partition.send_again()
-        self.producing.has_news(course)
-
-    def _tally_settled(self, course: Course) -> Callable[[Parcel, list[Run]], None]:
-        return lambda parcel, runs: self._acknowledged(course, parcel, runs)
-
-    def _unsettled(self, course: Course, error: MirrorError) -> None:
-        self._router_busy = course.settling = False
-        course.end_with(How.AMBIGUOUS, str(error))
-
-    # -- giving back and reporting ---------------------------------------------------------------
+    # -- giving back -----------------------------------------------------------------------------
 
     def _give_back(self, now: float) -> None:
         if self._drain_by is not None and now > self._drain_by:
@@ -324,7 +272,9 @@ class Task:
             self._end_all(*self._transacting.failure)
         leaving = [key for key, course in self.courses.items() if self._may_go(course)]
         if leaving:
-            self._send_report()  # what was copied is told before the lease ends
+            self.fetching.look_now()
+            # What was copied is told before the lease ends.
+            self.reporting.report(self.courses.values())
         for key in leaving:
             course = self.courses.pop(key)
             self.producing.forget(course)
@@ -363,35 +313,3 @@ class Task:
     def _trouble(self, course: Course) -> str:
         lease = course.partition.lease
         return self.target.trouble_with(lease.target) or self.source.trouble_with(lease.source)
-
-    def _report(self, now: float) -> None:
-        self._report_at = now + self.settings.report_every_s
-        self._send_report()
-
-    def _changed_standings(self) -> dict[str, Standing]:
-        """Where partitions stand, those that were told the same before left out."""
-        standings = {
-            key: course.standing(self._trouble(course)) for key, course in self.courses.items()
-        }
-        changed = {key: one for key, one in standings.items() if self._told.get(key) != one}
-        self._told = standings
-        return changed
-
-    def _send_report(self) -> None:
-        tally, self._tally = self._tally, Tally()
-        lanes: dict[str, Counter[str]] = defaultdict(Counter)
-        for course in self.courses.values():
-            taken = course.sorter.take_lanes()
-            counted = {reason.value: count for reason, count in taken.items()}
-            source = course.partition.lease.source
-            lanes[source.topic].update(counted)
-            self.receipts.count(source, counted)
-        self._unanswered.append(time.monotonic())
-        self.link.send(
-            Report(
-                standings=self._changed_standings(),
-                runs=tally.runs,
-                lanes={topic: dict(counts) for topic, counts in lanes.items() if counts},
-                bytes=dict(tally.bytes),
-            )
-        )

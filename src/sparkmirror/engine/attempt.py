@@ -53,7 +53,7 @@ def attempt(duty: TaskPartition) -> Iterator[Row]:
         started_ms=started_ms,
         ended_ms=_now_ms(),
     )
-    for receipt, lanes in copying.receipts.all():
+    for receipt, lanes in copying.reporting.receipts.all():
         yield stay.row(receipt, lanes)
 
 

@@ -59,6 +59,18 @@ class FetchSession:
         ]
         return changed, tuple(place for place in self._remembered if place not in wanted)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the broker remembers anything."""
+        return self._id != 0
+
+    def go_on(self, moved: Mapping[Place, Position]) -> list[Position]:
+        """What a request for the partitions of the last one must name: those that have moved."""
+        assert self._id
+        self._remembered.update(moved)
+        self._asked = self._remembered
+        return list(moved.values())
+
     def answered(self, session_id: int) -> None:
         """The broker has answered, without an error, and keeps this session; 0 for none."""
         if session_id == 0 or session_id != (self._id or session_id):

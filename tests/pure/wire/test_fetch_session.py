@@ -70,6 +70,20 @@ def test_only_what_has_changed_is_named() -> None:
     assert session.key == (99, 2)
 
 
+def test_going_on_names_what_has_moved_and_nothing_is_taken_back() -> None:
+    session, broker = FetchSession(), Broker()
+    named, forgotten = session.next(wish((0, 5), (1, 5)))
+    session.answered(broker.hear(WANTED, named, forgotten))
+    assert session.is_kept
+    for offset in (6, 7):
+        key = session.key
+        named = session.go_on(wish((1, offset)))
+        assert named == [Position("t", 1, offset, 1 << 20)]
+        session.answered(broker.hear(key, named, ()))
+        assert broker.remembered == wish((0, 5), (1, offset))
+    assert session.next(wish((0, 5), (1, 7))) == ([], ()), "it remembers what it went on with"
+
+
 def test_a_broker_that_gives_no_session_is_told_everything_each_time() -> None:
     session = FetchSession()
     for _ in range(3):
