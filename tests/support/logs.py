@@ -14,7 +14,7 @@ from sparkmirror.mirror.runs import Run
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.header import Header
 from sparkmirror.wire.offsets import EARLIEST, LATEST, list_offsets
-from sparkmirror.wire.peek import look, whole_batches
+from sparkmirror.wire.peek import OutOfRange, look, whole_batches
 from sparkmirror.wire.records import Record
 from sparkmirror.wire.routing import Router
 from tests.support.batches import consumed, contents
@@ -40,9 +40,19 @@ class Log:
 
 def read_log(router: Router, partition: TopicPartition) -> Log:
     """Read a partition from its beginning to its end."""
+    deadline = time.monotonic() + READ_WITHIN_S
+    while True:
+        try:
+            return _read(router, partition, deadline)
+        except OutOfRange:  # its beginning has moved meanwhile
+            if time.monotonic() > deadline:
+                raise
+
+
+def _read(router: Router, partition: TopicPartition, deadline: float) -> Log:
     start, end = edges(router, partition)
     log = Log(start=start, end=end)
-    at, deadline = start, time.monotonic() + READ_WITHIN_S
+    at = start
     while at < end:
         before = at
         for header, batch in whole_batches(look(router, partition, at).records):
