@@ -42,6 +42,7 @@ test-pure: $(READY) ## the tests that need nothing, in under a minute
 	@$(BIN)/pytest -n auto tests/pure $(ARGS)
 
 test-brokers: jars ## the tests on real Kafka brokers
+	@$(BIN)/sparkmirror lab jars --version 3.9.2
 	@$(BIN)/pytest -n 2 --dist loadfile tests/brokers $(ARGS)
 
 test-spark: jars ## the tests on real Spark
