@@ -44,8 +44,13 @@ def write(writer: Writer, first: int, count: int) -> None:
 
 
 def busy(cluster: Standalone) -> Process:
-    """A worker that has a task: killing another one would prove nothing."""
-    return next(one for one in cluster.workers if of_session(one.pid, TASK))
+    """A worker whose executor has a task: killing another one would prove nothing."""
+
+    def has_task(worker: Process) -> bool:
+        executors = {one.pid for one in of_session(worker.pid, EXECUTOR)}
+        return any(one.parent in executors for one in of_session(worker.pid, TASK))
+
+    return next(filter(has_task, cluster.workers))
 
 
 @pytest.fixture(scope="module")
