@@ -14,6 +14,7 @@ from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.leadercalls import Outcome
+from sparkmirror.wire.metadata import TopicInfo
 from sparkmirror.wire.offsets import (
     EARLIEST,
     LATEST,
@@ -99,25 +100,31 @@ class Clusters:
         listed = _listed(self.source, partitions, timestamp_ms)
         return {p: _value(outcome) for p, outcome in listed.items()}
 
-    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where leader epochs of source partitions end, as far as the brokers know."""
+    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | Code]:
+        """Where leader epochs of source partitions end, as far as the brokers know.
+
+        A code says that they could not be asked just now: taken for "nobody knows", it would hide
+        what was truncated.
+        """
         questions = {partition: EpochQuestion(epoch) for partition, epoch in epochs.items()}
         try:
             ended = offset_for_leader_epoch(self.source, questions, timeout_s=ANSWER_WITHIN_S)
         except UnsupportedByBroker:
             return {}
-        return {
-            partition: outcome.value.end_offset
-            for partition, outcome in ended.items()
-            if outcome.value and outcome.value.end_offset >= 0
-        }
+        found: dict[TopicPartition, int | Code] = {}
+        for partition, outcome in ended.items():
+            if outcome.value is None:
+                if outcome.code.is_worth_retrying:
+                    found[partition] = outcome.code
+            elif outcome.value.end_offset >= 0:
+                found[partition] = outcome.value.end_offset
+        return found
 
-    def topic_ids(self, side: Router, topics: Iterable[str]) -> dict[str, str]:
-        """Ids of topics as hex, empty where brokers give none."""
+    def topic_ids(self, side: Router, topics: Iterable[str]) -> dict[str, str | Code]:
+        """Ids of topics as hex, empty where brokers give none; a code where one is not known."""
         wanted = set(topics)
         known = side.refresh(wanted)
-        ids = {name: known.topic_id(name) for name in wanted}
-        return {name: topic_id.hex if topic_id else "" for name, topic_id in ids.items()}
+        return {name: _id(known.topics.get(name)) for name in wanted}
 
     def rules(self, topics: Iterable[str]) -> dict[str, Target | Code]:
         """What remote topics take."""
@@ -163,6 +170,14 @@ def _listed(
         read_committed=read_committed,
         timeout_s=ANSWER_WITHIN_S,
     )
+
+
+def _id(topic: TopicInfo | None) -> str | Code:
+    if topic is None:
+        return Code.UNKNOWN_TOPIC_OR_PARTITION
+    if topic.topic_id is None:
+        return "" if topic.code is Code.NONE else topic.code
+    return topic.topic_id.hex
 
 
 def _value(outcome: Outcome[ListedOffset]) -> int | Code:

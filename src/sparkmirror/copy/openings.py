@@ -72,15 +72,24 @@ class Openings:
         opened: dict[Place, Opening] = {}
         for place in places:
             there, end = reach[place.source], ends[place.target]
+            source_id = source_ids[place.source.topic]
+            target_id = target_ids[place.target.topic]
+            epoch_end = epoch_ends.get(place.source)
+            # Whoever cannot say something now is asked again: without it a loss would go unseen.
             if isinstance(there, Code):
-                opened[place] = Opening(trouble=f"source: {place.source}: {there}")
+                opened[place] = _not_now("source", place.source, there)
+            elif isinstance(source_id, Code):
+                opened[place] = _not_now("source", place.source, source_id)
+            elif isinstance(epoch_end, Code):
+                opened[place] = _not_now("source", place.source, epoch_end)
             elif isinstance(end, Code):
-                opened[place] = Opening(trouble=f"target: {place.target}: {end}")
+                opened[place] = _not_now("target", place.target, end)
+            elif isinstance(target_id, Code):
+                opened[place] = _not_now("target", place.target, target_id)
             else:
-                ids = source_ids[place.source.topic], target_ids[place.target.topic]
-                entry = entries.get(place.source)
-                there = replace(there, epoch_end=epoch_ends.get(place.source))
-                opened[place] = self._open(place, entry, starts.get(place.source), there, end, ids)
+                there = replace(there, epoch_end=epoch_end)
+                entry, start = entries.get(place.source), starts.get(place.source)
+                opened[place] = self._open(place, entry, start, there, end, (source_id, target_id))
         return opened
 
     def _open(
@@ -154,6 +163,10 @@ class Openings:
         if start.at is StartAt.OFFSETS:
             return {p: start.offsets.get(str(p), r.start) for p, r in begin.items()}
         return {p: r.start for p, r in begin.items()}
+
+
+def _not_now(side: str, partition: TopicPartition, code: Code) -> Opening:
+    return Opening(trouble=f"{side}: {partition}: {code}")
 
 
 def truncation(place: Place, expected: int, end: int) -> str:

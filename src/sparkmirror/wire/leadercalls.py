@@ -87,7 +87,8 @@ def _ask_once(
     for answer in router.links.gather(requests, deadline).values():
         if not isinstance(answer, ClusterError):
             for partition, code, value in call.read(answer):
-                outcomes[partition] = Outcome(Code(code), value)
+                # Beside a code stands filler: offsets of -1, which must not be taken for a log's.
+                outcomes[partition] = Outcome(Code(code), None if code else value)
         elif not answer.retriable:
             raise answer
     silent = Outcome[V](Code.NETWORK_EXCEPTION, None)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
 
 import pytest
+from kafka.protocol.consumer import ListOffsetsResponse, OffsetForLeaderEpochResponse
+from kafka.protocol.metadata import MetadataResponse
 
-from sparkmirror.copy.clusters import FIRST_PATIENCE_S, Clusters
+from sparkmirror.copy.clusters import FIRST_PATIENCE_S, Clusters, Reach
 from sparkmirror.copy.settings import Settings
 from sparkmirror.errors import ClusterError, ClusterUnavailable
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.codes import Code
+from tests.support.fake_broker import RANGES, FakeBroker, Heard, answering, greeting
+
+LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH = 2, 3, 23
+PARTITION = TopicPartition("t", 0)
 
 
 def clusters(servers: str) -> Clusters:
@@ -41,3 +53,110 @@ def test_a_slow_cluster_is_given_more_time_with_each_try() -> None:
         with pytest.raises(ClusterError):
             slow.find(["a"], ["a"])
     assert given == [0.01, 0.02, 0.04]
+
+
+def talker(answers: dict[int, Callable[[FakeBroker], Any]]) -> FakeBroker:
+    """A broker that answers every question of a kind in the same way."""
+
+    def reply(heard: Heard) -> bytes:
+        if heard.api_key in answers:
+            return answering(answers[heard.api_key](broker))(heard)
+        return greeting({**RANGES, OFFSET_FOR_LEADER_EPOCH: (2, 4)})(heard)
+
+    broker = FakeBroker(itertools.repeat(reply), greets=False)
+    return broker
+
+
+def metadata(broker: FakeBroker, code: Code = Code.NONE, topic_id: UUID | None = None) -> Any:
+    topic = MetadataResponse.MetadataResponseTopic
+    led = topic.MetadataResponsePartition(
+        partition_index=0, leader_id=1, leader_epoch=1, replica_nodes=[], isr_nodes=[]
+    )
+    found = topic(error_code=code.value, name="t", topic_id=topic_id or UUID(int=0))
+    found.partitions = [led]
+    return MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(
+                node_id=1, host=broker.address.host, port=broker.address.port
+            )
+        ],
+        topics=[found],
+        cluster_id="c",
+        controller_id=1,
+    )
+
+
+def epoch_end(code: Code, end: int) -> Any:
+    topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+    found = topic.EpochEndOffset(error_code=code.value, partition=0, leader_epoch=1, end_offset=end)
+    return OffsetForLeaderEpochResponse(topics=[topic(topic="t", partitions=[found])])
+
+
+def listed(code: Code, offset: int) -> Any:
+    topic = ListOffsetsResponse.ListOffsetsTopicResponse
+    found = topic.ListOffsetsPartitionResponse(
+        partition_index=0, error_code=code.value, timestamp=-1, offset=offset, leader_epoch=-1
+    )
+    return ListOffsetsResponse(topics=[topic(name="t", partitions=[found])])
+
+
+def test_a_leader_that_refuses_to_say_does_not_say_that_a_log_ends_before_it_begins() -> None:
+    refused = Code.NOT_LEADER_OR_FOLLOWER
+    with talker({METADATA: metadata, LIST_OFFSETS: lambda _: listed(refused, -1)}) as broker:
+        there = clusters(str(broker.address))
+        assert there.source_reach([PARTITION]) == {PARTITION: refused}
+        assert there.target_ends([PARTITION]) == {PARTITION: refused}
+        assert there.offsets_at([PARTITION], 5) == {PARTITION: refused}
+        there.close()
+
+
+def test_a_log_reaches_from_where_to_where_its_leader_says() -> None:
+    with talker({METADATA: metadata, LIST_OFFSETS: lambda _: listed(Code.NONE, 7)}) as broker:
+        there = clusters(str(broker.address))
+        reach = Reach(start=7, end=7, high_watermark=7)
+        assert there.source_reach([PARTITION]) == {PARTITION: reach}
+        there.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "end", "found"),
+    [
+        pytest.param(Code.NONE, 30, {PARTITION: 30}, id="known"),
+        pytest.param(Code.NONE, -1, {}, id="an-epoch-nobody-remembers"),
+        pytest.param(Code.TOPIC_AUTHORIZATION_FAILED, -1, {}, id="not-for-us-to-know"),
+        pytest.param(
+            Code.NOT_LEADER_OR_FOLLOWER,
+            -1,
+            {PARTITION: Code.NOT_LEADER_OR_FOLLOWER},
+            id="asked-again-later",
+        ),
+    ],
+)
+def test_an_epoch_that_could_not_be_asked_about_is_not_one_that_nobody_knows(
+    code: Code, end: int, found: dict[TopicPartition, int | Code]
+) -> None:
+    answers = {METADATA: metadata, OFFSET_FOR_LEADER_EPOCH: lambda _: epoch_end(code, end)}
+    with talker(answers) as broker:
+        there = clusters(str(broker.address))
+        assert there.epoch_ends({PARTITION: 1}) == found
+        there.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "topic_id", "found"),
+    [
+        pytest.param(Code.NONE, UUID(int=5), UUID(int=5).hex, id="known"),
+        pytest.param(Code.LEADER_NOT_AVAILABLE, UUID(int=5), UUID(int=5).hex, id="leaderless"),
+        pytest.param(Code.NONE, None, "", id="older-brokers"),
+        pytest.param(
+            Code.UNKNOWN_TOPIC_OR_PARTITION, None, Code.UNKNOWN_TOPIC_OR_PARTITION, id="not-there"
+        ),
+    ],
+)
+def test_a_topic_that_a_broker_does_not_know_is_not_one_without_an_id(
+    code: Code, topic_id: UUID | None, found: str | Code
+) -> None:
+    with talker({METADATA: lambda broker: metadata(broker, code, topic_id)}) as broker:
+        there = clusters(str(broker.address))
+        assert there.topic_ids(there.source, ["t"]) == {"t": found}
+        there.close()
