@@ -116,7 +116,8 @@ def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> N
         "kafka-target-0:9092": sides.target.bootstrap,
         "8083": free_port(tmp_path),
         '"topics": "test"': f'"topics": "{topic}"',
-        "=connect-": f"=connect-{mark}-",
+        "topic=connect-": f"topic=connect-{mark}-",
+        "group.id=connect-": f"group.id=connect-{mark}-",
     }
     tutorial = Tutorial("scripted", tmp_path, here)
     sides.create(topic, 5)
@@ -155,7 +156,8 @@ def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> Non
         "$brokersmskdest": sides.target.bootstrap,
         "8083": free_port(tmp_path),
         "ExampleTopic": topic,
-        "=connect-": f"=connect-{mark}-",
+        "topic=connect-": f"topic=connect-{mark}-",
+        "group.id=connect-": f"group.id=connect-{mark}-",
     }
     tutorial = Tutorial("msk", tmp_path, here)
     sides.create(topic, 3)
