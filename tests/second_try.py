@@ -1,15 +1,17 @@
 """A second try for a test on real brokers or on Spark, and the account of it.
 
 What these tests touch (elections, compilers that warm up, a computer shared with others) fails now
-and then for reasons that are not the product's. So a failed test is run once more. Its first
-failure is printed in full all the same, under "second tries", and more of them than ALLOWED fail
-the run even if every one passed in the end. A second try is a defect of the test or of the product
-that somebody should find: the list says where to look. Pure tests have one try.
+and then for reasons that are not the product's. So a failed test is run once more, with everything
+it needs made anew. Its first failure is printed in full all the same, under "second tries", and
+more of them than ALLOWED fail the run even if every one passed in the end. A second try is a defect
+of the test or of the product that somebody should find: the list says where to look. Pure tests
+have one try.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -31,10 +33,20 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             # No outcome that pytest knows: what counts is how the second try ends.
             vars(report)["outcome"] = SECOND_TRY
         _log(item, failed)
+        _begin_anew(item)
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
     _log(item, reports)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _begin_anew(item: pytest.Item) -> None:
+    """Take down everything, shared clusters too: what is broken must not break the second try.
+
+    Also, a fixture that has failed once would fail again without being tried.
+    """
+    with suppress(Exception):  # the first failure is told already, and likely the cause
+        item.session._setupstate.teardown_exact(None)
 
 
 def _log(item: pytest.Item, reports: Sequence[pytest.TestReport]) -> None:

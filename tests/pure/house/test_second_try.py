@@ -54,10 +54,22 @@ def test_a_test_that_fails_twice_fails(tmp_path: Path) -> None:
     assert _run(tmp_path, broken).returncode == 1
 
 
-def test_a_fixture_is_made_anew_for_the_second_try(tmp_path: Path) -> None:
-    fixture = "@pytest.fixture\ndef made():\n    fail_first('made', 'no')\n    yield 1\n"
-    use = "@pytest.mark.brokers\ndef test_it(made):\n    assert made == 1\n"
-    assert _run(tmp_path, fixture, use).returncode == 0
+@pytest.mark.parametrize("scope", ["function", "module", "session"])
+def test_a_fixture_is_made_anew_for_the_second_try(tmp_path: Path, scope: str) -> None:
+    fixture = (
+        f"@pytest.fixture(scope='{scope}')\ndef made():\n    fail_first(0, 'no')\n    yield 1\n"
+    )
+    use = "@pytest.mark.brokers\ndef test_%d(made):\n    assert made == 1\n"
+    result = _run(tmp_path, fixture, use % 1, use % 2)
+    assert result.returncode == 0, result.stdout
+    assert "2 passed, 1 second try" in result.stdout
+
+
+def test_what_tests_share_is_made_anew_for_the_second_try(tmp_path: Path) -> None:
+    shared = "MADE = []\n@pytest.fixture(scope='session')\ndef shared():\n    MADE.append(1)\n"
+    breaks = "@pytest.mark.brokers\ndef test_1(shared):\n    fail_first(0, 'no')\n"
+    after = "@pytest.mark.brokers\ndef test_2(shared):\n    assert len(MADE) == 2\n"
+    assert _run(tmp_path, shared, breaks, after).returncode == 0
 
 
 def test_a_pure_test_has_one_try(tmp_path: Path) -> None:
