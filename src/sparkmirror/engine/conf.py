@@ -90,7 +90,12 @@ def too_few_slots(assignment: Assignment) -> str:
 
 
 def lacking(tasks: int, slots: int) -> str:
-    """The sentence for an operator whose Spark is too small."""
+    """The sentence for an operator whose Spark is too small, or slow to begin."""
+    if not slots:
+        return (
+            f"none of {tasks} tasks have a slot in Spark yet; if that lasts, give Spark more cores"
+            " or lower tasks.max"
+        )
     return (
         f"only {slots} of {tasks} tasks have a slot in Spark, the partitions of the others are not"
         " copied; give Spark more cores or lower tasks.max"

@@ -16,6 +16,7 @@ from sparkmirror.engine.conf import (
     control_port,
     environment,
     is_local,
+    lacking,
     master_of,
     settings,
     too_few_slots,
@@ -122,3 +123,7 @@ def test_sockets_of_workers_stay_within_the_limit_of_their_names() -> None:
     deep = Surroundings(directory=Path("/" + "x" * 60))
     assert "java.io.tmpdir" in settings(ASSIGNMENT, AROUND)[JAVA_OPTIONS]
     assert "java.io.tmpdir" not in settings(ASSIGNMENT, deep)[JAVA_OPTIONS]
+
+
+def test_a_spark_without_any_task_may_only_be_slow() -> None:
+    assert lacking(3, 0).startswith("none of 3 tasks have a slot in Spark yet; if that lasts")
