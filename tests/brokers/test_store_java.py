@@ -77,6 +77,8 @@ class Scene:
             "offset-syncs.topic.replication.factor": "1",
             "sync.topic.acls.enabled": "false",
             "sync.topic.configs.enabled": "false",
+            # Another test's heartbeats on the same cluster would be one more partition to plan.
+            "heartbeats.replication.enabled": "false",
         }
 
     def heartbeat_connector(self) -> dict[str, str]:
