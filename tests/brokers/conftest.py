@@ -21,7 +21,7 @@ import pytest
 
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.guard import Guard
-from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.lab.spec import ClusterSpec, Listener
 from tests.support.clusters import Reachable, StartCluster, UniqueName
 
 log = logging.getLogger(__name__)
@@ -120,6 +120,21 @@ def start_module_cluster(guard: Guard, lab_directory: Path) -> Iterator[StartClu
     """Start special clusters that end with the module."""
     with _clusters_removed_after(guard, lab_directory) as start:
         yield start
+
+
+@pytest.fixture(scope="module")
+def guarded(start_module_cluster: StartCluster) -> Cluster:
+    """A cluster on which only alice may do anything."""
+    return start_module_cluster(
+        ClusterSpec(
+            name="guarded",
+            listeners=(Listener.SASL_PLAINTEXT,),
+            authorizer=True,
+            users={"alice": "secret-a", "bob": "secret-b"},
+            super_users=("alice",),
+            fast_start=True,
+        )
+    )
 
 
 @contextmanager

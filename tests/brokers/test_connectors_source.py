@@ -18,11 +18,11 @@ from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.connect.connectors.source import SourceConnector
 from sparkmirror.errors import ClusterError, NotAuthorized, TopicRejected
 from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.spec import ClusterSpec, Listener
+from sparkmirror.lab.spec import ClusterSpec
 from sparkmirror.mirror.acls import AclBinding
 from sparkmirror.mirror.tasks import assigned_partitions
 from sparkmirror.mirror.topic_configs import ConfigOperation, ConfigSource, Operation
-from tests.support.clusters import Reachable, StartCluster, UniqueName
+from tests.support.clusters import Reachable, StartCluster, UniqueName, read_rule
 from tests.support.connecting import Context, connector_config, has_a_plan
 from tests.support.waiting import wait_until
 
@@ -268,34 +268,11 @@ def test_without_creation_on_demand_the_connector_runs_and_says_what_is_missing(
     assert f"Could not create topic A.{topic}." in caplog.text
 
 
-@pytest.fixture(scope="module")
-def guarded(start_module_cluster: StartCluster) -> Cluster:
-    """A cluster on which only alice may do anything, for both sides of a flow."""
-    return start_module_cluster(
-        ClusterSpec(
-            name="guarded",
-            listeners=(Listener.SASL_PLAINTEXT,),
-            authorizer=True,
-            users={"alice": "secret-a", "bob": "secret-b"},
-            super_users=("alice",),
-            fast_start=True,
-        )
-    )
-
-
 def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
     guarded: Cluster, topic: str, unique_name: UniqueName
 ) -> None:
     alice = Reachable(name="guarded", properties=guarded.client_properties(user="alice"))
-    read = AclBinding(
-        resource_type="TOPIC",
-        resource_name=topic,
-        pattern_type="LITERAL",
-        principal="User:carol",
-        host="*",
-        operation="READ",
-        permission="ALLOW",
-    )
+    read = read_rule(topic)
     rules = [
         read,
         replace(read, principal="User:dave", operation="ALL"),

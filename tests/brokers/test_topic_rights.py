@@ -13,27 +13,11 @@ from sparkmirror.cluster.config_changes import change_topic_configs, replace_top
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterError, NotAuthorized
 from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.spec import ClusterSpec, Listener
 from sparkmirror.mirror.acls import AclBinding
 from sparkmirror.mirror.topic_configs import ConfigOperation, ConfigSource, Operation
 from sparkmirror.wire.routing import Router
-from tests.support.clusters import Reachable, StartCluster
+from tests.support.clusters import Reachable, read_rule
 from tests.support.waiting import wait_until
-
-
-@pytest.fixture(scope="module")
-def guarded(start_module_cluster: StartCluster) -> Cluster:
-    """A cluster on which only alice may do anything."""
-    return start_module_cluster(
-        ClusterSpec(
-            name="guarded",
-            listeners=(Listener.SASL_PLAINTEXT,),
-            authorizer=True,
-            users={"alice": "secret-a", "bob": "secret-b"},
-            super_users=("alice",),
-            fast_start=True,
-        )
-    )
 
 
 @pytest.fixture
@@ -48,18 +32,6 @@ def bob(guarded: Cluster) -> Iterator[Router]:
     router = guarded.access(user="bob").router()
     yield router
     router.close()
-
-
-def _rule(topic: str) -> AclBinding:
-    return AclBinding(
-        resource_type="TOPIC",
-        resource_name=topic,
-        pattern_type="LITERAL",
-        principal="User:carol",
-        host="*",
-        operation="READ",
-        permission="ALLOW",
-    )
 
 
 def _explicit(admin: Admin, topic: str) -> dict[str, str | None]:
@@ -79,9 +51,9 @@ def _wait_for(admin: Admin, topic: str, settings: Mapping[str, str]) -> None:
 
 def test_rules_that_were_added_are_listed_and_may_be_added_again(alice: Router, topic: str) -> None:
     rules = [
-        _rule(topic),
-        replace(_rule(topic), operation="DESCRIBE_CONFIGS", permission="DENY", host="10.0.0.1"),
-        replace(_rule(topic), pattern_type="PREFIXED", operation="ALL"),
+        read_rule(topic),
+        replace(read_rule(topic), operation="DESCRIBE_CONFIGS", permission="DENY", host="10.0.0.1"),
+        replace(read_rule(topic), pattern_type="PREFIXED", operation="ALL"),
     ]
     assert create_acls(alice, rules) == {}
     assert create_acls(alice, rules) == {}
@@ -94,16 +66,16 @@ def test_rules_that_were_added_are_listed_and_may_be_added_again(alice: Router, 
 
 
 def test_a_bad_rule_is_refused_for_itself(alice: Router, topic: str) -> None:
-    bad = replace(_rule(topic), principal="no colon")
-    refused = create_acls(alice, [_rule(topic), bad])
+    bad = replace(read_rule(topic), principal="no colon")
+    refused = create_acls(alice, [read_rule(topic), bad])
     assert refused.keys() == {bad}
 
 
 def test_without_the_right_nothing_is_listed_or_added(bob: Router, topic: str) -> None:
     with pytest.raises(NotAuthorized, match="CLUSTER_AUTHORIZATION_FAILED"):
         topic_acls(bob)
-    refused = create_acls(bob, [_rule(topic)])
-    assert isinstance(refused[_rule(topic)], NotAuthorized)
+    refused = create_acls(bob, [read_rule(topic)])
+    assert isinstance(refused[read_rule(topic)], NotAuthorized)
     denied = change_topic_configs(
         bob, {topic: [ConfigOperation(name="retention.ms", operation=Operation.SET, value="1000")]}
     )

@@ -12,6 +12,7 @@ from sparkmirror.cluster.records import produce, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.lab.cluster import Cluster
 from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.mirror.acls import AclBinding
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.codes import Code
 from sparkmirror.wire.offsets import LATEST, list_offsets
@@ -60,6 +61,19 @@ def create_topic(
             )
         )
     wait_until_served(access, [TopicPartition(name, index) for index in range(partitions)])
+
+
+def read_rule(topic: str) -> AclBinding:
+    """Carol may read a topic."""
+    return AclBinding(
+        resource_type="TOPIC",
+        resource_name=topic,
+        pattern_type="LITERAL",
+        principal="User:carol",
+        host="*",
+        operation="READ",
+        permission="ALLOW",
+    )
 
 
 def wait_until_served(
