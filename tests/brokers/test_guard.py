@@ -190,16 +190,12 @@ def test_a_process_that_was_adopted_is_killed_and_one_that_ended_is_forgotten(
 
 
 def test_without_a_guard_on_duty_nothing_is_started(tmp_path: Path) -> None:
-    others = _children()
-    guard = Guard.watch()
-    (on_duty,) = _children() - others
-    os.kill(on_duty, signal.SIGKILL)
-    wait_until(lambda: Identity.of(on_duty) is None, "the guard itself was killed")
-    try:
+    with Guard.watch() as guard:
+        assert guard.pid is not None
+        os.kill(guard.pid, signal.SIGKILL)
+        wait_until(lambda: Identity.of(guard.pid or 0) is None, "the guard itself was killed")
         with pytest.raises(LabError, match="guard has died"):
             guard.launch(["touch", str(tmp_path / "trace")], log=tmp_path / "log")
-    finally:
-        guard.close()
     assert not (tmp_path / "trace").exists()
 
 
@@ -208,13 +204,6 @@ def test_only_a_directory_of_ones_own_can_be_registered_for_removal() -> None:
     for path in (Path("/"), Path("/tmp"), Path("relative/lab"), Path.home()):  # noqa: S108
         with pytest.raises(LabError):
             guard.remove_at_end(path)
-
-
-def _children() -> set[int]:
-    listing = subprocess.run(["ps", "-eo", "ppid=,pid=,args="], capture_output=True, text=True)
-    rows = [line.split(maxsplit=2) for line in listing.stdout.splitlines()]
-    mine = [row for row in rows if row[0] == str(os.getpid())]
-    return {int(pid) for _, pid, command in mine if "sparkmirror.lab.watch" in command}
 
 
 def _all_zombies(group: int) -> bool:

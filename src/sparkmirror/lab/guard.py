@@ -77,6 +77,11 @@ class Guard:
             )
         return guard
 
+    @property
+    def pid(self) -> int | None:
+        """The guard's own process; None for one that is detached or closed."""
+        return self._watcher.pid if self._watcher else None
+
     @classmethod
     def detached(cls) -> Self:
         """Launch without a guard: what is started outlives this process."""
