@@ -46,7 +46,7 @@ test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/pytest -n 2 --dist loadfile tests/brokers $(ARGS)
 
 test-spark: jars ## the tests on real Spark
-	@$(BIN)/python -m sparkmirror.engine.archive > /dev/null
+	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
 	@$(BIN)/pytest -n 2 --dist loadfile tests/spark $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
@@ -64,7 +64,7 @@ fmt: $(READY) ## format the code and mend what ruff can mend
 	@$(BIN)/ruff format .
 
 docs: $(READY) ## print docs/configuration.md from the tables
-	@$(BIN)/python -m sparkmirror.config.manual > docs/configuration.md.new
+	@$(BIN)/python -m sparkmirror.config.manual.markdown > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 
 bench: jars ## side by side with Java MirrorMaker 2, about an hour (ARGS="--quick")

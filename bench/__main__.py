@@ -9,17 +9,17 @@ from pathlib import Path
 
 import click
 
-from bench.benchmark import PARTS, Order, fulfil
-from bench.contestants import Who
+from bench.bench_run import BenchRun
+from bench.benchmark import PARTS, BenchmarkPlan, run_benchmark
 from bench.document import write_document
-from bench.keeping import Results, read_results
-from bench.rows import rows
-from bench.run import Run
+from bench.report_rows import build_rows
+from bench.report_tables import markdown_table
+from bench.result_files import ResultFile, read_results
 from bench.scale import FULL, QUICK
-from bench.tables import markdown_table
+from bench.systems import System
 from bench.throughput import WORKLOADS
 
-ROOMS = ("batches", "run_maps", "wire")
+MICROBENCHMARKS = ("batches", "run_maps", "wire")
 INTERRUPTED = 130
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
@@ -43,7 +43,7 @@ def _names(text: str, known: Sequence[str]) -> list[str]:
     metavar="NAME,...",
     help=f"For throughput, some of {', '.join(one.name for one in WORKLOADS)}.",
 )
-@click.option("--who", default="", metavar="NAME,...", help=f"Some of {', '.join(Who)}.")
+@click.option("--who", default="", metavar="NAME,...", help=f"Some of {', '.join(System)}.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Another number of rounds.")
 @click.option("--name", default="", help="What the file of results is called.")
 @click.pass_context
@@ -53,22 +53,22 @@ def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **ch
         return
     scale = QUICK if quick else FULL
     scale = replace(scale, rounds=rounds or scale.rounds)
-    order = Order(
+    order = BenchmarkPlan(
         parts=_names(chosen["only"], list(PARTS)) or list(PARTS),
         scale=scale,
         workloads=frozenset(_names(chosen["workloads"], [one.name for one in WORKLOADS])),
-        contestants=frozenset(map(Who, _names(chosen["who"], list(Who)) or Who)),
+        systems=frozenset(map(System, _names(chosen["who"], list(System)) or System)),
     )
-    kept = Results.new(name or ("quick" if quick else "full"), scale)
-    if not fulfil(order, kept):
+    kept = ResultFile.new(name or ("quick" if quick else "full"), scale)
+    if not run_benchmark(order, kept):
         ctx.exit(INTERRUPTED)
 
 
 @main.command()
-@click.argument("names", nargs=-1, type=click.Choice(ROOMS))
+@click.argument("names", nargs=-1, type=click.Choice(MICROBENCHMARKS))
 def rooms(names: tuple[str, ...]) -> None:
     """Measure single rooms: batches, run maps, the wire."""
-    for name in names or ROOMS:
+    for name in names or MICROBENCHMARKS:
         click.echo(f"== {name}")
         importlib.import_module(f"bench.rooms.{name}").main()
 
@@ -77,7 +77,7 @@ def rooms(names: tuple[str, ...]) -> None:
 @_FILES
 def show(files: tuple[Path, ...]) -> None:
     """Print the table of files of results, in Markdown."""
-    click.echo(markdown_table(rows(_runs(files))))
+    click.echo(markdown_table(build_rows(_runs(files))))
 
 
 @main.command()
@@ -87,7 +87,7 @@ def document(files: tuple[Path, ...]) -> None:
     write_document(_runs(files))
 
 
-def _runs(files: tuple[Path, ...]) -> list[Run]:
+def _runs(files: tuple[Path, ...]) -> list[BenchRun]:
     return [run for file in files for run in read_results(file)[1]]
 
 

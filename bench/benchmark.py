@@ -10,16 +10,16 @@ import rich.console
 import rich.progress
 
 from bench import idle, latency, memory, throughput, wan
-from bench.advantages import advantages
-from bench.contestants import Who
-from bench.desk import Desk
-from bench.keeping import Results
-from bench.plot import svg
-from bench.rows import rows
-from bench.run import Run
+from bench.bench_run import BenchRun
+from bench.report_rows import build_rows
+from bench.report_tables import terminal_table
+from bench.result_files import ResultFile
 from bench.scale import Scale
-from bench.tables import terminal_table
-from sparkmirror.lab.guard import Guard
+from bench.session import BenchSession
+from bench.speedups import compute_speedups
+from bench.svg_chart import render_svg
+from bench.systems import System
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 WIDTH_WITHOUT_TERMINAL = 170
 
@@ -29,7 +29,7 @@ class Part:
     """One part of the benchmark."""
 
     expected_s: Callable[[Scale], float]
-    run: Callable[[Desk], None]
+    run: Callable[[BenchSession], None]
 
 
 PARTS = {
@@ -42,14 +42,14 @@ PARTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class BenchmarkPlan:
     """What is to be measured."""
 
     parts: Sequence[str]
     scale: Scale
     workloads: frozenset[str]
     """None means all."""
-    contestants: frozenset[Who]
+    systems: frozenset[System]
 
     def expected_s(self) -> float:
         """About how long it takes if everybody runs."""
@@ -60,7 +60,7 @@ class Order:
         return whole_s - left_out * throughput.workload_s(self.scale)
 
 
-def fulfil(order: Order, kept: Results) -> bool:
+def run_benchmark(order: BenchmarkPlan, kept: ResultFile) -> bool:
     """Measure and show the table; tell whether it came to its end."""
     console = rich.console.Console(highlight=False)
     if not console.is_terminal:
@@ -71,15 +71,15 @@ def fulfil(order: Order, kept: Results) -> bool:
         f" {time.strftime('%H:%M', time.localtime(time.time() + expected_s))}."
         " Leave the computer alone meanwhile; Ctrl-C ends it and keeps the results so far."
     )
-    with Guard.watch() as guard, _progress(console) as progress:
-        desk = Desk(
+    with ProcessReaper.start() as guard, _progress(console) as progress:
+        desk = BenchSession(
             scale=order.scale,
             guard=guard,
-            keep=kept.write,
+            save_runs=kept.write,
             progress=progress,
-            task=progress.add_task("", total=expected_s),
-            only_workloads=order.workloads,
-            contestants=order.contestants,
+            progress_task=progress.add_task("", total=expected_s),
+            selected_workloads=order.workloads,
+            systems=order.systems,
         )
         finished = _run_all(order.parts, desk)
     for run in desk.runs:
@@ -88,23 +88,25 @@ def fulfil(order: Order, kept: Results) -> bool:
                 f"failed: {run.bench} {run.workload} {run.round} {run.who}: {run.failure}"
             )
     if desk.runs:
-        console.print(terminal_table(rows(desk.runs)))
-        kept.path.with_suffix(".svg").write_text(picture(desk.runs), encoding="utf-8")
+        console.print(terminal_table(build_rows(desk.runs)))
+        kept.path.with_suffix(".svg").write_text(render_chart(desk.runs), encoding="utf-8")
         console.print(f"Every figure and a picture: bench/results/{kept.path.stem}.json, .svg")
     return finished
 
 
-def picture(runs: Sequence[Run]) -> str:
+def render_chart(runs: Sequence[BenchRun]) -> str:
     """The plot of some runs."""
-    return svg(advantages(runs), "sparkmirror beside Java MirrorMaker 2, on one computer")
+    return render_svg(
+        compute_speedups(runs), "sparkmirror beside Java MirrorMaker 2, on one computer"
+    )
 
 
-def _run_all(names: Sequence[str], desk: Desk) -> bool:
+def _run_all(names: Sequence[str], desk: BenchSession) -> bool:
     try:
         for name in names:
             PARTS[name].run(desk)
     except KeyboardInterrupt:
-        desk.say("interrupted: everything is being stopped")
+        desk.show_status("interrupted: everything is being stopped")
         return False
     return True
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.benchmark import picture
-from bench.rows import rows
-from bench.run import Run
-from bench.tables import markdown_table
+from bench.bench_run import BenchRun
+from bench.benchmark import render_chart
+from bench.report_rows import build_rows
+from bench.report_tables import markdown_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 _TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -21,9 +21,9 @@ def with_table(text: str, table: str) -> str:
     return _TABLE.sub(lambda found: f"{found[1]}\n{table}\n{found[2]}", text)
 
 
-def write_document(runs: Sequence[Run], docs: Path = DOCS) -> None:
+def write_document(runs: Sequence[BenchRun], docs: Path = DOCS) -> None:
     """Write table and picture."""
     page = docs / "benchmarks.md"
-    text = with_table(page.read_text("utf-8"), markdown_table(rows(runs)))
+    text = with_table(page.read_text("utf-8"), markdown_table(build_rows(runs)))
     page.write_text(text, encoding="utf-8")
-    (docs / "benchmarks.svg").write_text(picture(runs), encoding="utf-8")
+    (docs / "benchmarks.svg").write_text(render_chart(runs), encoding="utf-8")

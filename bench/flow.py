@@ -21,7 +21,7 @@ class Flow:
     codec: str = "none"
     """What the source's batches are compressed with."""
 
-    def remote(self, topic: str) -> str:
+    def remote_topic(self, topic: str) -> str:
         """The topic's name at the target."""
         return f"{self.alias}.{topic}"
 
@@ -29,7 +29,7 @@ class Flow:
     def remote_partitions(self) -> list[TopicPartition]:
         """Every partition that is to be filled."""
         return [
-            TopicPartition(self.remote(topic), index)
+            TopicPartition(self.remote_topic(topic), index)
             for topic in self.topics
             for index in range(self.partitions)
         ]

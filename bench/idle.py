@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from bench.contestants import Who
-from bench.desk import Desk
-from bench.ends import Ends, wait_for_records
-from bench.run import Run
+from bench.bench_run import BenchRun
+from bench.clusters import BenchClusters, running_clusters
+from bench.end_offsets import EndOffsets, wait_for_records
 from bench.scale import Scale
-from bench.stage import Stage, opened
+from bench.session import BenchSession
+from bench.systems import System
 from bench.workloads import Workload
 
 NAME = "idle"
@@ -18,39 +18,39 @@ WORKLOAD = Workload(name="quiet", title="quiet", value_bytes=100, batch_bytes=1,
 """A record in each partition, so that we see when a mirror has found them all."""
 TOPICS = 10
 PARTITIONS = 100
-ALL_FOUND_S = 240.0
+DISCOVERY_TIMEOUT_S = 240.0
 SETTLE_S = 20.0
 _OPEN_S = 20.0
-_AROUND_S = 30.0
+_OVERHEAD_S = 30.0
 
 
 def expected_s(scale: Scale) -> float:
     """About how long all of it takes."""
-    return _OPEN_S + len(Who) * (_AROUND_S + SETTLE_S + scale.idle_s)
+    return _OPEN_S + len(System) * (_OVERHEAD_S + SETTLE_S + scale.idle_s)
 
 
-def run(desk: Desk) -> None:
+def run(desk: BenchSession) -> None:
     """Once for each contestant."""
     topics = [f"quiet-{number}" for number in range(TOPICS)]
-    with opened(desk.guard, desk.say) as stage:
+    with running_clusters(desk.guard, desk.show_status) as stage:
         with desk.step(f"making {TOPICS * PARTITIONS:,} partitions", _OPEN_S):
             for topic in topics:
-                stage.fill(topic, WORKLOAD, PARTITIONS)
-        for who in Who:
-            blank = Run(bench=NAME, workload=WORKLOAD.name, who=who, round=1)
+                stage.fill_source_topic(topic, WORKLOAD, PARTITIONS)
+        for who in System:
+            blank = BenchRun(bench=NAME, workload=WORKLOAD.name, who=who, round=1)
 
-            def measure(blank: Run = blank) -> Run:
+            def measure(blank: BenchRun = blank) -> BenchRun:
                 return _measure(blank, stage, topics, desk.scale.idle_s)
 
-            desk.take(blank, measure, _AROUND_S + SETTLE_S + desk.scale.idle_s)
+            desk.measure(blank, measure, _OVERHEAD_S + SETTLE_S + desk.scale.idle_s)
 
 
-def _measure(blank: Run, stage: Stage, topics: list[str], idle_s: float) -> Run:
+def _measure(blank: BenchRun, stage: BenchClusters, topics: list[str], idle_s: float) -> BenchRun:
     flow = stage.flow(topics, PARTITIONS)
-    with stage.racing(blank.who, flow) as racer:
-        ends = Ends(stage.target.access(), flow.remote_partitions)
+    with stage.running_system(blank.who, flow) as racer:
+        ends = EndOffsets(stage.target.access(), flow.remote_partitions)
         try:
-            wait_for_records(ends, racer, TOPICS * PARTITIONS, ALL_FOUND_S, 0.5)
+            wait_for_records(ends, racer, TOPICS * PARTITIONS, DISCOVERY_TIMEOUT_S, 0.5)
         finally:
             ends.close()
         all_found_s = racer.tree.age_s()
@@ -58,8 +58,8 @@ def _measure(blank: Run, stage: Stage, topics: list[str], idle_s: float) -> Run:
         begun, cpu_s = time.monotonic(), racer.tree.cpu_s()
         time.sleep(idle_s)
         took_s, cpu_s = time.monotonic() - begun, racer.tree.cpu_s() - cpu_s
-        racer.check()
-        end_s = racer.end()
+        racer.ensure_running()
+        end_s = racer.stop()
     return replace(
         blank,
         figures={

@@ -24,7 +24,7 @@ class Stat(NamedTuple):
 
     pid: int
     parent: int
-    began_ticks: int
+    start_ticks: int
     """Since the computer was switched on."""
     cpu_ticks: int
     """User and system, its own and that of the children it has waited for."""
@@ -37,7 +37,7 @@ def parse_stat(line: str) -> Stat:
     return Stat(
         pid=int(before.split(None, 1)[0]),
         parent=int(fields[1]),
-        began_ticks=int(fields[19]),
+        start_ticks=int(fields[19]),
         cpu_ticks=sum(int(field) for field in fields[11:15]),
     )
 
@@ -50,7 +50,7 @@ def parse_pss_bytes(rollup: str) -> int:
     return 0
 
 
-def family(roots: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
+def descendants(roots: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
     """All of `roots` that live, and whoever descends from them."""
     children: dict[int, list[int]] = {}
     for stat in stats.values():
@@ -69,12 +69,12 @@ class ProcessTree:
     """A process and its descendants. Whoever belonged once belongs for good, even as an orphan."""
 
     def __init__(self, root: int) -> None:
-        self._known: dict[int, int] = {root: _all_stats()[root].began_ticks}
-        self._began_ticks = self._known[root]
+        self._known: dict[int, int] = {root: _all_stats()[root].start_ticks}
+        self._start_ticks = self._known[root]
 
     def age_s(self) -> float:
         """How long ago the root was started."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - self._began_ticks / _TICKS_PER_S
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - self._start_ticks / _TICKS_PER_S
 
     def cpu_s(self) -> float:
         """Processor seconds used so far."""
@@ -95,10 +95,10 @@ class ProcessTree:
         roots = [
             pid
             for pid, began in self._known.items()
-            if pid in stats and stats[pid].began_ticks == began
+            if pid in stats and stats[pid].start_ticks == began
         ]
-        members = [stats[pid] for pid in family(roots, stats)]
-        self._known |= {member.pid: member.began_ticks for member in members}
+        members = [stats[pid] for pid in descendants(roots, stats)]
+        self._known |= {member.pid: member.start_ticks for member in members}
         return members
 
 

@@ -10,21 +10,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.contestants import Who
-from bench.desk import Desk, in_turn
-from bench.ends import Ends, wait_for_records
+from bench.bench_run import BenchRun
+from bench.clusters import BenchClusters, running_clusters
+from bench.end_offsets import EndOffsets, wait_for_records
 from bench.flow import Flow
-from bench.racer import Racer
-from bench.run import Run
 from bench.scale import Scale
-from bench.stage import Stage, opened
+from bench.session import BenchSession, rotated_systems
+from bench.system_process import SystemProcess
+from bench.systems import System
 from bench.workloads import Workload
-from sparkmirror.wire.codecs import Codec
+from sparkmirror.wire.batch.compression import CompressionType
 
 NAME = "throughput"
 PARTITIONS = 4
 FIRST_RECORD_S = 120.0
-GLANCE_S = 0.05
+POLL_INTERVAL_S = 0.05
 WORKLOADS = (
     Workload(
         name="1k-128k",
@@ -60,7 +60,7 @@ WORKLOADS = (
         value_bytes=100,
         batch_bytes=128 << 10,
         records=10_000_000,
-        codec=Codec.LZ4,
+        codec=CompressionType.LZ4,
     ),
     Workload(
         name="100b-zstd",
@@ -68,10 +68,10 @@ WORKLOADS = (
         value_bytes=100,
         batch_bytes=128 << 10,
         records=10_000_000,
-        codec=Codec.ZSTD,
+        codec=CompressionType.ZSTD,
     ),
 )
-_WARMING = Workload(
+_WARM_UP = Workload(
     name="warming",
     title="warming",
     value_bytes=1000,
@@ -79,7 +79,12 @@ _WARMING = Workload(
     records=2_000_000,
 )
 """A broker compiles what it does often: whoever came first would pay for it."""
-_AROUND_S = {Who.MM2_DEFAULT: 14.0, Who.MM2_TUNED: 13.0, Who.PLAIN: 4.0, Who.OURS: 6.0}
+_OVERHEAD_S = {
+    System.MM2_DEFAULT: 14.0,
+    System.MM2_TUNED: 13.0,
+    System.PLAIN_LOOP: 4.0,
+    System.SPARKMIRROR: 6.0,
+}
 """Start and end of a run besides its window."""
 _FILL_S = 12.0
 _WARM_S = 15.0
@@ -93,55 +98,59 @@ def expected_s(scale: Scale) -> float:
 
 def workload_s(scale: Scale) -> float:
     """About how long one workload takes."""
-    return _FILL_S + scale.rounds * sum(_run_s(who, scale) for who in Who)
+    return _FILL_S + scale.rounds * sum(_run_s(who, scale) for who in System)
 
 
-def run(desk: Desk) -> None:
+def run(desk: BenchSession) -> None:
     """Every workload, every round, every contestant."""
-    with opened(desk.guard, desk.say) as stage:
+    with running_clusters(desk.guard, desk.show_status) as stage:
         with desk.step("warming the target up", _WARM_S):
-            stage.warm_up(_scaled(_WARMING, desk.scale), PARTITIONS)
+            stage.warm_up_target(_scaled(_WARM_UP, desk.scale), PARTITIONS)
         for workload in WORKLOADS:
-            if desk.wants(workload.name):
+            if desk.includes(workload.name):
                 _run_workload(desk, stage, _scaled(workload, desk.scale))
 
 
-def _run_workload(desk: Desk, stage: Stage, workload: Workload) -> None:
+def _run_workload(desk: BenchSession, stage: BenchClusters, workload: Workload) -> None:
     with desk.step(f"filling a topic: {workload.title}", _FILL_S):
-        records = stage.fill(workload.name, workload, PARTITIONS)
+        records = stage.fill_source_topic(workload.name, workload, PARTITIONS)
     for number in range(desk.scale.rounds):
-        for who in in_turn(number):
-            blank = Run(bench=NAME, workload=workload.name, who=who, round=number + 1)
+        for who in rotated_systems(number):
+            blank = BenchRun(bench=NAME, workload=workload.name, who=who, round=number + 1)
 
-            def measure(blank: Run = blank) -> Run:
+            def measure(blank: BenchRun = blank) -> BenchRun:
                 flow = stage.flow([workload.name], PARTITIONS, workload.codec.name.lower())
-                return race(blank, stage, flow, records, desk.scale.window_s)
+                return run_and_measure(blank, stage, flow, records, desk.scale.window_s)
 
-            desk.take(blank, measure, _run_s(who, desk.scale))
-    stage.remove_topics([workload.name])
+            desk.measure(blank, measure, _run_s(who, desk.scale))
+    stage.delete_source_topics([workload.name])
 
 
-def race(blank: Run, stage: Stage, flow: Flow, records: int, window_s: float) -> Run:
+def run_and_measure(
+    blank: BenchRun, stage: BenchClusters, flow: Flow, records: int, window_s: float
+) -> BenchRun:
     """Start a contestant, watch it, end it."""
-    with stage.racing(blank.who, flow) as racer:
-        ends = Ends(stage.target.access(), flow.remote_partitions)
+    with stage.running_system(blank.who, flow) as racer:
+        ends = EndOffsets(stage.target.access(), flow.remote_partitions)
         try:
-            watched = watch(blank, racer, ends, records, window_s)
+            watched = measure_copy(blank, racer, ends, records, window_s)
         finally:
             ends.close()
-        end_s = racer.end()
+        end_s = racer.stop()
     return replace(watched, figures={**watched.figures, "end_s": end_s})
 
 
-def watch(blank: Run, racer: Racer, ends: Ends, records: int, window_s: float) -> Run:
+def measure_copy(
+    blank: BenchRun, racer: SystemProcess, ends: EndOffsets, records: int, window_s: float
+) -> BenchRun:
     """Watch a contestant from its first record to the last, or to the end of the window."""
-    first = wait_for_records(ends, racer, 1, FIRST_RECORD_S, GLANCE_S)
+    first = wait_for_records(ends, racer, 1, FIRST_RECORD_S, POLL_INTERVAL_S)
     begun, cpu_s, start_s = time.monotonic(), racer.tree.cpu_s(), racer.tree.age_s()
     curve = [(0.0, float(first))]
     while curve[-1][1] < records and curve[-1][0] < window_s:
-        time.sleep(GLANCE_S)
-        racer.check()
-        curve.append((time.monotonic() - begun, float(ends.total())))
+        time.sleep(POLL_INTERVAL_S)
+        racer.ensure_running()
+        curve.append((time.monotonic() - begun, float(ends.total_records())))
     cpu_s = racer.tree.cpu_s() - cpu_s
     copied, took_s = curve[-1][1] - first, curve[-1][0]
     return replace(
@@ -170,6 +179,6 @@ def _scaled(workload: Workload, scale: Scale) -> Workload:
     return replace(workload, records=int(workload.records * scale.share))
 
 
-def _run_s(who: Who, scale: Scale) -> float:
-    window_s = scale.window_s if who is not Who.OURS else scale.window_s / 4
-    return _AROUND_S[who] + window_s
+def _run_s(who: System, scale: Scale) -> float:
+    window_s = scale.window_s if who is not System.SPARKMIRROR else scale.window_s / 4
+    return _OVERHEAD_S[who] + window_s

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from bench.workloads import Workload
-from sparkmirror.cluster.access import Access
+from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import LabError
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.connection import Client
-from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import NO_SEQUENCE, read_header
-from sparkmirror.wire.offsets import LATEST, list_offsets
-from sparkmirror.wire.place import Address
-from sparkmirror.wire.produce import OutgoingBatch, produce_request, produce_version
-from sparkmirror.wire.routing import LeaderOf, Router
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import NO_SEQUENCE, read_header
+from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.routing import LeaderOf, Router
+from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
 
 _VARIANTS = 4
 """Different batches, in turn."""
 _WRITE_S = 60.0
 
 
-def make_topic(access: Access, name: str, partitions: int) -> None:
+def create_topic(access: ClusterAccess, name: str, partitions: int) -> None:
     """Create a topic, and wait until its leaders serve."""
     with Admin(access) as admin:
         admin.create_topic(NewTopic(name=name, partitions=partitions))
-    router = router_of(access)
+    router = make_router(access)
     try:
         list_offsets(router, {TopicPartition(name, index): LATEST for index in range(partitions)})
     finally:
         router.close()
 
 
-def fill_topic(access: Access, topic: str, workload: Workload, partitions: int) -> int:
+def fill_topic(access: ClusterAccess, topic: str, workload: Workload, partitions: int) -> int:
     """Make a topic of one broker's with whole batches of a workload; return its records."""
-    make_topic(access, topic, partitions)
-    router = router_of(access)
+    create_topic(access, topic, partitions)
+    router = make_router(access)
     try:
         _write(router, topic, workload, partitions)
     finally:
@@ -43,24 +43,24 @@ def fill_topic(access: Access, topic: str, workload: Workload, partitions: int) 
     return workload.total(partitions)
 
 
-def router_of(access: Access) -> Router:
+def make_router(access: ClusterAccess) -> Router:
     """Make a router that belongs to this thread."""
-    client = Client(cluster=access.cluster, security=access.security.keywords())
-    return Router(client, [Address(*address) for address in access.bootstrap])
+    client = ClientConfig(cluster=access.cluster, security=access.security.client_kwargs())
+    return Router(client, [Address(*address) for address in access.bootstrap_servers])
 
 
 def _write(router: Router, topic: str, workload: Workload, partitions: int) -> None:
     batches = [memoryview(workload.batch(seed)) for seed in range(_VARIANTS)]
-    parts = [forward(read_header(b), b, Producer(), NO_SEQUENCE) for b in batches]
+    parts = [forward_batch(read_header(b), b, BatchProducer(), NO_SEQUENCE) for b in batches]
     link = router.connection_to(LeaderOf(TopicPartition(topic, 0)), timeout_s=_WRITE_S)
-    version = produce_version(link.versions, by_id=False)
+    version = produce_version(link.api_versions, by_id=False)
     for number in range(workload.batches_per_partition(partitions)):
         outgoing = [
             OutgoingBatch(topic, index, parts[number % _VARIANTS]) for index in range(partitions)
         ]
-        answer = link.wait_for(
+        answer = link.send_and_wait(
             produce_request(version, outgoing, timeout_ms=int(_WRITE_S * 1000)), _WRITE_S
         )
-        errors = {said.error for said in answer.acknowledgements.values()} - {0}
+        errors = {said.error_code for said in answer.partition_responses.values()} - {0}
         if errors:
             raise LabError(f"the source refuses batches of {topic}: errors {errors}")

@@ -7,9 +7,9 @@ import random
 import time
 from dataclasses import dataclass
 
-from sparkmirror.wire.codecs import Codec
-from sparkmirror.wire.header import HEADER_BYTES
-from sparkmirror.wire.records import Record, build
+from sparkmirror.wire.batch.compression import CompressionType
+from sparkmirror.wire.batch.header import HEADER_BYTES
+from sparkmirror.wire.batch.records import Record, build_batch
 
 KEY_BYTES = 12
 _RECORD_OVERHEAD = 10
@@ -26,7 +26,7 @@ class Workload:
     batch_bytes: int
     records: int
     """In all partitions together."""
-    codec: Codec = Codec.NONE
+    codec: CompressionType = CompressionType.NONE
 
     @property
     def records_per_batch(self) -> int:
@@ -45,7 +45,7 @@ class Workload:
     def batch(self, seed: int) -> bytes:
         """Build a batch as a producer would send it."""
         rng, now = random.Random(seed), time.time_ns() // 1_000_000
-        return build(
+        return build_batch(
             [
                 Record(n, now, b"key-%08d" % rng.randrange(10**8), _value(rng, self.value_bytes))
                 for n in range(self.records_per_batch)

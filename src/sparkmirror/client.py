@@ -17,16 +17,21 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-from sparkmirror.cluster.access import Access
+from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.records import read_topic
-from sparkmirror.config.classes import known_class
+from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
 from sparkmirror.errors import ConfigError, RecordError, TopicMissing
-from sparkmirror.javaregex import compile_list
-from sparkmirror.mirror import topology
-from sparkmirror.mirror.naming import PolicyConfig, PolicyFactory, ReplicationPolicy, policy
-from sparkmirror.mirror.records import Checkpoint, RecordBytes
+from sparkmirror.javaregex.pattern import compile_pattern_list
+from sparkmirror.mirror.offsets.records import Checkpoint, RecordBytes
+from sparkmirror.mirror.topics import topology
+from sparkmirror.mirror.topics.replication_policy import (
+    PolicyFactory,
+    ReplicationPolicy,
+    ReplicationPolicyConfig,
+    create_policy,
+)
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -89,7 +94,7 @@ class MirrorClient:
         self, pattern: str, upstream: str, timeout_s: float | None = None
     ) -> dict[str, Offsets]:
         """Do the same for all groups whose id matches a pattern of Java's as a whole."""
-        wanted = compile_list([pattern])
+        wanted = compile_pattern_list([pattern])
         offsets = self._offsets(upstream, timeout_s)
         return {group: found for group, found in offsets.items() if wanted.matches(group)}
 
@@ -109,7 +114,9 @@ class MirrorClient:
         self.close()
 
     def _topics(self) -> Iterable[str]:
-        return [name for name, topic in self._admin.topics().items() if not topic.internal]
+        return [
+            name for name, topic in self._admin.describe_topics().items() if not topic.is_internal
+        ]
 
     def _offsets(self, upstream: str, timeout_s: float | None) -> dict[str, Offsets]:
         """Read all checkpoints of an upstream cluster's groups; the latest of each wins."""
@@ -132,13 +139,13 @@ class MirrorClient:
             )
         return found
 
-    def _access(self, kind: str) -> Access:
+    def _access(self, kind: str) -> ClusterAccess:
         properties = {
             name: self._properties.get(f"{kind}.{name}", self._properties.get(name))
             for name in CLIENT_SECURITY_NAMES
         }
         given = {name: value for name, value in properties.items() if value is not None}
-        return Access.from_properties(CLUSTER, given)
+        return ClusterAccess.from_properties(CLUSTER, given)
 
 
 def translate_offsets(
@@ -177,17 +184,17 @@ def _policy(properties: Mapping[str, str]) -> ReplicationPolicy:
     values = MIRROR_CLIENT.parse(properties, _class_name)
     name, flag = values[_POLICY], values[_INTERNAL]
     assert isinstance(name, str)
-    said = PolicyConfig(
+    said = ReplicationPolicyConfig(
         source_alias=properties.get("source.cluster.alias"),
         separator=properties.get(_SEPARATOR),
         internal_separator_enabled=flag is not False,
         originals=properties,
     )
-    return policy(name, said, _load)
+    return create_policy(name, said, _load)
 
 
 def _class_name(name: str) -> str | None:
-    return name if ":" in name else known_class(name)
+    return name if ":" in name else resolve_class(name)
 
 
 def _load(name: str) -> PolicyFactory:

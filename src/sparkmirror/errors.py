@@ -41,17 +41,17 @@ class MirrorError(Exception):
     """The root. Catch this to catch everything raised on purpose."""
 
     retriable: ClassVar[bool] = False
-    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    _constructor_args: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remember the arguments, so that an error with a rich constructor can be pickled."""
         error = super().__new__(cls)
-        error._made_with = (args, kwargs)
+        error._constructor_args = (args, kwargs)
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as: the class, and what it was made with."""
-        args, kwargs = self._made_with
+        args, kwargs = self._constructor_args
         return _rebuild, (type(self), args, kwargs)
 
 
@@ -60,7 +60,7 @@ def _rebuild(cls: type[MirrorError], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ConfigFault:
     """One thing wrong with one key. `message` never contains the value of a secret."""
 
     key: str
@@ -70,7 +70,7 @@ class Fault:
 class ConfigError(MirrorError):
     """What was said cannot be accepted. Holds every fault of every key, never only the first."""
 
-    def __init__(self, faults: Sequence[Fault], *, where: str = "") -> None:
+    def __init__(self, faults: Sequence[ConfigFault], *, where: str = "") -> None:
         self.faults = tuple(faults)
         self.where = where
         lines = "; ".join(fault.message for fault in self.faults)
@@ -79,7 +79,7 @@ class ConfigError(MirrorError):
     @classmethod
     def of(cls, key: str, message: str, *, where: str = "") -> Self:
         """Build the common case: one fault."""
-        return cls([Fault(key, message)], where=where)
+        return cls([ConfigFault(key, message)], where=where)
 
 
 class PropertiesError(ConfigError):
@@ -89,7 +89,7 @@ class PropertiesError(ConfigError):
         self.file = file
         self.line = line
         place = file if line is None else f"{file}, line {line}"
-        super().__init__([Fault("", message)], where=place)
+        super().__init__([ConfigFault("", message)], where=place)
 
 
 class JavaRegexError(MirrorError):
@@ -189,7 +189,7 @@ class BatchError(MirrorError):
     """Bytes of a record batch that cannot be trusted or understood: never guessed at or sealed."""
 
 
-class RunConflict(MirrorError):
+class RunMapConflict(MirrorError):
     """A copied range overlaps what the run map already holds: reset it, or say what happened."""
 
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-LARGEST_PARTITION = 2**31 - 1
+MAX_PARTITION = 2**31 - 1
 _PARTITION = re.compile(r"\+?[0-9]+")
 
 
@@ -26,7 +26,7 @@ class TopicPartition(NamedTuple):
     def parse(cls, text: str) -> TopicPartition:
         """Split at the last `-`, as MirrorMaker 2 reads `task.assigned.partitions`."""
         topic, dash, partition = text.rpartition("-")
-        if not dash or not _PARTITION.fullmatch(partition) or int(partition) > LARGEST_PARTITION:
+        if not dash or not _PARTITION.fullmatch(partition) or int(partition) > MAX_PARTITION:
             raise ValueError(f"{text!r} is not of the form topic-partition")
         return cls(topic, int(partition))
 

@@ -19,18 +19,18 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.guard import Guard
-from sparkmirror.lab.spec import ClusterSpec, Listener
-from tests.support.clusters import Reachable, StartCluster, UniqueName
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from tests.support.kafka.clusters import SharedCluster, StartCluster, UniqueName
 
 log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 400  # of both tries together
 # Nobody kills a shared broker: one that stood still for a while must not lose its partitions.
-SHARED = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
-OUTSIDE = {"primary": "SOURCE_BOOTSTRAP", "backup": "TARGET_BOOTSTRAP"}
+SHARED_PROPERTIES = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
+BOOTSTRAP_VARIABLES = {"primary": "SOURCE_BOOTSTRAP", "backup": "TARGET_BOOTSTRAP"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,37 +41,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def guard() -> Iterator[Guard]:
+def guard() -> Iterator[ProcessReaper]:
     """Clears up after this test run, however it ends."""
-    with Guard.watch() as on_duty:
+    with ProcessReaper.start() as on_duty:
         yield on_duty
 
 
 @pytest.fixture(scope="session")
-def lab_directory(guard: Guard) -> Path:
+def lab_directory(guard: ProcessReaper) -> Path:
     """A directory for clusters that is gone after this test run."""
     directory = Path(tempfile.mkdtemp(prefix="sparkmirror-tests-"))
-    guard.remove_at_end(directory)
+    guard.remove_on_exit(directory)
     return directory
 
 
 @pytest.fixture(scope="session")
-def shared_clusters(guard: Guard, lab_directory: Path) -> Iterator[dict[str, Reachable]]:
+def shared_clusters(
+    guard: ProcessReaper, lab_directory: Path
+) -> Iterator[dict[str, SharedCluster]]:
     """`primary` and `backup`: from outside if the environment names them, else started here."""
-    outside = {name: os.environ[key] for name, key in OUTSIDE.items() if key in os.environ}
+    outside = {
+        name: os.environ[key] for name, key in BOOTSTRAP_VARIABLES.items() if key in os.environ
+    }
     specs = [
-        ClusterSpec(name=name, fast_start=True, properties=SHARED)
-        for name in OUTSIDE
+        ClusterSpec(name=name, fast_start=True, properties=SHARED_PROPERTIES)
+        for name in BOOTSTRAP_VARIABLES
         if name not in outside
     ]
     started = Cluster.start_all(specs, lab_directory, guard, log.info)
     yield {
         **{
-            name: Reachable(name=name, properties={"bootstrap.servers": servers})
+            name: SharedCluster(name=name, properties={"bootstrap.servers": servers})
             for name, servers in outside.items()
         },
         **{
-            cluster.name: Reachable(name=cluster.name, properties=cluster.client_properties())
+            cluster.name: SharedCluster(name=cluster.name, properties=cluster.client_properties())
             for cluster in started
         },
     }
@@ -80,13 +84,13 @@ def shared_clusters(guard: Guard, lab_directory: Path) -> Iterator[dict[str, Rea
 
 
 @pytest.fixture
-def primary(shared_clusters: dict[str, Reachable]) -> Reachable:
+def primary(shared_clusters: dict[str, SharedCluster]) -> SharedCluster:
     """The source cluster."""
     return shared_clusters["primary"]
 
 
 @pytest.fixture
-def backup(shared_clusters: dict[str, Reachable]) -> Reachable:
+def backup(shared_clusters: dict[str, SharedCluster]) -> SharedCluster:
     """The target cluster."""
     return shared_clusters["backup"]
 
@@ -109,14 +113,14 @@ def topic(unique_name: UniqueName) -> str:
 
 
 @pytest.fixture
-def start_cluster(guard: Guard, lab_directory: Path) -> Iterator[StartCluster]:
+def start_cluster(guard: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
     """Start special clusters that end with the test."""
     with _clusters_removed_after(guard, lab_directory) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
-def start_module_cluster(guard: Guard, lab_directory: Path) -> Iterator[StartCluster]:
+def start_module_cluster(guard: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
     """Start special clusters that end with the module."""
     with _clusters_removed_after(guard, lab_directory) as start:
         yield start
@@ -128,7 +132,7 @@ def guarded(start_module_cluster: StartCluster) -> Cluster:
     return start_module_cluster(
         ClusterSpec(
             name="guarded",
-            listeners=(Listener.SASL_PLAINTEXT,),
+            listeners=(ListenerProtocol.SASL_PLAINTEXT,),
             authorizer=True,
             users={"alice": "secret-a", "bob": "secret-b"},
             super_users=("alice",),
@@ -138,7 +142,7 @@ def guarded(start_module_cluster: StartCluster) -> Cluster:
 
 
 @contextmanager
-def _clusters_removed_after(guard: Guard, lab_directory: Path) -> Iterator[StartCluster]:
+def _clusters_removed_after(guard: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
     started: list[Cluster] = []
 
     def start(spec: ClusterSpec) -> Cluster:

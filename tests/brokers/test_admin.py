@@ -8,21 +8,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.cluster.access import Access
-from sparkmirror.cluster.admin import Admin, Position
-from sparkmirror.cluster.record import NewRecord
-from sparkmirror.cluster.records import produce, read_topic
-from sparkmirror.cluster.security import Security
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin, ListOffsetsSpec
+from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.security import ClientSecurity
+from sparkmirror.cluster.topic_contents import produce_records, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing, TopicRejected
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.place import Address
-from tests.support.clusters import Reachable, UniqueName, create_topic
-from tests.support.pace import shortest_s
+from sparkmirror.wire.net.endpoint import Address
+from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
+from tests.support.timing import fastest_run_s
 
 
 @pytest.fixture
-def admin(primary: Reachable) -> Iterator[Admin]:
+def admin(primary: SharedCluster) -> Iterator[Admin]:
     with Admin(primary.access) as made:
         yield made
 
@@ -50,41 +50,41 @@ def test_topics_fail_one_by_one(admin: Admin, unique_name: UniqueName) -> None:
     assert len(failed) == 4
     assert "TOPIC_ALREADY_EXISTS" in str(failed[twice])
     assert "INVALID_TOPIC" in str(failed["no blanks please"])
-    assert len(admin.topics([good])[good].partitions) == 2
+    assert len(admin.describe_topics([good])[good].partitions) == 2
 
 
 def test_a_created_topic_can_be_used_at_once_and_a_deleted_one_is_gone(
     admin: Admin, topic: str
 ) -> None:
     admin.create_topic(NewTopic(name=topic, partitions=3))
-    found = admin.topics([topic])[topic]
+    found = admin.describe_topics([topic])[topic]
     assert [partition.index for partition in found.partitions] == [0, 1, 2]
     assert found.has_leaders
-    assert not found.internal
+    assert not found.is_internal
     assert admin.delete_topics([topic]) == {}
-    assert admin.topics([topic]) == {}
+    assert admin.describe_topics([topic]) == {}
 
 
-def test_what_does_not_exist_is_missing(admin: Admin, primary: Reachable, topic: str) -> None:
-    assert admin.topics([topic]) == {}
-    assert topic not in admin.topics()
+def test_what_does_not_exist_is_missing(admin: Admin, primary: SharedCluster, topic: str) -> None:
+    assert admin.describe_topics([topic]) == {}
+    assert topic not in admin.describe_topics()
     assert isinstance(admin.delete_topics([topic])[topic], TopicMissing)
     with pytest.raises(TopicMissing):
-        admin.offsets([TopicPartition(topic, 0)], Position.LATEST)
+        admin.list_offsets([TopicPartition(topic, 0)], ListOffsetsSpec.LATEST)
     with pytest.raises(TopicMissing):
         read_topic(primary.access, topic)
     with pytest.raises(TopicMissing):
-        produce(primary.access, topic, [NewRecord(value=b"x")])
+        produce_records(primary.access, topic, [ProducerRecord(value=b"x")])
 
 
-def test_records_come_back_as_they_were_written(primary: Reachable, topic: str) -> None:
+def test_records_come_back_as_they_were_written(primary: SharedCluster, topic: str) -> None:
     create_topic(primary.access, topic, partitions=2)
     written = [
-        NewRecord(partition=1, key=b"k", value=b"v", headers=(("h", b"1"), ("h", b""))),
-        NewRecord(partition=0, key=None, value=b"", timestamp_ms=1_600_000_000_000),
-        NewRecord(partition=1, key=b"", value=None, timestamp_ms=0),
+        ProducerRecord(partition=1, key=b"k", value=b"v", headers=(("h", b"1"), ("h", b""))),
+        ProducerRecord(partition=0, key=None, value=b"", timestamp_ms=1_600_000_000_000),
+        ProducerRecord(partition=1, key=b"", value=None, timestamp_ms=0),
     ]
-    assert produce(primary.access, topic, written) == [(1, 0), (0, 0), (1, 1)]
+    assert produce_records(primary.access, topic, written) == [(1, 0), (0, 0), (1, 1)]
     read = read_topic(primary.access, topic)
     assert [(one.partition, one.offset) for one in read] == [(0, 0), (1, 0), (1, 1)]
     assert [(one.key, one.value, one.headers) for one in read] == [
@@ -96,24 +96,26 @@ def test_records_come_back_as_they_were_written(primary: Reachable, topic: str) 
 
 
 def test_offsets_are_where_a_partition_begins_and_ends(
-    admin: Admin, primary: Reachable, topic: str
+    admin: Admin, primary: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic, partitions=2)
-    produce(primary.access, topic, [NewRecord(value=b"x", partition=0)] * 7)
+    produce_records(primary.access, topic, [ProducerRecord(value=b"x", partition=0)] * 7)
     both = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
-    assert admin.offsets(both, Position.EARLIEST) == dict.fromkeys(both, 0)
-    assert admin.offsets(both, Position.LATEST) == {both[0]: 7, both[1]: 0}
+    assert admin.list_offsets(both, ListOffsetsSpec.EARLIEST) == dict.fromkeys(both, 0)
+    assert admin.list_offsets(both, ListOffsetsSpec.LATEST) == {both[0]: 7, both[1]: 0}
 
 
-def test_an_empty_topic_is_read_at_once(primary: Reachable, topic: str) -> None:
+def test_an_empty_topic_is_read_at_once(primary: SharedCluster, topic: str) -> None:
     create_topic(primary.access, topic)
     assert read_topic(primary.access, topic) == []
 
 
-def test_a_mute_host_does_not_keep_us_from_a_good_one(primary: Reachable, mute: Address) -> None:
-    access = Access(
+def test_a_mute_host_does_not_keep_us_from_a_good_one(
+    primary: SharedCluster, mute: Address
+) -> None:
+    access = ClusterAccess(
         cluster="primary",
-        bootstrap=(mute, *primary.access.bootstrap),
+        bootstrap_servers=(mute, *primary.access.bootstrap_servers),
         security=primary.access.security,
     )
     with Admin(access, timeout_s=60) as admin:
@@ -121,22 +123,24 @@ def test_a_mute_host_does_not_keep_us_from_a_good_one(primary: Reachable, mute: 
 
 
 def test_mute_hosts_alone_end_in_time(mute: Address) -> None:
-    access = Access(cluster="nowhere", bootstrap=(mute,), security=Security())
+    access = ClusterAccess(cluster="nowhere", bootstrap_servers=(mute,), security=ClientSecurity())
 
     def ask() -> None:
         with pytest.raises(ClusterTimeout, match="no answer to ApiVersions in time"):
-            Admin(access, timeout_s=0.5).topics()
+            Admin(access, timeout_s=0.5).describe_topics()
 
-    assert shortest_s(ask) < 5
+    assert fastest_run_s(ask) < 5
 
 
 def test_nobody_there_is_told_with_the_address() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # taken, so that nobody else can listen there meanwhile
         gone = Address(*silent.getsockname())
-        access = Access(cluster="nowhere", bootstrap=(gone,), security=Security())
+        access = ClusterAccess(
+            cluster="nowhere", bootstrap_servers=(gone,), security=ClientSecurity()
+        )
         with pytest.raises(ClusterUnavailable, match=f"nowhere: .*{gone}: connection refused"):
-            Admin(access, timeout_s=0.2).topics()
+            Admin(access, timeout_s=0.2).describe_topics()
 
 
 def test_many_threads_share_one_admin(admin: Admin, topic: str) -> None:
@@ -144,7 +148,7 @@ def test_many_threads_share_one_admin(admin: Admin, topic: str) -> None:
     answers: list[bool] = []
 
     def ask() -> None:
-        answers.extend(topic in admin.topics() for _ in range(5))
+        answers.extend(topic in admin.describe_topics() for _ in range(5))
 
     threads = [threading.Thread(target=ask) for _ in range(12)]
     for thread in threads:

@@ -9,12 +9,12 @@ import pytest
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterError, TopicMissing
-from sparkmirror.mirror.topic_configs import ConfigEntry, ConfigSource
-from tests.support.clusters import Reachable, UniqueName
+from sparkmirror.mirror.topics.topic_configs import ConfigEntry, ConfigSource
+from tests.support.kafka.clusters import SharedCluster, UniqueName
 
 
 @pytest.fixture
-def admin(primary: Reachable) -> Iterator[Admin]:
+def admin(primary: SharedCluster) -> Iterator[Admin]:
     with Admin(primary.access) as made:
         yield made
 
@@ -26,25 +26,25 @@ def _settings(found: tuple[ConfigEntry, ...] | ClusterError) -> dict[str, Config
 
 def test_a_topic_grows_to_the_number_asked_for_and_never_shrinks(admin: Admin, topic: str) -> None:
     admin.create_topic(NewTopic(name=topic, partitions=2))
-    assert admin.grow_topics({topic: 5}) == {}
-    assert len(admin.topics([topic])[topic].partitions) == 5
-    assert admin.topics([topic])[topic].has_leaders
-    assert admin.grow_topics({topic: 3}) == {}
-    assert len(admin.topics([topic])[topic].partitions) == 5
+    assert admin.create_partitions({topic: 5}) == {}
+    assert len(admin.describe_topics([topic])[topic].partitions) == 5
+    assert admin.describe_topics([topic])[topic].has_leaders
+    assert admin.create_partitions({topic: 3}) == {}
+    assert len(admin.describe_topics([topic])[topic].partitions) == 5
 
 
 def test_what_cannot_grow_is_told_topic_by_topic(admin: Admin, unique_name: UniqueName) -> None:
     good, missing = unique_name("good"), unique_name("missing")
     admin.create_topic(NewTopic(name=good, partitions=1))
-    failed = admin.grow_topics({good: 2, missing: 2})
+    failed = admin.create_partitions({good: 2, missing: 2})
     assert {name: type(error) for name, error in failed.items()} == {missing: TopicMissing}
-    assert len(admin.topics([good])[good].partitions) == 2
+    assert len(admin.describe_topics([good])[good].partitions) == 2
 
 
 def test_settings_tell_where_they_come_from(admin: Admin, topic: str) -> None:
     configs = {"retention.ms": "1000", "cleanup.policy": "compact"}
     admin.create_topic(NewTopic(name=topic, partitions=1, configs=configs))
-    found = _settings(admin.topic_configs([topic])[topic])
+    found = _settings(admin.describe_configs([topic])[topic])
     assert (found["retention.ms"].value, found["retention.ms"].source) == (
         "1000",
         ConfigSource.DYNAMIC_TOPIC_CONFIG,
@@ -57,7 +57,7 @@ def test_a_topic_without_settings_to_be_had_is_an_error_not_an_empty_list(
 ) -> None:
     good, missing = unique_name("good"), unique_name("missing")
     admin.create_topic(NewTopic(name=good, partitions=1))
-    found = admin.topic_configs([good, missing])
+    found = admin.describe_configs([good, missing])
     assert _settings(found[good])
     assert isinstance(found[missing], TopicMissing)
-    assert admin.topic_configs([]) == {}
+    assert admin.describe_configs([]) == {}

@@ -5,22 +5,22 @@ from __future__ import annotations
 import time
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.records import read_topic
-from sparkmirror.connect.connectors.heartbeat import HeartbeatConnector
-from sparkmirror.connect.connectors.task_groups import heartbeat_tasks
+from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.task_group import TaskPlan
-from sparkmirror.mirror.connect_offsets import StoredOffset
-from sparkmirror.mirror.records import Heartbeat, RecordBytes
-from tests.support.clusters import Reachable, UniqueName
-from tests.support.connecting import Context, Listener
-from tests.support.mirroring import Mirroring
+from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
+from sparkmirror.mirror.offsets.records import Heartbeat, RecordBytes
+from sparkmirror.worker.task_group_factories import heartbeat_task_groups
+from tests.support.connect.connector_context import RecordingContext, RecordingListener
+from tests.support.connect.connector_flow import ConnectorFlow
+from tests.support.kafka.clusters import SharedCluster, UniqueName
 from tests.support.waiting import wait_until
 
 CLOCK_MS = 100
 """How far the clock that records show may have been set back meanwhile."""
 
 
-def _beats(cluster: Reachable, source: str) -> list[Heartbeat]:
+def _read_heartbeats(cluster: SharedCluster, source: str) -> list[Heartbeat]:
     records = read_topic(cluster.access, "heartbeats")
     beats = [(one, Heartbeat.decode(RecordBytes(one.key, one.value))) for one in records]
     for record, beat in beats:
@@ -29,37 +29,39 @@ def _beats(cluster: Reachable, source: str) -> list[Heartbeat]:
 
 
 def test_heartbeats_are_written_while_the_task_runs(
-    primary: Reachable, backup: Reachable, unique_name: UniqueName
+    primary: SharedCluster, backup: SharedCluster, unique_name: UniqueName
 ) -> None:
     name = unique_name("beats")
-    mirroring = Mirroring(name=name, source=primary, target=backup, topics=".*")
-    mirroring.prepare({})
-    config = mirroring.config("Heartbeat", enabled="false", emit_heartbeats_interval_seconds="1")
+    mirroring = ConnectorFlow(name=name, source=primary, target=backup, topics=".*")
+    mirroring.create_topics({})
+    config = mirroring.connector_config(
+        "Heartbeat", enabled="false", emit_heartbeats_interval_seconds="1"
+    )
     config["source.cluster.alias"] = name
-    connector = HeartbeatConnector(config["name"], Context())
+    connector = MirrorHeartbeatConnector(config["name"], RecordingContext())
     connector.start(config)
     tasks = connector.task_configs(3)
     assert tasks == (config,), "one task, with the connector's own config"
-    listener = Listener()
-    group = heartbeat_tasks(mirroring.worker)(config["name"], listener)
+    listener = RecordingListener()
+    group = heartbeat_task_groups(mirroring.worker)(config["name"], listener)
     plan = TaskPlan(connector=config["name"], config=config, tasks=tuple(tasks), generation=1)
     began_ms = time.time_ns() // 1_000_000
     group.start(plan, paused=True)
-    wait_until(lambda: listener.last() == "paused", "the task to hold still")
+    wait_until(lambda: listener.last_report() == "paused", "the task to hold still")
     group.resume()
-    wait_until(lambda: len(_beats(backup, name)) >= 2, "two beats")
-    assert listener.last() == "running"
+    wait_until(lambda: len(_read_heartbeats(backup, name)) >= 2, "two beats")
+    assert listener.last_report() == "running"
     assert listener.topics == {"heartbeats"}
     group.stop(60)
     connector.stop()
-    assert listener.last() == "stopped"
-    beats = _beats(backup, name)
+    assert listener.last_report() == "stopped"
+    beats = _read_heartbeats(backup, name)
     assert {beat.target for beat in beats} == {"B"}
     for number, beat in enumerate(beats, start=1):
         # A late one does not put off the next, so only the time since the beginning counts.
         assert beat.timestamp_ms >= began_ms + number * 1000 - CLOCK_MS
     with Admin(backup.access) as admin:
-        assert len(admin.topics(["heartbeats"])["heartbeats"].partitions) == 1
+        assert len(admin.describe_topics(["heartbeats"])["heartbeats"].partitions) == 1
     stored = [
         StoredOffset.decode(RecordBytes(one.key, one.value))
         for one in read_topic(backup.access, f"offsets.{name}")
@@ -68,10 +70,10 @@ def test_heartbeats_are_written_while_the_task_runs(
     assert [(one.partition, one.offset) for one in stored] == [(partition, {"offset": 0})]
 
 
-def test_without_heartbeats_there_is_no_task(primary: Reachable, backup: Reachable) -> None:
-    mirroring = Mirroring(name="none", source=primary, target=backup, topics=".*")
-    connector = HeartbeatConnector("c", Context())
-    connector.start(mirroring.config("Heartbeat", emit_heartbeats_enabled="false"))
+def test_without_heartbeats_there_is_no_task(primary: SharedCluster, backup: SharedCluster) -> None:
+    mirroring = ConnectorFlow(name="none", source=primary, target=backup, topics=".*")
+    connector = MirrorHeartbeatConnector("c", RecordingContext())
+    connector.start(mirroring.connector_config("Heartbeat", emit_heartbeats_enabled="false"))
     try:
         assert connector.task_configs(1) == ()
     finally:

@@ -10,53 +10,57 @@ from functools import partial
 
 import pytest
 
-from sparkmirror.cluster.access import Access
-from sparkmirror.cluster.acls import create_acls, topic_acls
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.acls import create_acls, describe_topic_acls
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.config_changes import change_topic_configs
+from sparkmirror.cluster.alter_configs import incremental_alter_configs
 from sparkmirror.cluster.topics import NewTopic
-from sparkmirror.connect.connectors.source import SourceConnector
+from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
 from sparkmirror.errors import ClusterError, NotAuthorized, TopicRejected
-from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.spec import ClusterSpec
-from sparkmirror.mirror.acls import AclBinding
-from sparkmirror.mirror.tasks import assigned_partitions
-from sparkmirror.mirror.topic_configs import ConfigOperation, ConfigSource, Operation
-from tests.support.clusters import Reachable, StartCluster, UniqueName, read_rule
-from tests.support.connecting import Context, connector_config, has_a_plan
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.mirror.topics.acls import AclBinding
+from sparkmirror.mirror.topics.task_assignment import assigned_partitions
+from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType, ConfigSource
+from tests.support.connect.connector_context import (
+    RecordingContext,
+    can_plan_tasks,
+    connector_config,
+)
+from tests.support.kafka.clusters import SharedCluster, StartCluster, UniqueName, read_acl
 from tests.support.waiting import wait_until
 
-SOON_S = 90.0
+REFRESH_TIMEOUT_S = 90.0
 
 
 @dataclass(slots=True)
-class Running:
+class StartedConnector:
     """A connector that was started, and what it told."""
 
-    connector: SourceConnector
-    context: Context
+    connector: MirrorSourceConnector
+    context: RecordingContext
 
-    def assigned(self, tasks_max: int = 4) -> list[list[str]]:
+    def assigned_partitions_by_task(self, tasks_max: int = 4) -> list[list[str]]:
         """The partitions of each task."""
         configs = self.connector.task_configs(tasks_max)
         return [[str(p) for p in assigned_partitions(config)] for config in configs]
 
 
 @contextmanager
-def running(config: dict[str, str]) -> Iterator[Running]:
-    context = Context()
-    connector = SourceConnector(config["name"], context)
+def started_connector(config: dict[str, str]) -> Iterator[StartedConnector]:
+    context = RecordingContext()
+    connector = MirrorSourceConnector(config["name"], context)
     try:
         connector.start(config)
-        wait_until(lambda: has_a_plan(connector), "the first look", SOON_S)
-        yield Running(connector, context)
+        wait_until(lambda: can_plan_tasks(connector), "the first look", REFRESH_TIMEOUT_S)
+        yield StartedConnector(connector, context)
     finally:
         connector.stop()
 
 
-def _explicit(access: Access, topic: str) -> dict[str, str | None]:
+def _explicit_configs(access: ClusterAccess, topic: str) -> dict[str, str | None]:
     with Admin(access) as admin:
-        found = admin.topic_configs([topic])[topic]
+        found = admin.describe_configs([topic])[topic]
     assert not isinstance(found, ClusterError)
     return {
         entry.name: entry.value
@@ -65,34 +69,34 @@ def _explicit(access: Access, topic: str) -> dict[str, str | None]:
     }
 
 
-def _partitions(access: Access, topic: str) -> int:
+def _partitions(access: ClusterAccess, topic: str) -> int:
     with Admin(access) as admin:
-        found = admin.topics([topic])
+        found = admin.describe_topics([topic])
     return len(found[topic].partitions) if topic in found else 0
 
 
-def _has_grown(access: Access, topic: str, partitions: int) -> bool:
+def _has_grown(access: ClusterAccess, topic: str, partitions: int) -> bool:
     return _partitions(access, topic) == partitions
 
 
-def _change(access: Access, topic: str, **values: str | None) -> None:
+def _change(access: ClusterAccess, topic: str, **values: str | None) -> None:
     operations = [
-        ConfigOperation(
+        AlterConfigOp(
             name=name.replace("_", "."),
-            operation=Operation.DELETE if value is None else Operation.SET,
+            operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET,
             value=value,
         )
         for name, value in values.items()
     ]
-    router = access.router()
+    router = access.new_router()
     try:
-        assert change_topic_configs(router, {topic: operations}) == {}
+        assert incremental_alter_configs(router, {topic: operations}) == {}
     finally:
         router.close()
 
 
 def test_remote_topics_are_made_and_partitions_dealt(
-    primary: Reachable, backup: Reachable, topic: str, unique_name: UniqueName
+    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     other = unique_name("other")
     with Admin(primary.access) as admin:
@@ -110,9 +114,13 @@ def test_remote_topics_are_made_and_partitions_dealt(
     config = connector_config(
         "Source", unique_name("c"), primary, backup, topics=f"{topic},B\\.{topic}"
     )
-    with running(config) as run:
-        assert run.assigned(4) == [[f"{topic}-0"], [f"{topic}-1"], [f"{topic}-2"]]
-        assert run.assigned(2) == [[f"{topic}-0", f"{topic}-2"], [f"{topic}-1"]]
+    with started_connector(config) as run:
+        assert run.assigned_partitions_by_task(4) == [
+            [f"{topic}-0"],
+            [f"{topic}-1"],
+            [f"{topic}-2"],
+        ]
+        assert run.assigned_partitions_by_task(2) == [[f"{topic}-0", f"{topic}-2"], [f"{topic}-1"]]
         task = run.connector.task_configs(1)[0]
         assert task == {
             **config,
@@ -120,32 +128,44 @@ def test_remote_topics_are_made_and_partitions_dealt(
             "task.index": "0",
         }
     assert _partitions(backup.access, f"A.{topic}") == 3
-    assert _explicit(backup.access, f"A.{topic}") == {"cleanup.policy": "compact"}
+    assert _explicit_configs(backup.access, f"A.{topic}") == {"cleanup.policy": "compact"}
     assert _partitions(backup.access, f"A.{other}") == 0
     assert _partitions(backup.access, f"A.B.{topic}") == 0, "it came from there"
-    assert _explicit(primary.access, "mm2-offset-syncs.B.internal") == {"cleanup.policy": "compact"}
+    assert _explicit_configs(primary.access, "mm2-offset-syncs.B.internal") == {
+        "cleanup.policy": "compact"
+    }
 
 
 def test_new_topics_and_partitions_are_found_within_seconds(
-    primary: Reachable, backup: Reachable, topic: str, unique_name: UniqueName
+    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     with Admin(primary.access) as admin:
         admin.create_topic(NewTopic(name=topic, partitions=1))
         config = connector_config("Source", unique_name("c"), primary, backup, topics=f"{topic}.*")
-        with running(config) as run:
-            before = run.context.requests
-            admin.grow_topics({topic: 2})
+        with started_connector(config) as run:
+            before = run.context.reconfiguration_requests
+            admin.create_partitions({topic: 2})
             admin.create_topic(NewTopic(name=f"{topic}.late", partitions=1))
             expected = [f"{topic}-0", f"{topic}-1", f"{topic}.late-0"]
-            wait_until(lambda: run.assigned(1) == [expected], "both to be found", SOON_S)
-            wait_until(lambda: run.context.requests > before, "tasks to be dealt anew")
+            wait_until(
+                lambda: run.assigned_partitions_by_task(1) == [expected],
+                "both to be found",
+                REFRESH_TIMEOUT_S,
+            )
+            wait_until(
+                lambda: run.context.reconfiguration_requests > before, "tasks to be dealt anew"
+            )
             # It knows what to copy before the target is ready for it.
             for remote, count in ((f"A.{topic}", 2), (f"A.{topic}.late", 1)):
-                wait_until(partial(_has_grown, backup.access, remote, count), f"{remote}", SOON_S)
+                wait_until(
+                    partial(_has_grown, backup.access, remote, count),
+                    f"{remote}",
+                    REFRESH_TIMEOUT_S,
+                )
 
 
 def test_settings_follow_the_source_but_for_the_excluded(
-    primary: Reachable, backup: Reachable, topic: str, unique_name: UniqueName
+    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     remote = f"A.{topic}"
     with Admin(primary.access) as admin:
@@ -158,48 +178,56 @@ def test_settings_follow_the_source_but_for_the_excluded(
         topics=topic,
         sync_topic_configs_interval_seconds="1",
     )
-    with running(config):
-        assert _explicit(backup.access, remote) == {"retention.ms": "-1"}
+    with started_connector(config):
+        assert _explicit_configs(backup.access, remote) == {"retention.ms": "-1"}
         _change(
             primary.access, topic, retention_ms="123456", segment_ms="99999999",
             min_insync_replicas="1", message_timestamp_type="LogAppendTime",
         )  # fmt: skip
         wanted: dict[str, str | None] = {"retention.ms": "123456", "segment.ms": "99999999"}
-        wait_until(lambda: _explicit(backup.access, remote) == wanted, "settings to be copied")
+        wait_until(
+            lambda: _explicit_configs(backup.access, remote) == wanted, "settings to be copied"
+        )
         _change(
             backup.access, remote,
             retention_ms="5000000", flush_messages="1000", min_insync_replicas="1",
         )  # fmt: skip
         wanted |= {"min.insync.replicas": "1"}
-        wait_until(lambda: _explicit(backup.access, remote) == wanted, "them to be set right")
+        wait_until(
+            lambda: _explicit_configs(backup.access, remote) == wanted, "them to be set right"
+        )
         _change(primary.access, topic, retention_ms=None)
         del wanted["retention.ms"]
-        wait_until(lambda: _explicit(backup.access, remote) == wanted, "a default to hold again")
+        wait_until(
+            lambda: _explicit_configs(backup.access, remote) == wanted, "a default to hold again"
+        )
 
 
 def test_offset_syncs_may_lie_on_the_target_or_nowhere(
-    primary: Reachable, backup: Reachable, topic: str, unique_name: UniqueName
+    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     with Admin(primary.access) as admin:
         admin.create_topic(NewTopic(name=topic, partitions=1))
     config = connector_config("Source", unique_name("c"), primary, backup, topics=topic)
     alias = unique_name("alias").replace(".", "-")
     config |= {"source.cluster.alias": alias, "offset-syncs.topic.location": "target"}
-    with running(config):
+    with started_connector(config):
         assert _partitions(backup.access, f"mm2-offset-syncs.{alias}.internal") == 1
     config |= {"target.cluster.alias": f"{alias}-T", "emit.offset-syncs.enabled": "false"}
     del config["offset-syncs.topic.location"]
-    with running(config):
+    with started_connector(config):
         assert _partitions(primary.access, f"mm2-offset-syncs.{alias}-T.internal") == 0
 
 
-def test_a_disabled_connector_does_nothing(primary: Reachable, backup: Reachable) -> None:
-    with running(connector_config("Source", "c", primary, backup, enabled="false")) as run:
-        assert run.assigned() == []
+def test_a_disabled_connector_does_nothing(primary: SharedCluster, backup: SharedCluster) -> None:
+    with started_connector(
+        connector_config("Source", "c", primary, backup, enabled="false")
+    ) as run:
+        assert run.assigned_partitions_by_task() == []
 
 
 def test_a_topic_is_never_copied_onto_itself(
-    primary: Reachable, topic: str, unique_name: UniqueName
+    primary: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     with Admin(primary.access) as admin:
         admin.create_topic(NewTopic(name=topic, partitions=1))
@@ -211,12 +239,12 @@ def test_a_topic_is_never_copied_onto_itself(
         topics=topic,
         replication_policy_class="IdentityReplicationPolicy",
     )
-    with pytest.raises(TopicRejected, match="onto itself"), running(config):
+    with pytest.raises(TopicRejected, match="onto itself"), started_connector(config):
         pass
 
 
 @pytest.fixture(scope="module")
-def small(start_module_cluster: StartCluster) -> Reachable:
+def small(start_module_cluster: StartCluster) -> SharedCluster:
     """A cluster of one broker that creates topics on demand, as in the tutorials."""
     cluster = start_module_cluster(
         ClusterSpec(
@@ -225,12 +253,12 @@ def small(start_module_cluster: StartCluster) -> Reachable:
             properties={"auto.create.topics.enable": "true", "num.partitions": "1"},
         )
     )
-    return Reachable(name=cluster.name, properties=cluster.client_properties())
+    return SharedCluster(name=cluster.name, properties=cluster.client_properties())
 
 
 def test_on_a_small_cluster_brokers_create_what_cannot_be_created_as_wanted(
-    primary: Reachable,
-    small: Reachable,
+    primary: SharedCluster,
+    small: SharedCluster,
     topic: str,
     unique_name: UniqueName,
     caplog: pytest.LogCaptureFixture,
@@ -241,19 +269,21 @@ def test_on_a_small_cluster_brokers_create_what_cannot_be_created_as_wanted(
     config = connector_config("Source", unique_name("c"), primary, small, topics=topic)
     del config["replication.factor"], config["offset-syncs.topic.replication.factor"]
     config["offset-syncs.topic.location"] = "target"
-    with caplog.at_level(logging.INFO), running(config) as run:
-        assert len(run.assigned(4)) == 3
+    with caplog.at_level(logging.INFO), started_connector(config) as run:
+        assert len(run.assigned_partitions_by_task(4)) == 3
     assert _partitions(small.access, f"A.{topic}") == 3
-    assert _explicit(small.access, f"A.{topic}") == {"retention.ms": "-1"}
-    assert _explicit(small.access, "mm2-offset-syncs.A.internal") == {"cleanup.policy": "compact"}
+    assert _explicit_configs(small.access, f"A.{topic}") == {"retention.ms": "-1"}
+    assert _explicit_configs(small.access, "mm2-offset-syncs.A.internal") == {
+        "cleanup.policy": "compact"
+    }
     assert "Unable to create topic 'mm2-offset-syncs.A.internal'" in caplog.text
     assert f"Could not create topic A.{topic}." in caplog.text
     assert "replication factor of 2 cannot be reached" in caplog.text
 
 
 def test_without_creation_on_demand_the_connector_runs_and_says_what_is_missing(
-    primary: Reachable,
-    backup: Reachable,
+    primary: SharedCluster,
+    backup: SharedCluster,
     topic: str,
     unique_name: UniqueName,
     caplog: pytest.LogCaptureFixture,
@@ -262,8 +292,8 @@ def test_without_creation_on_demand_the_connector_runs_and_says_what_is_missing(
         admin.create_topic(NewTopic(name=topic, partitions=1))
     config = connector_config("Source", unique_name("c"), primary, backup, topics=topic)
     config["replication.factor"] = "2"
-    with running(config) as run:
-        assert run.assigned() == [[f"{topic}-0"]]
+    with started_connector(config) as run:
+        assert run.assigned_partitions_by_task() == [[f"{topic}-0"]]
     assert _partitions(backup.access, f"A.{topic}") == 0
     assert f"Could not create topic A.{topic}." in caplog.text
 
@@ -271,8 +301,8 @@ def test_without_creation_on_demand_the_connector_runs_and_says_what_is_missing(
 def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
     guarded: Cluster, topic: str, unique_name: UniqueName
 ) -> None:
-    alice = Reachable(name="guarded", properties=guarded.client_properties(user="alice"))
-    read = read_rule(topic)
+    alice = SharedCluster(name="guarded", properties=guarded.client_properties(user="alice"))
+    read = read_acl(topic)
     rules = [
         read,
         replace(read, principal="User:dave", operation="ALL"),
@@ -280,13 +310,13 @@ def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
         replace(read, principal="User:frank", operation="WRITE", permission="DENY"),
         replace(read, resource_name=topic[:5], pattern_type="PREFIXED"),
     ]
-    router = alice.access.router()
+    router = alice.access.new_router()
     with Admin(alice.access) as admin:
         admin.create_topic(NewTopic(name=topic, partitions=1))
     assert create_acls(router, rules) == {}
 
     def of(name: str) -> set[AclBinding]:
-        return {rule for rule in topic_acls(router) or () if rule.resource_name == name}
+        return {rule for rule in describe_topic_acls(router) or () if rule.resource_name == name}
 
     wait_until(lambda: len(of(topic)) == 4 and len(of(topic[:5])) == 1, "the rules to hold")
     config = connector_config("Source", unique_name("c"), alice, alice, topics=topic)
@@ -296,18 +326,18 @@ def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
         replace(remote, principal="User:dave"),
         replace(remote, principal="User:frank", operation="WRITE", permission="DENY"),
     }
-    with running(config):
+    with started_connector(config):
         wait_until(lambda: of(remote.resource_name) >= wanted, "rules to be copied")
     assert of(remote.resource_name) == wanted
     router.close()
 
 
 def test_who_is_not_let_in_fails_at_once(
-    guarded: Cluster, backup: Reachable, unique_name: UniqueName
+    guarded: Cluster, backup: SharedCluster, unique_name: UniqueName
 ) -> None:
     bob = dict(guarded.client_properties(user="bob"))
     bob["sasl.jaas.config"] = bob["sasl.jaas.config"].replace("secret-b", "wrong")
-    stranger = Reachable(name="guarded", properties=bob)
+    stranger = SharedCluster(name="guarded", properties=bob)
     config = connector_config("Source", unique_name("c"), stranger, backup)
-    with pytest.raises(NotAuthorized), running(config):
+    with pytest.raises(NotAuthorized), started_connector(config):
         pass

@@ -10,55 +10,61 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sparkmirror.cli.copy import copy_command
+from sparkmirror.cli.copy.command import copy_command
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.record import NewRecord
-from sparkmirror.cluster.records import produce, read_topic
+from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import produce_records, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import BadRequest, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.records import Record
-from tests.support.clusters import Reachable, UniqueName, create_topic, read_values, write_values
-from tests.support.operator import delete_records
-from tests.support.stage_engine import StageEngine
-from tests.support.writing import Writer, now_ms, numbered
+from sparkmirror.wire.batch.records import Record
+from tests.support.cli.harness_engine import HarnessEngine
+from tests.support.kafka.admin_operations import delete_records
+from tests.support.kafka.batch_writer import BatchWriter, now_ms, numbered_records
+from tests.support.kafka.clusters import (
+    SharedCluster,
+    UniqueName,
+    create_topic,
+    read_values,
+    write_values,
+)
 
 
-class Copying:
+class CopyCommand:
     """The command between the two clusters, under an alias of this test alone."""
 
-    def __init__(self, primary: Reachable, backup: Reachable, alias: str) -> None:
+    def __init__(self, primary: SharedCluster, backup: SharedCluster, alias: str) -> None:
         self.alias = alias
         self._ends = ("--from", primary.bootstrap, "--to", backup.bootstrap)
 
     def run(self, *arguments: str) -> Result:
         options = (*self._ends, "--source-alias", self.alias, *arguments)
-        return CliRunner().invoke(copy_command(StageEngine), options, catch_exceptions=True)
+        return CliRunner().invoke(copy_command(HarnessEngine), options, catch_exceptions=True)
 
 
 @pytest.fixture
-def copying(primary: Reachable, backup: Reachable, unique_name: UniqueName) -> Copying:
-    return Copying(primary, backup, unique_name("a")[-40:])
+def copying(primary: SharedCluster, backup: SharedCluster, unique_name: UniqueName) -> CopyCommand:
+    return CopyCommand(primary, backup, unique_name("a")[-40:])
 
 
 def _rows(output: str) -> list[str]:
     return [" ".join(line.split()) for line in output.splitlines()]
 
 
-def _topics(cluster: Reachable) -> set[str]:
+def _topics(cluster: SharedCluster) -> set[str]:
     with Admin(cluster.access) as admin:
-        return set(admin.topics())
+        return set(admin.describe_topics())
 
 
 def test_topics_are_created_as_they_are_and_everything_is_copied(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     settings = {"retention.ms": "7200000", "cleanup.policy": "compact,delete"}
     with Admin(primary.access) as admin:
         admin.create_topic(NewTopic(name=topic, partitions=3, configs=settings))
-    writer = Writer(primary.access)
+    writer = BatchWriter(primary.access)
     for index in range(3):  # one batch each: how many a producer makes depends on its pace
-        writer.write(TopicPartition(topic, index), numbered(range(100)))
+        writer.write_batch(TopicPartition(topic, index), numbered_records(range(100)))
     writer.close()
     result = copying.run("--topics", topic, "--until-caught-up")
     assert result.exit_code == 0, result.output
@@ -71,14 +77,14 @@ def test_topics_are_created_as_they_are_and_everything_is_copied(
         (r.partition, r.key, r.value) for r in source
     ]
     with Admin(backup.access) as admin:
-        found = admin.topic_configs([topic])[topic]
+        found = admin.describe_configs([topic])[topic]
         assert not isinstance(found, ClusterError)
         entries = {entry.name: entry.value for entry in found}
     assert {name: entries[name] for name in settings} == settings
 
 
 def test_exactly_once_is_an_option_of_the_same_command(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     """Each run goes on where the one before stood, with and without it."""
     create_topic(primary.access, topic)
@@ -93,7 +99,7 @@ def test_exactly_once_is_an_option_of_the_same_command(
 
 
 def test_the_same_command_goes_on_where_it_stood(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
     write_values(primary.access, topic, b"1", b"2")
@@ -114,7 +120,7 @@ def test_the_same_command_goes_on_where_it_stood(
 
 
 def test_a_dry_run_shows_the_plan_and_changes_nothing(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic, partitions=2)
     write_values(primary.access, topic, b"1")
@@ -128,17 +134,17 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(
 
 
 def test_a_copy_that_is_too_small_grows(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic, partitions=3)
     create_topic(backup.access, topic, partitions=1)
-    produce(primary.access, topic, [NewRecord(value=b"x", partition=2)])
+    produce_records(primary.access, topic, [ProducerRecord(value=b"x", partition=2)])
     assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
     assert [record.partition for record in read_topic(backup.access, topic)] == [2]
 
 
 def test_records_of_others_are_appended_to_only_if_somebody_says_so(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     for cluster, value in ((primary, b"ours"), (backup, b"theirs")):
         create_topic(cluster.access, topic)
@@ -152,7 +158,7 @@ def test_records_of_others_are_appended_to_only_if_somebody_says_so(
 
 
 def test_a_loss_halts_until_somebody_decides(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
     write_values(primary.access, topic, b"1", b"2")
@@ -170,7 +176,7 @@ def test_a_loss_halts_until_somebody_decides(
 
 
 def test_a_source_that_was_recreated_is_not_taken_for_caught_up(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
     write_values(primary.access, topic, b"1", b"2")
@@ -189,7 +195,7 @@ def test_a_source_that_was_recreated_is_not_taken_for_caught_up(
 
 
 def test_new_partitions_begin_where_they_are_told_to(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str, tmp_path: Path
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(primary.access, topic)
     write_values(primary.access, topic, b"1", b"2", b"3")
@@ -205,13 +211,13 @@ def test_new_partitions_begin_where_they_are_told_to(
 
 @pytest.mark.parametrize("start", ["latest", "time", "milliseconds"])
 def test_new_partitions_begin_at_the_end_or_at_a_time(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str, start: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str, start: str
 ) -> None:
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
     an_hour_ago_ms = int(an_hour_ago.timestamp() * 1000)
     create_topic(primary.access, topic)
-    old = NewRecord(value=b"old", partition=0, timestamp_ms=an_hour_ago_ms - 60_000)
-    produce(primary.access, topic, [old, NewRecord(value=b"young", partition=0)])
+    old = ProducerRecord(value=b"old", partition=0, timestamp_ms=an_hour_ago_ms - 60_000)
+    produce_records(primary.access, topic, [old, ProducerRecord(value=b"young", partition=0)])
     text = {"time": an_hour_ago.isoformat(), "milliseconds": str(an_hour_ago_ms)}.get(start, start)
     command = ("--topics", topic, "--until-caught-up", "--start", text)
     first = copying.run(*command)
@@ -229,19 +235,19 @@ def test_new_partitions_begin_at_the_end_or_at_a_time(
     ids=["committed", "uncommitted"],
 )
 def test_aborted_transactions_are_copied_only_if_somebody_says_so(
-    copying: Copying,
-    primary: Reachable,
-    backup: Reachable,
+    copying: CopyCommand,
+    primary: SharedCluster,
+    backup: SharedCluster,
     topic: str,
     said: tuple[str, ...],
     values: list[bytes],
 ) -> None:
     create_topic(primary.access, topic)
-    writer = Writer(primary.access)
-    transaction = writer.begin(topic)
-    transaction.write(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"kept")])
+    writer = BatchWriter(primary.access)
+    transaction = writer.begin_transaction(topic)
+    transaction.write_batch(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"kept")])
     transaction.commit()
-    transaction.write(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"given up")])
+    transaction.write_batch(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"given up")])
     transaction.abort()
     writer.close()
     copied = copying.run("--topics", topic, "--until-caught-up", *said)
@@ -250,7 +256,7 @@ def test_aborted_transactions_are_copied_only_if_somebody_says_so(
 
 
 def test_an_offsets_topic_that_forgets_is_refused(
-    copying: Copying, primary: Reachable, backup: Reachable, topic: str
+    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
     create_topic(backup.access, f"mm2-offsets.{copying.alias}.internal")
@@ -258,7 +264,7 @@ def test_an_offsets_topic_that_forgets_is_refused(
     assert "cleanup.policy=delete, which forgets them" in str(refused.exception)
 
 
-def test_a_cluster_that_is_not_there_is_told_within_seconds(copying: Copying) -> None:
+def test_a_cluster_that_is_not_there_is_told_within_seconds(copying: CopyCommand) -> None:
     refused = copying.run("--from", "127.0.0.1:1", "--topics", "x")
     assert isinstance(refused.exception, ClusterUnavailable)
     assert "127.0.0.1:1" in str(refused.exception)

@@ -8,19 +8,24 @@ from contextlib import contextmanager
 import pytest
 
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.connect.herder import Herder
-from sparkmirror.connect.herding import Offsets, WorkerInfo
-from sparkmirror.connect.settings import WorkerSettings
-from sparkmirror.connect.worker_life import Surroundings
-from sparkmirror.store.stores import kafka_stores
-from tests.support.clusters import Reachable, UniqueName
-from tests.support.herders import SOURCE, Stage, eventually, named
-from tests.support.small_connectors import Watch, small_kinds
+from sparkmirror.connect.herder.distributed_herder import DistributedHerder
+from sparkmirror.connect.herder.herder import ConnectorOffset, ServerInfo
+from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.store.backing_stores import kafka_backing_stores
+from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry
+from tests.support.connect.in_memory_herder import (
+    SOURCE_CONFIG,
+    HerderHarness,
+    named_config,
+    poll_until,
+)
+from tests.support.kafka.clusters import SharedCluster, UniqueName
 
 RUNNING = ("RUNNING", "RUNNING", "RUNNING")
 
 
-def worker_config(cluster: Reachable, name: str, **more: str) -> dict[str, str]:
+def worker_config(cluster: SharedCluster, name: str, **more: str) -> dict[str, str]:
     topics = {f"{part}.storage.topic": f"{name}-{part}" for part in ("config", "offset", "status")}
     factors = {f"{part}.storage.replication.factor": "1" for part in ("config", "offset", "status")}
     converter = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -38,59 +43,67 @@ def worker_config(cluster: Reachable, name: str, **more: str) -> dict[str, str]:
 
 
 @contextmanager
-def worker(cluster: Reachable, config: Mapping[str, str], worker_id: str) -> Iterator[Stage]:
-    watch, fenced = Watch(), list[Sequence[str]]()
-    herder = Herder(
-        WorkerSettings.of(DISTRIBUTED.parse(config), worker_id, config),
-        kafka_stores(config, cluster.access),
-        Surroundings(
-            kinds=small_kinds(watch),
-            about=lambda: WorkerInfo(version="4.3.0", commit="c", kafka_cluster_id=None),
-            fence=fenced.append,
+def worker(
+    cluster: SharedCluster, config: Mapping[str, str], worker_id: str
+) -> Iterator[HerderHarness]:
+    watch, fenced = ConnectorProbe(), list[Sequence[str]]()
+    herder = DistributedHerder(
+        WorkerSettings.from_config(DISTRIBUTED.parse(config), worker_id, config),
+        kafka_backing_stores(config, cluster.access),
+        HerderDependencies(
+            registry=fake_connector_registry(watch),
+            get_server_info=lambda: ServerInfo(version="4.3.0", commit="c", kafka_cluster_id=None),
+            fencer=fenced.append,
         ),
     )
     herder.start()
     try:
-        assert herder.wait_started(60)
-        yield Stage(herder, watch, fenced=fenced)
+        assert herder.await_started(60)
+        yield HerderHarness(herder, watch, fenced_ids=fenced)
     finally:
         herder.shut_down()
 
 
 @pytest.mark.parametrize("support", ["disabled", "enabled"])
 def test_a_worker_goes_on_where_the_last_one_ended(
-    backup: Reachable, unique_name: UniqueName, support: str
+    backup: SharedCluster, unique_name: UniqueName, support: str
 ) -> None:
     name = unique_name("herder")
     config = worker_config(backup, name, exactly_once_source_support=support)
     place = {"cluster": "source", "partition": 0, "topic": "orders"}
     with worker(backup, config, "first:8083") as stage:
-        stage.herder.create("c", named("c", SOURCE), None)
-        stage.herder.create("d", named("d", SOURCE), None)
+        stage.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
+        stage.herder.create_connector("d", named_config("d", SOURCE_CONFIG), None)
         assert set(stage.herder.connectors()) == {"c", "d"}  # what was written has been read back
-        stage.reaches("c", *RUNNING)
-        stage.reaches("d", *RUNNING)
-        eventually(lambda: set(stage.herder.active_topics("c")) == {"orders", "payments"}, "used")
-        stage.herder.pause("d")
-        stage.reaches("d", "PAUSED", "PAUSED", "PAUSED")
-        stage.herder.stop("c")
-        stage.herder.alter_offsets("c", [Offsets(partition=place, offset={"offset": 3})])
-        assert stage.herder.offsets("c") == [Offsets(partition=place, offset={"offset": 3})]
+        stage.wait_for_states("c", *RUNNING)
+        stage.wait_for_states("d", *RUNNING)
+        poll_until(lambda: set(stage.herder.active_topics("c")) == {"orders", "payments"}, "used")
+        stage.herder.pause_connector("d")
+        stage.wait_for_states("d", "PAUSED", "PAUSED", "PAUSED")
+        stage.herder.stop_connector("c")
+        stage.herder.alter_connector_offsets(
+            "c", [ConnectorOffset(partition=place, offset={"offset": 3})]
+        )
+        assert stage.herder.connector_offsets("c") == [
+            ConnectorOffset(partition=place, offset={"offset": 3})
+        ]
     with worker(backup, config, "second:8083") as stage:
-        stage.reaches("c", "STOPPED")
-        stage.reaches("d", "PAUSED", "PAUSED", "PAUSED")
-        assert stage.herder.status("d").connector.worker_id == "second:8083"
-        assert stage.herder.offsets("c") == [Offsets(partition=place, offset={"offset": 3})]
-        stage.herder.resume("c")
-        stage.reaches("c", *RUNNING)
-        stage.herder.restart_with("c", include_tasks=True, only_failed=False)
-        eventually(lambda: "restart tasks c [0, 1]" in stage.watch.calls, "restarted")
-        stage.reaches("c", *RUNNING)
-        stage.herder.delete("d")
-        stage.reaches("d")
+        stage.wait_for_states("c", "STOPPED")
+        stage.wait_for_states("d", "PAUSED", "PAUSED", "PAUSED")
+        assert stage.herder.connector_status("d").connector.worker_id == "second:8083"
+        assert stage.herder.connector_offsets("c") == [
+            ConnectorOffset(partition=place, offset={"offset": 3})
+        ]
+        stage.herder.resume_connector("c")
+        stage.wait_for_states("c", *RUNNING)
+        stage.herder.restart_connector_and_tasks("c", include_tasks=True, only_failed=False)
+        poll_until(lambda: "restart tasks c [0, 1]" in stage.probe.calls, "restarted")
+        stage.wait_for_states("c", *RUNNING)
+        stage.herder.delete_connector("d")
+        stage.wait_for_states("d")
         stage.herder.reset_active_topics("c")
-        eventually(lambda: stage.herder.active_topics("c") == [], "forgotten")
+        poll_until(lambda: stage.herder.active_topics("c") == [], "forgotten")
     with worker(backup, config, "third:8083") as stage:
         assert list(stage.herder.connectors()) == ["c"]
-        stage.reaches("c", *RUNNING)
+        stage.wait_for_states("c", *RUNNING)
         assert stage.states("d") == []

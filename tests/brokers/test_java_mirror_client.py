@@ -9,36 +9,43 @@ import pytest
 
 from sparkmirror import client as ours
 from sparkmirror.client import MirrorClient
-from sparkmirror.cluster.groups import commit_offsets
-from sparkmirror.connect.connectors.checkpoint import CheckpointConnector
-from sparkmirror.connect.connectors.explanations import Explanations
-from sparkmirror.connect.connectors.heartbeat import HeartbeatConnector
-from sparkmirror.connect.connectors.task_groups import checkpoint_tasks, heartbeat_tasks
+from sparkmirror.cluster.groups import alter_consumer_group_offsets
+from sparkmirror.connect.connectors.checkpoint.checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
+from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.task_group import TaskPlan
-from sparkmirror.lab.jars import DEFAULT_VERSION, Jars
+from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
-from tests.support.clusters import Reachable, UniqueName
-from tests.support.connecting import Context, Listener, has_a_plan
-from tests.support.java_library import java
-from tests.support.mirroring import Mirroring
+from sparkmirror.worker.task_group_factories import checkpoint_task_groups, heartbeat_task_groups
+from tests.support.connect.connector_context import (
+    RecordingContext,
+    RecordingListener,
+    can_plan_tasks,
+)
+from tests.support.connect.connector_flow import ConnectorFlow
+from tests.support.kafka.batch_writer import BatchWriter, numbered_records
+from tests.support.kafka.clusters import SharedCluster, UniqueName
+from tests.support.lab.java_library import running_jvm
 from tests.support.waiting import wait_until
-from tests.support.writing import Writer, numbered
 
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Any]:
     """A Java machine with Kafka's jars."""
-    with java(Jars().ensure(DEFAULT_VERSION)) as packages:
+    with running_jvm(JarCache().ensure(DEFAULT_VERSION)) as packages:
         yield packages
 
 
-def _beat(mirroring: Mirroring) -> None:
+def _emit_heartbeat(mirroring: ConnectorFlow) -> None:
     """Run the heartbeat connector of a flow until it has beaten."""
-    config = mirroring.config("Heartbeat")
-    connector, listener = HeartbeatConnector(config["name"], Context()), Listener()
+    config = mirroring.connector_config("Heartbeat")
+    connector, listener = (
+        MirrorHeartbeatConnector(config["name"], RecordingContext()),
+        RecordingListener(),
+    )
     connector.start(config)
     tasks = tuple(connector.task_configs(1))
-    group = heartbeat_tasks(mirroring.worker)(config["name"], listener)
+    group = heartbeat_task_groups(mirroring.worker)(config["name"], listener)
     group.start(
         TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1), paused=False
     )
@@ -47,39 +54,42 @@ def _beat(mirroring: Mirroring) -> None:
     connector.stop()
 
 
-def _checkpoint(mirroring: Mirroring, group_id: str) -> None:
+def _emit_checkpoint(mirroring: ConnectorFlow, group_id: str) -> None:
     """Run the checkpoint connector of a flow until it has said where a group goes on."""
-    config = mirroring.config("Checkpoint", groups=group_id)
-    connector, listener = CheckpointConnector(config["name"], Context()), Listener()
-    explanations = Explanations()
+    config = mirroring.connector_config("Checkpoint", groups=group_id)
+    connector, listener = (
+        MirrorCheckpointConnector(config["name"], RecordingContext()),
+        RecordingListener(),
+    )
+    explanations = GroupReports()
     connector.start(config)
-    wait_until(lambda: has_a_plan(connector), "a first look at the clusters")
+    wait_until(lambda: can_plan_tasks(connector), "a first look at the clusters")
     tasks = tuple(connector.task_configs(1))
-    group = checkpoint_tasks(mirroring.worker, explanations)(config["name"], listener)
+    group = checkpoint_task_groups(mirroring.worker, explanations)(config["name"], listener)
     group.start(
         TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1), paused=False
     )
-    wait_until(lambda: bool(explanations.of(config["name"], group_id)), "a checkpoint")
+    wait_until(lambda: bool(explanations.reports_for(config["name"], group_id)), "a checkpoint")
     wait_until(lambda: bool(listener.topics), "it to be written")
     group.stop(60)
     connector.stop()
 
 
 def test_java_and_we_see_the_same_flow(
-    primary: Reachable, backup: Reachable, topic: str, unique_name: UniqueName, machine: Any
+    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName, machine: Any
 ) -> None:
-    there = Mirroring(name=topic, source=primary, target=backup, topics=topic)
-    back = Mirroring(name=f"{topic}.back", source=backup, target=primary, topics=topic)
-    there.prepare({topic: 1})
-    back.prepare({})
-    _beat(back)
+    there = ConnectorFlow(name=topic, source=primary, target=backup, topics=topic)
+    back = ConnectorFlow(name=f"{topic}.back", source=backup, target=primary, topics=topic)
+    there.create_topics({topic: 1})
+    back.create_topics({})
+    _emit_heartbeat(back)
     partition, group = TopicPartition(topic, 0), unique_name("group")
-    writer = Writer(primary.access)
-    writer.write_many(partition, numbered(range(60)), batch=20)
-    commit_offsets(writer.router, group, {partition: OffsetAndMetadata(42, "note")})
+    writer = BatchWriter(primary.access)
+    writer.write_batches(partition, numbered_records(range(60)), batch=20)
+    alter_consumer_group_offsets(writer.router, group, {partition: OffsetAndMetadata(42, "note")})
     writer.close()
-    there.copy(heartbeats_replication_enabled="true")
-    _checkpoint(there, group)
+    there.copy_to_end(heartbeats_replication_enabled="true")
+    _emit_checkpoint(there, group)
 
     properties = machine.java.util.HashMap()
     for key, value in backup.properties.items():

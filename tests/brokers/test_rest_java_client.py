@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from sparkmirror.lab.ivy import Coordinates
-from tests.support.herders import SOURCE, Stage, herding
-from tests.support.java_library import java, library
-from tests.support.rest_client import served
+from sparkmirror.lab.kafka.ivy import MavenCoordinates
+from tests.support.connect.in_memory_herder import SOURCE_CONFIG, HerderHarness, running_herder
+from tests.support.lab.java_library import fetch_library, running_jvm
+from tests.support.rest.rest_client import running_rest_server
 
-CLIENT = Coordinates("org.sourcelab", "kafka-connect-client", "4.0.4")
+CLIENT = MavenCoordinates("org.sourcelab", "kafka-connect-client", "4.0.4")
 # The first time on a computer, the library and what it needs are fetched.
 pytestmark = pytest.mark.timeout(900)
 NAME = "source->target.MirrorSourceConnector"
@@ -25,35 +25,35 @@ PLUGIN = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Any]:
     """A Java machine that knows the library."""
-    with java(library(CLIENT)) as packages:
+    with running_jvm(fetch_library(CLIENT)) as packages:
         yield packages
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    with herding() as made:
+def stage() -> Iterator[HerderHarness]:
+    with running_herder() as made:
         yield made
 
 
 @pytest.fixture
-def akhq(machine: Any, stage: Stage) -> Iterator[Any]:
+def akhq(machine: Any, stage: HerderHarness) -> Iterator[Any]:
     """The client, with its address set to ours."""
     package = machine.org.sourcelab.kafka.connect.apiclient
-    with served(stage.herder) as server:
+    with running_rest_server(stage.herder) as server:
         yield package.KafkaConnectClient(package.Configuration(server.address))
 
 
-def create(machine: Any, akhq: Any, stage: Stage) -> Any:
+def create(machine: Any, akhq: Any, stage: HerderHarness) -> Any:
     dto = machine.org.sourcelab.kafka.connect.apiclient.request.dto
     builder = dto.NewConnectorDefinition.newBuilder().withName(NAME)
-    for key, value in SOURCE.items():
+    for key, value in SOURCE_CONFIG.items():
         builder = builder.withConfig(key, value)
     made = akhq.addConnector(builder.build())
-    stage.reaches(NAME, "RUNNING", "RUNNING", "RUNNING")
+    stage.wait_for_states(NAME, "RUNNING", "RUNNING", "RUNNING")
     return made
 
 
-def test_a_connector_is_created_and_shown(machine: Any, akhq: Any, stage: Stage) -> None:
+def test_a_connector_is_created_and_shown(machine: Any, akhq: Any, stage: HerderHarness) -> None:
     made = create(machine, akhq, stage)
     assert (made.getName(), made.getType()) == (NAME, "source")
     assert list(akhq.getConnectors()) == [NAME]
@@ -65,7 +65,9 @@ def test_a_connector_is_created_and_shown(machine: Any, akhq: Any, stage: Stage)
     assert len(akhq.getConnectorTasks(NAME)) == 2
 
 
-def test_the_list_has_definitions_and_statuses(machine: Any, akhq: Any, stage: Stage) -> None:
+def test_the_list_has_definitions_and_statuses(
+    machine: Any, akhq: Any, stage: HerderHarness
+) -> None:
     create(machine, akhq, stage)
     listed = akhq.getConnectorsWithAllExpandedMetadata()
     assert list(listed.getConnectorNames()) == [NAME]
@@ -74,18 +76,18 @@ def test_the_list_has_definitions_and_statuses(machine: Any, akhq: Any, stage: S
 
 
 def test_a_connector_is_changed_paused_resumed_restarted_and_deleted(
-    machine: Any, akhq: Any, stage: Stage
+    machine: Any, akhq: Any, stage: HerderHarness
 ) -> None:
     create(machine, akhq, stage)
     changed = machine.java.util.HashMap()
-    for key, value in {**SOURCE, "tasks.max": "1"}.items():
+    for key, value in {**SOURCE_CONFIG, "tasks.max": "1"}.items():
         changed.put(key, value)
     assert akhq.updateConnectorConfig(NAME, changed).getConfig()["tasks.max"] == "1"
-    stage.reaches(NAME, "RUNNING", "RUNNING")
+    stage.wait_for_states(NAME, "RUNNING", "RUNNING")
     assert akhq.pauseConnector(NAME)
-    stage.reaches(NAME, "PAUSED", "PAUSED")
+    stage.wait_for_states(NAME, "PAUSED", "PAUSED")
     assert akhq.resumeConnector(NAME)
-    stage.reaches(NAME, "RUNNING", "RUNNING")
+    stage.wait_for_states(NAME, "RUNNING", "RUNNING")
     assert akhq.restartConnector(NAME)
     assert akhq.restartConnectorTask(NAME, 0)
     assert akhq.deleteConnector(NAME)

@@ -11,76 +11,81 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import RequestRefused
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.codes import Action, Code
-from sparkmirror.wire.fetch import EpochEnd
-from sparkmirror.wire.forward import Producer
-from sparkmirror.wire.offsets import (
+from sparkmirror.wire.batch.forward import BatchProducer
+from sparkmirror.wire.net.routing import AnyBroker, LeaderOf, Router
+from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
+from sparkmirror.wire.protocol.fetch import EpochEndOffset
+from sparkmirror.wire.protocol.offsets import (
     EARLIEST,
     LATEST,
-    EpochQuestion,
+    LeaderEpochQuery,
     list_offsets,
     offset_for_leader_epoch,
 )
-from sparkmirror.wire.produce import OutgoingBatch, produce_request, produce_version
-from sparkmirror.wire.producers import (
-    ProducerIdentity,
+from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
+from sparkmirror.wire.protocol.producer_ids import (
+    ProducerIdAndEpoch,
     describe_producers,
     init_producer_id,
 )
-from sparkmirror.wire.routing import AnyBroker, LeaderOf, Router
-from sparkmirror.wire.topic_settings import producer_id_expiration_ms, topic_settings
-from sparkmirror.wire.transactions import (
-    add_partitions,
+from sparkmirror.wire.protocol.topic_log_config import (
+    describe_topic_log_configs,
+    producer_id_expiration_ms,
+)
+from sparkmirror.wire.protocol.transactions import (
+    add_partitions_to_txn,
     describe_transaction,
-    end_transaction,
+    end_txn,
     transaction_version,
 )
-from tests.support.clusters import Reachable, UniqueName, create_topic
-from tests.support.raw_copy import batch_of, router_of, sealed
+from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
+from tests.support.kafka.wire_copier import build_recent_batch, make_router, produce_buffers
 from tests.support.waiting import wait_until
 
 
 @pytest.fixture
-def router(backup: Reachable) -> Iterator[Router]:
-    made = router_of(backup.access)
+def router(backup: SharedCluster) -> Iterator[Router]:
+    made = make_router(backup.access)
     yield made
     made.close()
 
 
 @pytest.fixture
-def partition(backup: Reachable, router: Router, topic: str) -> TopicPartition:
+def partition(backup: SharedCluster, router: Router, topic: str) -> TopicPartition:
     """A partition that serves."""
     create_topic(backup.access, topic)
     only = TopicPartition(topic, 0)
-    assert list_offsets(router, {only: LATEST})[only].code is Code.NONE
+    assert list_offsets(router, {only: LATEST})[only].code is ErrorCode.NONE
     return only
 
 
 def append(
-    router: Router, partition: TopicPartition, identity: ProducerIdentity, sequence: int
-) -> Code:
+    router: Router, partition: TopicPartition, identity: ProducerIdAndEpoch, sequence: int
+) -> ErrorCode:
     """Append three records under an identity; return what the leader says."""
-    producer = Producer(producer_id=identity.producer_id, epoch=identity.epoch)
+    producer = BatchProducer(producer_id=identity.producer_id, epoch=identity.epoch)
     link = router.connection_to(LeaderOf(partition))
-    batch = OutgoingBatch(*partition, sealed(batch_of(3), producer, sequence))
-    version = produce_version(link.versions, by_id=False)
-    answer = link.wait_for(produce_request(version, [batch], timeout_ms=5000))
-    return Code(answer.acknowledgements[partition].error)
+    batch = OutgoingBatch(*partition, produce_buffers(build_recent_batch(3), producer, sequence))
+    version = produce_version(link.api_versions, by_id=False)
+    answer = link.send_and_wait(produce_request(version, [batch], timeout_ms=5000))
+    return ErrorCode(answer.partition_responses[partition].error_code)
 
 
-def fence(router: Router, transactional_id: str, partition: TopicPartition) -> ProducerIdentity:
+def fence(router: Router, transactional_id: str, partition: TopicPartition) -> ProducerIdAndEpoch:
     """Put a marker with a higher epoch into a partition, by an empty transaction."""
     version = transaction_version(router)
     identity = init_producer_id(router, transactional_id=transactional_id)
-    assert add_partitions(router, transactional_id, identity, [partition]) == {partition: Code.NONE}
+    assert add_partitions_to_txn(router, transactional_id, identity, [partition]) == {
+        partition: ErrorCode.NONE
+    }
     state = describe_transaction(router, transactional_id)
     assert state is not None
     assert (state.state, set(state.partitions)) == ("Ongoing", {partition})
-    after = end_transaction(router, transactional_id, identity, commit=False, version=version)
+    after = end_txn(router, transactional_id, identity, commit=False, version=version)
 
     def is_over() -> bool:
         now = describe_transaction(router, transactional_id)
-        return now is not None and now.is_over
+        return now is not None and now.is_complete
 
     wait_until(is_over, "the markers should be written")
     return after
@@ -90,7 +95,7 @@ def test_offsets_are_found_by_end_and_by_time(router: Router, partition: TopicPa
     identity = init_producer_id(router)
     before_ms = int(time.time() * 1000) - 60_000
     for sequence in (0, 3):
-        assert append(router, partition, identity, sequence) is Code.NONE
+        assert append(router, partition, identity, sequence) is ErrorCode.NONE
 
     def offset(when: int) -> int:
         listed = list_offsets(router, {partition: when})[partition].value
@@ -100,8 +105,8 @@ def test_offsets_are_found_by_end_and_by_time(router: Router, partition: TopicPa
     assert [offset(EARLIEST), offset(LATEST)] == [0, 6]
     assert offset(before_ms) == 0
     assert offset(before_ms + 3_600_000) == -1
-    ends = offset_for_leader_epoch(router, {partition: EpochQuestion(epoch=0)})
-    assert ends[partition].value == EpochEnd(epoch=0, end_offset=6)
+    ends = offset_for_leader_epoch(router, {partition: LeaderEpochQuery(epoch=0)})
+    assert ends[partition].value == EpochEndOffset(epoch=0, end_offset=6)
 
 
 def test_a_leader_tells_the_last_sequence_of_a_producer(
@@ -114,7 +119,7 @@ def test_a_leader_tells_the_last_sequence_of_a_producer(
     assert states is not None
     state = states[identity.producer_id]
     assert (state.epoch, state.last_sequence) == (identity.epoch, 2)
-    assert state.transaction_start == -1
+    assert state.current_txn_start_offset == -1
 
 
 def test_an_empty_transaction_fences_whoever_wrote_before(
@@ -122,14 +127,14 @@ def test_an_empty_transaction_fences_whoever_wrote_before(
 ) -> None:
     fence_id = unique_name("fence")
     owner = fence(router, fence_id, partition)
-    assert append(router, partition, owner, 0) is Code.NONE
+    assert append(router, partition, owner, 0) is ErrorCode.NONE
     successor = fence(router, fence_id, partition)
     if transaction_version(router) < 2:
         successor = init_producer_id(router, transactional_id=fence_id)
     assert successor.producer_id == owner.producer_id
     assert successor.epoch > owner.epoch
-    assert append(router, partition, owner, 3).action is Action.FENCED
-    assert append(router, partition, successor, 0) is Code.NONE
+    assert append(router, partition, owner, 3).action is ErrorAction.FENCED
+    assert append(router, partition, successor, 0) is ErrorCode.NONE
 
 
 def test_whoever_was_replaced_cannot_come_back(
@@ -142,12 +147,12 @@ def test_whoever_was_replaced_cannot_come_back(
     version = transaction_version(router)
     with pytest.raises(RequestRefused, match="another has taken over") as caught:
         init_producer_id(router, transactional_id=key, present=sleeper)
-    assert Code(caught.value.code).action is Action.FENCED
+    assert ErrorCode(caught.value.code).action is ErrorAction.FENCED
     with pytest.raises(RequestRefused, match="another has taken over") as caught:
-        end_transaction(router, key, sleeper, commit=True, version=version)
-    assert Code(caught.value.code).action is Action.FENCED
-    refused = add_partitions(router, key, sleeper, [partition])
-    assert refused[partition].action is Action.FENCED
+        end_txn(router, key, sleeper, commit=True, version=version)
+    assert ErrorCode(caught.value.code).action is ErrorAction.FENCED
+    refused = add_partitions_to_txn(router, key, sleeper, [partition])
+    assert refused[partition].action is ErrorAction.FENCED
 
 
 def test_one_partition_that_is_not_there_keeps_the_others_out(
@@ -156,15 +161,15 @@ def test_one_partition_that_is_not_there_keeps_the_others_out(
     key = unique_name("id")
     identity = init_producer_id(router, transactional_id=key)
     absent = TopicPartition(unique_name("absent"), 0)
-    assert add_partitions(router, key, identity, [partition, absent]) == {
-        absent: Code.UNKNOWN_TOPIC_OR_PARTITION,
-        partition: Code.OPERATION_NOT_ATTEMPTED,
+    assert add_partitions_to_txn(router, key, identity, [partition, absent]) == {
+        absent: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        partition: ErrorCode.OPERATION_NOT_ATTEMPTED,
     }
     assert describe_transaction(router, unique_name("unused")) is None
 
 
 def test_settings_are_told_for_each_topic_or_why_not(
-    backup: Reachable, router: Router, topic: str, unique_name: UniqueName
+    backup: SharedCluster, router: Router, topic: str, unique_name: UniqueName
 ) -> None:
     wanted = {
         "max.message.bytes": "2000000",
@@ -177,8 +182,8 @@ def test_settings_are_told_for_each_topic_or_why_not(
     with Admin(backup.access) as admin:
         admin.create_topic(NewTopic(name=topic, configs=wanted))
     absent = unique_name("absent")
-    found = topic_settings(router, [topic, absent])
-    assert found[absent].code is Code.UNKNOWN_TOPIC_OR_PARTITION
+    found = describe_topic_log_configs(router, [topic, absent])
+    assert found[absent].code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert found[absent].value is None
     settings = found[topic].value
     assert settings is not None
@@ -191,4 +196,4 @@ def test_settings_are_told_for_each_topic_or_why_not(
 def test_a_broker_tells_after_how_long_it_forgets_a_producer(router: Router) -> None:
     node = min(router.refresh().brokers)
     assert producer_id_expiration_ms(router, node) == 86_400_000
-    assert router.connection_to(AnyBroker()).versions.offers(61)
+    assert router.connection_to(AnyBroker()).api_versions.supports(61)

@@ -11,19 +11,25 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import MetadataRequest
 
-from sparkmirror.cluster.access import Access
-from sparkmirror.cluster.record import NewRecord
-from sparkmirror.cluster.records import produce as write_records
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import produce_records as write_records
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
-from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.spec import ClusterSpec, Listener
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.connection import Client, Connection
-from sparkmirror.wire.messages import METADATA
-from sparkmirror.wire.place import Address
-from tests.support.clusters import StartCluster, create_topic
-from tests.support.pace import shortest_s
-from tests.support.raw_copy import RawCopy, client_of, first_connection, log_of, router_of
+from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
+from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.protocol.apis import METADATA
+from tests.support.kafka.clusters import StartCluster, create_topic
+from tests.support.kafka.wire_copier import (
+    WireCopier,
+    connect_first_broker,
+    make_router,
+    read_stored_batches,
+    wire_client,
+)
+from tests.support.timing import fastest_run_s
 
 SESSION_MS = 5000
 """Brokers refuse to renew a session within its first second."""
@@ -40,7 +46,7 @@ def castle(start_module_cluster: StartCluster) -> Cluster:
         ClusterSpec(
             name="castle",
             fast_start=True,
-            listeners=tuple(Listener),
+            listeners=tuple(ListenerProtocol),
             mutual_tls=True,
             users={"ann": "ann-secret"},
             properties={
@@ -50,60 +56,62 @@ def castle(start_module_cluster: StartCluster) -> Cluster:
     )
 
 
-def ask(connection: Connection) -> int:
+def broker_count(connection: BrokerConnection) -> int:
     question = MetadataRequest(topics=[], allow_auto_topic_creation=False)
     return len(connection.call(METADATA, question).brokers)
 
 
-def open_door(access: Access, **changes: object) -> Connection:
+def open_connection(access: ClusterAccess, **changes: object) -> BrokerConnection:
     """Connect with some of the settings changed; None takes one away."""
-    words: Mapping[str, Any] = client_of(access).security
+    words: Mapping[str, Any] = wire_client(access).security
     security = {k: v for k, v in {**words, **changes}.items() if v is not None}
-    client = Client(cluster=access.cluster, security=security)
-    return Connection.open(client, Address(*access.bootstrap[0]))
+    client = ClientConfig(cluster=access.cluster, security=security)
+    return BrokerConnection.open(client, Address(*access.bootstrap_servers[0]))
 
 
-def refused(access: Access, kind: type[ClusterError], **changes: object) -> str:
+def connection_error(access: ClusterAccess, kind: type[ClusterError], **changes: object) -> str:
     """Be refused quickly, and return what was said."""
     said: list[str] = []
 
     def knock() -> None:
         with pytest.raises(kind) as caught:
-            open_door(access, **changes).close()
+            open_connection(access, **changes).close()
         assert type(caught.value) is kind
         assert "ann-secret" not in str(caught.value)
         said.append(str(caught.value))
 
-    assert shortest_s(knock) < 3
+    assert fastest_run_s(knock) < 3
     return said[-1]
 
 
-@pytest.mark.parametrize("listener", [Listener.PLAINTEXT, Listener.SSL], ids=str)
-def test_a_door_without_users_opens(castle: Cluster, listener: Listener) -> None:
-    connection = first_connection(castle.access(listener))
-    assert ask(connection) == 1
+@pytest.mark.parametrize("listener", [ListenerProtocol.PLAINTEXT, ListenerProtocol.SSL], ids=str)
+def test_a_door_without_users_opens(castle: Cluster, listener: ListenerProtocol) -> None:
+    connection = connect_first_broker(castle.access(listener))
+    assert broker_count(connection) == 1
     connection.close()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("listener", [Listener.SASL_PLAINTEXT, Listener.SASL_SSL], ids=str)
-def test_a_user_is_let_in(castle: Cluster, listener: Listener, mechanism: str) -> None:
-    connection = first_connection(castle.access(listener, "ann", mechanism))
-    assert ask(connection) == 1
+@pytest.mark.parametrize(
+    "listener", [ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL], ids=str
+)
+def test_a_user_is_let_in(castle: Cluster, listener: ListenerProtocol, mechanism: str) -> None:
+    connection = connect_first_broker(castle.access(listener, "ann", mechanism))
+    assert broker_count(connection) == 1
     connection.close()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_wrong_password_is_said_at_once(castle: Cluster, mechanism: str) -> None:
-    access = castle.access(Listener.SASL_SSL, "ann", mechanism)
-    said = refused(access, NotAuthorized, sasl_plain_password="wrong")
+    access = castle.access(ListenerProtocol.SASL_SSL, "ann", mechanism)
+    said = connection_error(access, NotAuthorized, sasl_plain_password="wrong")
     assert f"{mechanism} login failed: Authentication failed" in said
     assert "castle: SASL_SSL 127.0.0.1:" in said
 
 
 def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(castle: Cluster) -> None:
-    said = refused(
-        castle.access(Listener.SASL_SSL, "ann"), NotAuthorized, sasl_mechanism="OAUTHBEARER"
+    said = connection_error(
+        castle.access(ListenerProtocol.SASL_SSL, "ann"), NotAuthorized, sasl_mechanism="OAUTHBEARER"
     )
     assert "it does not take OAUTHBEARER, it offers" in said
     assert "SCRAM-SHA-512" in said
@@ -111,15 +119,19 @@ def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(castle:
 
 def test_a_foreign_certificate_is_not_trusted(castle: Cluster) -> None:
     stranger = ssl.create_default_context()
-    said = refused(castle.access(Listener.SASL_SSL), NotAuthorized, ssl_context=stranger)
+    said = connection_error(
+        castle.access(ListenerProtocol.SASL_SSL), NotAuthorized, ssl_context=stranger
+    )
     assert "its certificate is not accepted" in said
 
 
 def test_a_client_without_certificate_is_told_so(castle: Cluster) -> None:
     trusting = ssl.create_default_context(
-        cafile=castle.client_properties(Listener.SSL)["ssl.truststore.location"]
+        cafile=castle.client_properties(ListenerProtocol.SSL)["ssl.truststore.location"]
     )
-    said = refused(castle.access(Listener.SSL), NotAuthorized, ssl_context=trusting)
+    said = connection_error(
+        castle.access(ListenerProtocol.SSL), NotAuthorized, ssl_context=trusting
+    )
     assert "TLS failed" in said
     assert "certificate" in said
 
@@ -127,36 +139,38 @@ def test_a_client_without_certificate_is_told_so(castle: Cluster) -> None:
 def test_the_wrong_protocol_points_at_the_port(castle: Cluster) -> None:
     nothing = {"sasl_mechanism": None, "ssl_context": None}
     plain = {"security_protocol": "PLAINTEXT", **nothing}
-    for access in (castle.access(Listener.SSL), castle.access(Listener.SASL_SSL)):
-        assert "right port" in refused(access, ClusterUnavailable, **plain)
-    tls = castle.access(Listener.SSL).security.keywords()
-    for listener in (Listener.PLAINTEXT, Listener.SASL_PLAINTEXT):
-        said = refused(castle.access(listener), ClusterUnavailable, **tls)
+    for access in (castle.access(ListenerProtocol.SSL), castle.access(ListenerProtocol.SASL_SSL)):
+        assert "right port" in connection_error(access, ClusterUnavailable, **plain)
+    tls = castle.access(ListenerProtocol.SSL).security.client_kwargs()
+    for listener in (ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT):
+        said = connection_error(castle.access(listener), ClusterUnavailable, **tls)
         assert "it closed the connection, before it said anything" in said
 
 
 def test_a_door_with_users_does_not_open_without_a_login(castle: Cluster) -> None:
-    connection = open_door(castle.access(Listener.SASL_PLAINTEXT), security_protocol="PLAINTEXT")
+    connection = open_connection(
+        castle.access(ListenerProtocol.SASL_PLAINTEXT), security_protocol="PLAINTEXT"
+    )
     with pytest.raises(ClusterUnavailable, match="closed the connection"):
-        ask(connection)
+        broker_count(connection)
 
 
 def test_a_session_that_ends_is_renewed_in_time(castle: Cluster) -> None:
-    access = castle.access(Listener.SASL_SSL, "ann", "SCRAM-SHA-256")
+    access = castle.access(ListenerProtocol.SASL_SSL, "ann", "SCRAM-SHA-256")
     assert any(outlives_its_session(access) for _ in range(TRIES))
 
 
-def outlives_its_session(access: Access) -> bool:
+def outlives_its_session(access: ClusterAccess) -> bool:
     """Ask all the time until the first session is long over.
 
     False if we ourselves stood still for so long that there was no time to renew it.
     """
-    connection = first_connection(access)
+    connection = connect_first_broker(access)
     heard = time.monotonic()
     until = heard + 1.3 * SESSION_MS / 1000
     try:
         while heard < until:
-            assert ask(connection) == 1
+            assert broker_count(connection) == 1
             heard = time.monotonic()
             time.sleep(0.02)
     except ClusterUnavailable:
@@ -168,9 +182,9 @@ def outlives_its_session(access: Access) -> bool:
     return True
 
 
-@pytest.mark.parametrize("listener", [Listener.SSL, Listener.SASL_SSL], ids=str)
+@pytest.mark.parametrize("listener", [ListenerProtocol.SSL, ListenerProtocol.SASL_SSL], ids=str)
 def test_what_is_copied_over_tls_is_the_same(
-    castle: Cluster, listener: Listener, topic: str
+    castle: Cluster, listener: ListenerProtocol, topic: str
 ) -> None:
     access = castle.access(listener, "ann", "SCRAM-SHA-512")
     topics = (f"{topic}.from", f"{topic}.to")
@@ -181,12 +195,12 @@ def test_what_is_copied_over_tls_is_the_same(
     write_records(
         access,
         topics[0],
-        [NewRecord(value=value, partition=n % 2) for n, value in enumerate(values)],
+        [ProducerRecord(value=value, partition=n % 2) for n, value in enumerate(values)],
     )
-    router = router_of(access)
-    RawCopy(router, router, topics, (16, 13)).run(len(values))
+    router = make_router(access)
+    WireCopier(router, router, topics, (16, 13)).run(len(values))
     for index in range(2):
-        original = log_of(router, TopicPartition(topics[0], index))
+        original = read_stored_batches(router, TopicPartition(topics[0], index))
         assert sum(len(batch.body) for batch in original) > 100_000
-        assert log_of(router, TopicPartition(topics[1], index)) == original
+        assert read_stored_batches(router, TopicPartition(topics[1], index)) == original
     router.close()

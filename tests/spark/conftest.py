@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.engine import archive
-from sparkmirror.engine.home import quick_home
-from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.guard import Guard
-from sparkmirror.lab.spec import ClusterSpec, Listener
-from tests.support.clusters import Reachable
-from tests.support.flows import Flow
-from tests.support.sides import Sides
-from tests.support.writing import Writer
+from sparkmirror.engine.driver import cds_archive
+from sparkmirror.engine.driver.spark_home import linked_spark_home
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from tests.support.copy.copy_flow import CopyFlow
+from tests.support.kafka.batch_writer import BatchWriter
+from tests.support.kafka.clusters import SharedCluster
+from tests.support.spark.mirrored_clusters import MirroredClusters
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def quick_spark() -> None:
     """Let Spark start quickly in all tests."""
-    home = quick_home(os.environ)
-    if home and not home.archive.is_file():
-        archive.build()
+    home = linked_spark_home(os.environ)
+    if home and not home.cds_archive.is_file():
+        cds_archive.build_archive()
 
 
 @pytest.fixture(scope="session")
@@ -57,22 +57,22 @@ def importable() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def guard() -> Iterator[Guard]:
+def guard() -> Iterator[ProcessReaper]:
     """Clears up after this test run, however it ends."""
-    with Guard.watch() as on_duty:
+    with ProcessReaper.start() as on_duty:
         yield on_duty
 
 
 @pytest.fixture(scope="session")
-def lab_directory(guard: Guard) -> Path:
+def lab_directory(guard: ProcessReaper) -> Path:
     """A directory that is gone after this test run."""
     directory = Path(tempfile.mkdtemp(prefix="sparkmirror-tests-"))
-    guard.remove_at_end(directory)
+    guard.remove_on_exit(directory)
     return directory
 
 
 @pytest.fixture(scope="session")
-def pair(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+def pair(guard: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
     """Source and target."""
     properties = {"auto.create.topics.enable": "false"}
     specs = [
@@ -86,7 +86,7 @@ def pair(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]
 
 
 @pytest.fixture(scope="session")
-def towns(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+def towns(guard: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
     """Two clusters of one broker each that create topics when asked, for whole programs.
 
     The second one also lets in MIRROR_USER with a password.
@@ -96,7 +96,7 @@ def towns(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]
         ClusterSpec(
             name="town-target",
             fast_start=True,
-            listeners=(Listener.PLAINTEXT, Listener.SASL_PLAINTEXT),
+            listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT),
             users=MIRROR_USER,
         ),
     ]
@@ -107,20 +107,20 @@ def towns(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]
 
 
 @pytest.fixture(scope="session")
-def sides(towns: tuple[Cluster, Cluster]) -> Sides:
+def sides(towns: tuple[Cluster, Cluster]) -> MirroredClusters:
     """The same two as tests see them."""
     source, target = (
-        Reachable(name=town.name, properties=town.client_properties(Listener.PLAINTEXT))
+        SharedCluster(name=town.name, properties=town.client_properties(ListenerProtocol.PLAINTEXT))
         for town in towns
     )
-    return Sides(source=source, target=target)
+    return MirroredClusters(source=source, target=target)
 
 
 @pytest.fixture(scope="module")
-def flow(request: pytest.FixtureRequest, pair: tuple[Cluster, Cluster]) -> Flow:
+def flow(request: pytest.FixtureRequest, pair: tuple[Cluster, Cluster]) -> CopyFlow:
     """A flow of this module alone."""
     source, target = pair
-    return Flow(
+    return CopyFlow(
         name=f"flow-{request.module.__name__.rpartition('.')[2]}",
         source=source.access(),
         target=target.access(),
@@ -130,8 +130,8 @@ def flow(request: pytest.FixtureRequest, pair: tuple[Cluster, Cluster]) -> Flow:
 
 
 @pytest.fixture(scope="module")
-def writer(pair: tuple[Cluster, Cluster]) -> Iterator[Writer]:
+def writer(pair: tuple[Cluster, Cluster]) -> Iterator[BatchWriter]:
     """Writes to the source."""
-    made = Writer(pair[0].access())
+    made = BatchWriter(pair[0].access())
     yield made
     made.close()

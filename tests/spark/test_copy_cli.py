@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cluster.record import NewRecord
-from sparkmirror.cluster.records import produce, read_topic
-from sparkmirror.lab.cluster import Cluster
-from tests.support.clusters import create_topic
-from tests.support.commandline import CommandLine
+from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import produce_records, read_topic
+from sparkmirror.lab.cluster.cluster import Cluster
+from tests.support.cli.command_line import CommandLine
+from tests.support.kafka.clusters import create_topic
 
 RECORDS = 5_000
 KILOBYTE = b"x" * 1000
 INTERRUPTED = 130
-LATE = "ot everything was"
-GIVEN_UP = "is given up: nothing heard for"
+INCOMPLETE_TEXT = "ot everything was"
+TASK_LOST_TEXT = "is given up: nothing heard for"
 """What is said of drains and tasks on a computer that stands still; a takeover follows."""
 
 
@@ -38,9 +38,11 @@ def test_an_interrupted_copy_goes_on_where_it_stood(
     source, target = (cluster.access() for cluster in pair)
     topic = f"orders-{secrets.token_hex(3)}"
     create_topic(source, topic, partitions=2)
-    produce(source, topic, [NewRecord(value=KILOBYTE, partition=n % 2) for n in range(RECORDS)])
+    produce_records(
+        source, topic, [ProducerRecord(value=KILOBYTE, partition=n % 2) for n in range(RECORDS)]
+    )
     copy = (
-        *("copy", "--from", pair[0].bootstrap(), "--to", pair[1].bootstrap()),
+        *("copy", "--from", pair[0].bootstrap_servers(), "--to", pair[1].bootstrap_servers()),
         *("--topics", topic, "--until-caught-up", "--ledger", str(tmp_path / "receipts")),
     )
     # So slowly that it cannot be over before it is interrupted.
@@ -56,9 +58,9 @@ def test_an_interrupted_copy_goes_on_where_it_stood(
     before = len(read_topic(target, topic))
     assert 0 < before < RECORDS
     done = sparkmirror.run(*copy)
-    assert done.code == 0, done.out + done.err
-    assert f"Copied {RECORDS - before:,} records" in done.out
-    was_unclean = LATE in said or GIVEN_UP in logs_below(tmp_path)
-    assert "Events: none." in done.out or was_unclean, done.out
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert f"Copied {RECORDS - before:,} records" in done.stdout
+    was_unclean = INCOMPLETE_TEXT in said or TASK_LOST_TEXT in logs_below(tmp_path)
+    assert "Events: none." in done.stdout or was_unclean, done.stdout
     assert len(read_topic(target, topic)) == RECORDS
     assert list((tmp_path / "receipts").rglob("*.parquet"))

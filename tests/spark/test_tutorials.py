@@ -15,10 +15,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkmirror.lab.ports import Ports
-from tests.support.clusters import Reachable
-from tests.support.programs import SCRIPTS, SLOWLY_S, Program, running
-from tests.support.sides import Sides, topics_of
+from sparkmirror.lab.processes.port_registry import PortRegistry
+from tests.support.cli.mirror_process import (
+    SCRIPTS,
+    SPARK_TIMEOUT_S,
+    MirrorProcess,
+    running_process,
+)
+from tests.support.kafka.clusters import SharedCluster
+from tests.support.spark.mirrored_clusters import MirroredClusters, topic_names
 from tests.support.waiting import wait_until
 
 TUTORIALS = Path(__file__).parent / "tutorials"
@@ -33,16 +38,16 @@ class Tutorial:
 
     def __init__(self, name: str, directory: Path, here: Mapping[str, str]) -> None:
         """`here` says what stands for which address and name of the tutorial."""
-        self._names_here = here
+        self._replacements = here
         self.directory = directory / name
         shutil.copytree(TUTORIALS / name, self.directory)
         for file in self.directory.iterdir():
-            file.write_text(self._here(file.read_text("utf-8")), "utf-8")
+            file.write_text(self._localized(file.read_text("utf-8")), "utf-8")
 
     def shell(self, command: str) -> str:
         """Run what the tutorial says."""
         done = subprocess.run(
-            ["bash", "-c", self._here(command)],
+            ["bash", "-c", self._localized(command)],
             cwd=self.directory,
             capture_output=True,
             text=True,
@@ -54,15 +59,15 @@ class Tutorial:
         """Run what the tutorial says, which prints JSON."""
         return json.loads(self.shell(command))
 
-    def _here(self, text: str) -> str:
-        for name, here in self._names_here.items():
+    def _localized(self, text: str) -> str:
+        for name, here in self._replacements.items():
             text = text.replace(name, here)
         return text
 
 
 def free_port(owner: Path) -> str:
     """A port that nobody gets but us as long as a directory is there."""
-    [port] = Ports().claim(1, owner)
+    [port] = PortRegistry().claim(1, owner)
     return str(port)
 
 
@@ -73,10 +78,10 @@ def script(tutorial: Tutorial, file: str) -> list[str]:
 
 def wait_for_rest(tutorial: Tutorial, command: str) -> None:
     """Wait until a call gets an answer, as people do who try again."""
-    wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", SLOWLY_S)
+    wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", SPARK_TIMEOUT_S)
 
 
-def test_quickstart_of_one_connector(sides: Sides, tmp_path: Path) -> None:
+def test_quickstart_of_one_connector(sides: MirroredClusters, tmp_path: Path) -> None:
     mark = secrets.token_hex(3)
     topic, remote = f"to_replicate_{mark}", f"source.to_replicate_{mark}"
     here = {
@@ -87,9 +92,9 @@ def test_quickstart_of_one_connector(sides: Sides, tmp_path: Path) -> None:
         "quickstart": f"quickstart_{mark}",
     }
     tutorial = Tutorial("quickstart", tmp_path, here)
-    sides.create(topic)
-    sides.write(topic, range(RECORDS))
-    with running(script(tutorial, "kafka-connect.properties"), tmp_path / "run"):
+    sides.create_topic(topic)
+    sides.write_records(topic, range(RECORDS))
+    with running_process(script(tutorial, "kafka-connect.properties"), tmp_path / "run"):
         wait_for_rest(tutorial, "curl -s localhost:28082/connectors")
         created = tutorial.json(
             "cat connectors.json | curl -X POST -H 'Content-Type: application/json'"
@@ -98,17 +103,17 @@ def test_quickstart_of_one_connector(sides: Sides, tmp_path: Path) -> None:
         assert created["name"] == "test_mirror"
         assert created["type"] == "source"
         assert tutorial.json("curl localhost:28082/connectors") == ["test_mirror"]
-        sides.wait_until_copied(topic, remote, timeout_s=SLOWLY_S)
-        sides.write(topic, range(RECORDS, 2 * RECORDS))
-        sides.wait_until_copied(topic, remote, timeout_s=SLOWLY_S)
+        sides.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
+        sides.write_records(topic, range(RECORDS, 2 * RECORDS))
+        sides.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
     sides.assert_copied(topic, remote, fences=FENCES)
     assert {
         *(f"quickstart_{mark}_{what}" for what in ("config", "offsets", "status")),
         "mm2-offset-syncs.target.internal",
-    } <= topics_of(sides.source)
+    } <= topic_names(sides.source)
 
 
-def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> None:
+def test_script_that_deploys_three_connectors(sides: MirroredClusters, tmp_path: Path) -> None:
     mark = secrets.token_hex(3)
     topic = f"test_{mark}"
     here = {
@@ -120,9 +125,11 @@ def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> N
         "group.id=connect-": f"group.id=connect-{mark}-",
     }
     tutorial = Tutorial("scripted", tmp_path, here)
-    sides.create(topic, 5)
-    sides.write(topic, range(RECORDS), 5)
-    with running(script(tutorial, "connect-distributed.properties"), tmp_path / "run") as program:
+    sides.create_topic(topic, 5)
+    sides.write_records(topic, range(RECORDS), 5)
+    with running_process(
+        script(tutorial, "connect-distributed.properties"), tmp_path / "run"
+    ) as program:
         wait_for_rest(tutorial, "curl -s localhost:8083/")
         assert tutorial.shell("./mm2.sh status source-0") == "cpc: null\nhbc: null\nmsc: null\n"
         deploying = [f"Deploying {kind} connector" for kind in KINDS]
@@ -131,13 +138,13 @@ def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> N
         wait_until(
             lambda: tutorial.shell("./mm2.sh status source-0") == running_all,
             "all to run",
-            SLOWLY_S,
+            SPARK_TIMEOUT_S,
         )
         again = tutorial.shell("./mm2.sh deploy source-0")
         assert again.count("connector already deployed") == 3
-        sides.wait_until_copied(topic, topic, 5, SLOWLY_S)
+        sides.wait_until_copied(topic, topic, 5, SPARK_TIMEOUT_S)
         sides.assert_copied(topic, topic, 5, FENCES)
-        program.wait_for("mm2-msc-source-0", "RUNNING", "RUNNING", "RUNNING")
+        program.wait_for_states("mm2-msc-source-0", "RUNNING", "RUNNING", "RUNNING")
         _wait_for_topics(sides.source, "mm2-offset-syncs.target-0.internal")
         _wait_for_topics(sides.target, "heartbeats", "source-0.checkpoints.internal")
         said = tutorial.shell("./mm2.sh redeploy source-0").splitlines()
@@ -145,10 +152,12 @@ def test_script_that_deploys_three_connectors(sides: Sides, tmp_path: Path) -> N
         assert said == [*undeployed, *deploying]
         assert tutorial.shell("./mm2.sh undeploy source-0").splitlines() == undeployed
         assert tutorial.shell("./mm2.sh undeploy source-0").count("WARN: ") == 3
-        wait_until(lambda: not program.drivers(), "Spark to end with its connector", SLOWLY_S)
+        wait_until(
+            lambda: not program.drivers(), "Spark to end with its connector", SPARK_TIMEOUT_S
+        )
 
 
-def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> None:
+def test_migration_with_a_policy_of_its_own(sides: MirroredClusters, tmp_path: Path) -> None:
     mark = secrets.token_hex(3)
     topic, group = f"ExampleTopic-{mark}", f"example-group-{mark}"
     here = {
@@ -160,9 +169,9 @@ def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> Non
         "group.id=connect-": f"group.id=connect-{mark}-",
     }
     tutorial = Tutorial("msk", tmp_path, here)
-    sides.create(topic, 3)
-    sides.write(topic, range(RECORDS), 3)
-    sides.commit(group, topic, RECORDS // 2)
+    sides.create_topic(topic, 3)
+    sides.write_records(topic, range(RECORDS), 3)
+    sides.commit_group_offset(group, topic, RECORDS // 2)
     tutorial.shell(
         's=connect-distributed-auth.properties; sed -i -e "s/bootstrap.servers=/bootstrap.servers='
         '$brokersmskdest/g" $s && cp $s connect-distributed.properties'
@@ -172,10 +181,14 @@ def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> Non
             rf'sed -i -e "s/\"{side}.cluster.bootstrap.servers\": \"\"/'
             rf'\"{side}.cluster.bootstrap.servers\": \"{brokers}\"/g" *.json'
         )
-    with running(script(tutorial, "connect-distributed.properties"), tmp_path / "run") as program:
+    with running_process(
+        script(tutorial, "connect-distributed.properties"), tmp_path / "run"
+    ) as program:
         wait_for_rest(tutorial, "curl -s localhost:8083/")
-        wait_until(lambda: "Herder started" in program.said, "the herder to start", SLOWLY_S)
-        assert "Herder starting" in program.said
+        wait_until(
+            lambda: "Herder started" in program.output, "the herder to start", SPARK_TIMEOUT_S
+        )
+        assert "Herder starting" in program.output
         worker = tutorial.json("curl -X GET http://localhost:8083| jq .")
         assert list(worker) == ["version", "commit", "kafka_cluster_id"]
         files = {
@@ -189,28 +202,34 @@ def test_migration_with_a_policy_of_its_own(sides: Sides, tmp_path: Path) -> Non
                 f" --data @{file} http://localhost:8083/connectors/{name}/config | jq '.'"
             )
             assert (echo["name"], echo["type"]) == (name, "source")
-        sides.wait_until_copied(topic, topic, 3, SLOWLY_S)
+        sides.wait_until_copied(topic, topic, 3, SPARK_TIMEOUT_S)
         sides.assert_copied(topic, topic, 3, FENCES)
-        wait_until(lambda: _all_run(program, "mm2-msc", at_least=3), "its tasks to run", SLOWLY_S)
+        wait_until(
+            lambda: _all_run(program, "mm2-msc", at_least=3), "its tasks to run", SPARK_TIMEOUT_S
+        )
         for name in ("mm2-cpc", "mm2-hbc"):
-            program.wait_for(name, "RUNNING", "RUNNING")
+            program.wait_for_states(name, "RUNNING", "RUNNING")
             status = tutorial.json(f"curl -s localhost:8083/connectors/{name}/status | jq .")
             assert status["connector"]["state"] == "RUNNING"
         wait_until(
-            lambda: sides.synced(group, topic) == RECORDS // 2, "the group's offsets", SLOWLY_S
+            lambda: sides.synced_group_offset(group, topic) == RECORDS // 2,
+            "the group's offsets",
+            SPARK_TIMEOUT_S,
         )
         _wait_for_topics(sides.source, "mm2-offset-syncs.mskdest.internal")
         _wait_for_topics(sides.target, "heartbeats", "msksource.checkpoints.internal")
 
 
-def _all_run(program: Program, connector: str, at_least: int) -> bool:
+def _all_run(program: MirrorProcess, connector: str, at_least: int) -> bool:
     """A connector and all its tasks run; one more if others have left heartbeats at the source."""
-    state, tasks = program.state(connector)
+    state, tasks = program.states(connector)
     return {state, *tasks} == {"RUNNING"} and len(tasks) >= at_least
 
 
-def _wait_for_topics(cluster: Reachable, *names: str) -> None:
+def _wait_for_topics(cluster: SharedCluster, *names: str) -> None:
     """Topics that brokers make by themselves come with their first record."""
     wait_until(
-        lambda: set(names) <= topics_of(cluster), f"{cluster.name} to have {names}", SLOWLY_S
+        lambda: set(names) <= topic_names(cluster),
+        f"{cluster.name} to have {names}",
+        SPARK_TIMEOUT_S,
     )

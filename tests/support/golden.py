@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparkmirror.mirror.records import RecordBytes
+from sparkmirror.mirror.offsets.records import RecordBytes
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

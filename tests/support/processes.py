@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class RunningProcess:
     """One process that runs (a zombie does not)."""
 
     pid: int
@@ -28,15 +28,15 @@ class Seen:
 
     def kill(self) -> None:
         """Kill it without a word, unless it has ended by itself meanwhile."""
-        self.send(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
-    def send(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Signal it, unless it has ended by itself meanwhile."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
 
-def all_processes() -> list[Seen]:
+def all_processes() -> list[RunningProcess]:
     """Everything that runs now."""
     listing = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,ppid=,sess=,stat=,args="],
@@ -49,12 +49,14 @@ def all_processes() -> list[Seen]:
         pid, parent, session, state, command = line.split(None, 4)
         if not state.startswith("Z"):
             seen.append(
-                Seen(pid=int(pid), parent=int(parent), session=int(session), command=command)
+                RunningProcess(
+                    pid=int(pid), parent=int(parent), session=int(session), command=command
+                )
             )
     return seen
 
 
-def of_session(session: int, *parts: str) -> list[Seen]:
+def session_processes(session: int, *parts: str) -> list[RunningProcess]:
     """The processes of a session whose command holds all these parts."""
     return [
         process

@@ -14,20 +14,20 @@ import click
 import rich.console
 
 from sparkmirror.cli import config_json, config_tables
-from sparkmirror.config import properties
-from sparkmirror.config.dedicated import Dedicated
-from sparkmirror.config.explain import Explanation, explain, explain_all
-from sparkmirror.config.landings import compiled
-from sparkmirror.config.parts import Part
-from sparkmirror.config.properties import Properties
-from sparkmirror.config.review import review_file
-from sparkmirror.config.suggestions import suggestion
+from sparkmirror.config.files import properties
+from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.properties import Properties
+from sparkmirror.config.files.worker_file import is_worker_file
+from sparkmirror.config.review.explain import SettingExplanation, explain, explain_all
+from sparkmirror.config.review.file_validation import validate_file
+from sparkmirror.config.review.key_usage import compiled_config
+from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.dedicated import DEDICATED
-from sparkmirror.config.worker_file import looks_like_worker_file
-from sparkmirror.errors import ConfigError, Fault, PropertiesError
+from sparkmirror.errors import ConfigError, ConfigFault, PropertiesError
 from sparkmirror.model import SourceAndTarget
 
-WIDTH_OF_A_PIPE = 160
+PIPE_WIDTH = 160
 """Nobody's screen is asked when the output goes to a file or another program."""
 
 _file = click.argument("file", type=click.Path(path_type=Path))
@@ -55,8 +55,8 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
     """List the flows that FILE runs, and their connectors."""
     if more and not clusters:
         raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
-    dedicated = _open(file)
-    running = dedicated.flows_to_run([*clusters, *more])
+    dedicated = _load_dedicated(file)
+    running = dedicated.require_flows([*clusters, *more])
     if form == "json":
         _print_json(config_json.flows(dedicated, running))
     else:
@@ -70,7 +70,7 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
 @click.option(
     "--connector",
     "part",
-    type=click.Choice([part.value for part in Part]),
+    type=click.Choice([part.value for part in FlowPart]),
     help="One connector, or the worker.",
 )
 @_format
@@ -79,15 +79,15 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
 
     KEY is a setting (tasks.max), or a key as FILE writes it (A->B.tasks.max).
     """
-    dedicated = _open(file)
-    chosen = [_flow(dedicated, flow)] if flow else dedicated.flows_to_run()
-    parts = [Part(part)] if part else list(Part)
+    dedicated = _load_dedicated(file)
+    chosen = [_find_flow(dedicated, flow)] if flow else dedicated.require_flows()
+    parts = [FlowPart(part)] if part else list(FlowPart)
     places = [(one, each) for one in chosen for each in parts]
     found = _explanations(dedicated, places, key)
     if form == "json":
         _print_json(config_json.explanations(found))
     elif key:
-        config_tables.show_reasons(_console(), found)
+        config_tables.show_explanations(_console(), found)
     else:
         config_tables.show_settings(_console(), found)
 
@@ -97,45 +97,47 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
 @_format
 def validate(file: Path, form: str) -> None:
     """Find all faults of FILE at once, mm2.properties or a worker's; exit 1 if there are any."""
-    review = review_file(properties.load(file), os.environ)
+    review = validate_file(properties.load_properties(file), os.environ)
     if form == "json":
-        _print_json(config_json.review(review))
+        _print_json(config_json.validation_report(review))
     else:
-        config_tables.show_review(_console(), str(file), review)
-    if review.objections:
+        config_tables.show_validation_report(_console(), str(file), review)
+    if review.errors:
         raise SystemExit(1)
 
 
-def _open(path: Path) -> Dedicated:
-    file = properties.load(path)
-    if looks_like_worker_file(file):
+def _load_dedicated(path: Path) -> MirrorMakerConfig:
+    file = properties.load_properties(path)
+    if is_worker_file(file):
         message = "is a worker's file and has no flows; sparkmirror config validate checks it"
         raise PropertiesError(file.file, None, message)
     try:
-        return Dedicated.open(file, os.environ)
+        return MirrorMakerConfig.open(file, os.environ)
     except ConfigError as error:
         raise ConfigError(
-            [_located(file, fault) for fault in error.faults], where=file.file
+            [_with_line(file, fault) for fault in error.faults], where=file.file
         ) from None
 
 
-def _located(file: Properties, fault: Fault) -> Fault:
+def _with_line(file: Properties, fault: ConfigFault) -> ConfigFault:
     line = file.lines.get(fault.key)
-    return fault if line is None else Fault(fault.key, f"line {line}: {fault.message}")
+    return fault if line is None else ConfigFault(fault.key, f"line {line}: {fault.message}")
 
 
-def _flow(dedicated: Dedicated, text: str) -> SourceAndTarget:
-    for pair in dedicated.pairs:
+def _find_flow(dedicated: MirrorMakerConfig, text: str) -> SourceAndTarget:
+    for pair in dedicated.cluster_pairs:
         if str(pair) == text.strip():
             return pair
-    known = ", ".join(map(str, dedicated.pairs))
+    known = ", ".join(map(str, dedicated.cluster_pairs))
     raise click.BadParameter(f"{text!r} is none of {known}", param_hint="--flow")
 
 
-Places = Iterable[tuple[SourceAndTarget, Part]]
+FlowPartPairs = Iterable[tuple[SourceAndTarget, FlowPart]]
 
 
-def _explanations(dedicated: Dedicated, places: Places, key: str | None) -> list[Explanation]:
+def _explanations(
+    dedicated: MirrorMakerConfig, places: FlowPartPairs, key: str | None
+) -> list[SettingExplanation]:
     """All settings; or one, by its own name or by the name that the file has for it."""
     places = list(places)
     if key is None:
@@ -143,39 +145,41 @@ def _explanations(dedicated: Dedicated, places: Places, key: str | None) -> list
     named = [
         explain(dedicated, flow, part, key)
         for flow, part in places
-        if key in part.table or key in compiled(dedicated, flow, part)
+        if key in part.config_def or key in compiled_config(dedicated, flow, part)
     ]
     if named:
         return named
     fed = [
         explain(dedicated, flow, part, name)
         for flow, part in places
-        for name, setting in compiled(dedicated, flow, part).items()
+        for name, setting in compiled_config(dedicated, flow, part).items()
         if any(candidate.origin.key == key for candidate in setting.candidates)
     ]
     if fed:
         return fed
-    raise _unknown(dedicated, key)
+    raise _unknown_key_error(dedicated, key)
 
 
-def _unknown(dedicated: Dedicated, key: str) -> ConfigError:
-    if key in dedicated.said:
-        line = dedicated.said[key].origin.line
+def _unknown_key_error(dedicated: MirrorMakerConfig, key: str) -> ConfigError:
+    if key in dedicated.file_values:
+        line = dedicated.file_values[key].origin.line
         if key in DEDICATED or key in dedicated.engine_config():
             message = f"is read by the process itself (line {line}), not by a flow"
         else:
             message = f"reaches no flow (line {line}); sparkmirror config validate says why"
-        return ConfigError.of(key, f"{key} {message}", where=dedicated.file.file)
-    known = {name for part in Part for name in part.table.names} | set(dedicated.said)
-    meant = suggestion(key, sorted(known))
+        return ConfigError.of(key, f"{key} {message}", where=dedicated.properties.file)
+    known = {name for part in FlowPart for name in part.config_def.names} | set(
+        dedicated.file_values
+    )
+    meant = closest_name(key, sorted(known))
     advice = f"; did you mean {meant}?" if meant else ""
-    return ConfigError.of(key, f"Nothing is called {key}{advice}", where=dedicated.file.file)
+    return ConfigError.of(key, f"Nothing is called {key}{advice}", where=dedicated.properties.file)
 
 
 def _console() -> rich.console.Console:
     console = rich.console.Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console.width = WIDTH_OF_A_PIPE
+        console.width = PIPE_WIDTH
     return console
 
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sparkmirror.config.dedicated import Dedicated
-from sparkmirror.config.explain import Explanation
-from sparkmirror.config.findings import Review
-from sparkmirror.config.landings import compiled, is_at_work
-from sparkmirror.config.layers import Origin
-from sparkmirror.config.parts import Part
+from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.provenance import ConfigOrigin
+from sparkmirror.config.review.explain import SettingExplanation
+from sparkmirror.config.review.findings import ValidationReport
+from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.model import SourceAndTarget
 
 
-def flows(dedicated: Dedicated, running: Sequence[SourceAndTarget]) -> list[dict[str, Any]]:
+def flows(dedicated: MirrorMakerConfig, running: Sequence[SourceAndTarget]) -> list[dict[str, Any]]:
     """One object for each flow."""
     return [
         {
             "source": flow.source,
             "target": flow.target,
             "connectors": {
-                str(part): is_at_work(dedicated, compiled(dedicated, flow, part), part)
-                for part in Part
+                str(part): is_part_enabled(dedicated, compiled_config(dedicated, flow, part), part)
+                for part in FlowPart
                 if part.connector
             },
         }
@@ -30,7 +30,7 @@ def flows(dedicated: Dedicated, running: Sequence[SourceAndTarget]) -> list[dict
     ]
 
 
-def explanations(found: Iterable[Explanation]) -> list[dict[str, Any]]:
+def explanations(found: Iterable[SettingExplanation]) -> list[dict[str, Any]]:
     """One object for each setting; values are redacted."""
     return [
         {
@@ -38,15 +38,17 @@ def explanations(found: Iterable[Explanation]) -> list[dict[str, Any]]:
             "part": str(one.part),
             "key": one.key,
             "value": one.value,
-            **_origin(one.origin),
+            **_origin_members(one.origin),
             "read": one.is_read,
-            "overrode": [{"value": lost.value, **_origin(lost.origin)} for lost in one.overrode],
+            "overrode": [
+                {"value": lost.value, **_origin_members(lost.origin)} for lost in one.overridden
+            ],
         }
         for one in found
     ]
 
 
-def review(found: Review) -> dict[str, Any]:
+def validation_report(found: ValidationReport) -> dict[str, Any]:
     """Faults and notices."""
     return {
         "faults": [
@@ -54,9 +56,9 @@ def review(found: Review) -> dict[str, Any]:
                 "line": objection.line,
                 "key": objection.key,
                 "message": objection.message,
-                "places": list(objection.places),
+                "places": list(objection.locations),
             }
-            for objection in found.objections
+            for objection in found.errors
         ],
         "notices": [
             {
@@ -70,5 +72,5 @@ def review(found: Review) -> dict[str, Any]:
     }
 
 
-def _origin(origin: Origin) -> dict[str, Any]:
+def _origin_members(origin: ConfigOrigin) -> dict[str, Any]:
     return {"rule": str(origin.rule), "file_key": origin.key or None, "line": origin.line}

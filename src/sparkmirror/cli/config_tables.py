@@ -10,85 +10,88 @@ import rich.console
 import rich.table
 import rich.text
 
-from sparkmirror.config.dedicated import Dedicated
-from sparkmirror.config.explain import Explanation, Reading
-from sparkmirror.config.findings import Review
-from sparkmirror.config.landings import compiled, is_at_work
-from sparkmirror.config.layers import Origin
-from sparkmirror.config.parts import Part
+from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.provenance import ConfigOrigin
+from sparkmirror.config.review.explain import ExplainedValue, SettingExplanation
+from sparkmirror.config.review.findings import ValidationReport
+from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.model import SourceAndTarget
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Nobody reads more faults or notices, and drawing a table of them takes minutes."""
 
 
 def show_flows(
-    console: rich.console.Console, dedicated: Dedicated, running: Sequence[SourceAndTarget]
+    console: rich.console.Console, dedicated: MirrorMakerConfig, running: Sequence[SourceAndTarget]
 ) -> None:
     """Print one line for each flow."""
     table = _table("flow", "connectors", "worker group", "tasks.max")
     for flow in running:
         at_work = [
             str(part)
-            for part in Part
-            if part.connector and is_at_work(dedicated, compiled(dedicated, flow, part), part)
+            for part in FlowPart
+            if part.connector
+            and is_part_enabled(dedicated, compiled_config(dedicated, flow, part), part)
         ]
-        source = compiled(dedicated, flow, Part.SOURCE)
+        source = compiled_config(dedicated, flow, FlowPart.SOURCE)
         _row(
             table,
             str(flow),
             ", ".join(at_work) or "none at work",
-            dedicated.worker(flow)["group.id"].value,
+            dedicated.layered_worker_config(flow)["group.id"].value,
             source["tasks.max"].value if "tasks.max" in source else "1",
         )
     console.print(table)
 
 
-def show_settings(console: rich.console.Console, found: Iterable[Explanation]) -> None:
+def show_settings(console: rich.console.Console, found: Iterable[SettingExplanation]) -> None:
     """Print a table for each part of each flow."""
     for (flow, part), settings in groupby(found, key=lambda one: (one.flow, one.part)):
         table = _table("setting", "value", "from", "instead of")
         for one in settings:
-            value = _value(one.value) + ("" if one.is_read else "  (not read)")
-            instead = "\n".join(_reading(lost) for lost in one.overrode)
-            _row(table, one.key, value, _place(one.origin), instead)
+            value = _value_text(one.value) + ("" if one.is_read else "  (not read)")
+            instead = "\n".join(_overridden_text(lost) for lost in one.overridden)
+            _row(table, one.key, value, _origin_text(one.origin), instead)
         console.print(f"{flow} {part}", style="bold")
         console.print(table)
 
 
-def show_reasons(console: rich.console.Console, found: Iterable[Explanation]) -> None:
+def show_explanations(console: rich.console.Console, found: Iterable[SettingExplanation]) -> None:
     """Print a paragraph for each setting."""
     for one in found:
-        console.print(f"{one.flow} {one.part}: {one.key} = {_value(one.value)}", style="bold")
-        console.print(f"  {_place(one.origin)}")
-        for lost in one.overrode:
-            console.print(f"  instead of {_reading(lost)}")
+        console.print(f"{one.flow} {one.part}: {one.key} = {_value_text(one.value)}", style="bold")
+        console.print(f"  {_origin_text(one.origin)}")
+        for lost in one.overridden:
+            console.print(f"  instead of {_overridden_text(lost)}")
         if not one.is_read:
             console.print(f"  (the {one.part} never reads it)")
 
 
-def show_review(console: rich.console.Console, file: str, review: Review) -> None:
+def show_validation_report(
+    console: rich.console.Console, file: str, review: ValidationReport
+) -> None:
     """Print the faults, then the notices, then the verdict."""
-    if review.objections:
+    if review.errors:
         table = _table("line", "key", "fault", "where")
-        for objection in review.objections[:MOST_ROWS]:
-            places = ", ".join(objection.places)
-            _row(table, _line(objection.line), objection.key, objection.message, places)
+        for objection in review.errors[:MAX_ROWS]:
+            places = ", ".join(objection.locations)
+            _row(table, _line_text(objection.line), objection.key, objection.message, places)
         console.print(table)
-        _print_rest(console, len(review.objections))
+        _print_omitted(console, len(review.errors))
     if review.notices:
         table = _table("line", "key", "notice")
-        for notice in review.notices[:MOST_ROWS]:
-            _row(table, _line(notice.line), notice.key, notice.message)
+        for notice in review.notices[:MAX_ROWS]:
+            _row(table, _line_text(notice.line), notice.key, notice.message)
         console.print(table)
-        _print_rest(console, len(review.notices))
-    faults, notices = len(review.objections), len(review.notices)
-    console.print(f"{file}: {_count(faults, 'fault')}, {_count(notices, 'notice')}.")
+        _print_omitted(console, len(review.notices))
+    faults, notices = len(review.errors), len(review.notices)
+    console.print(f"{file}: {_count_text(faults, 'fault')}, {_count_text(notices, 'notice')}.")
 
 
-def _print_rest(console: rich.console.Console, rows: int) -> None:
-    if rows > MOST_ROWS:
-        console.print(f"... and {rows - MOST_ROWS} more; --format json lists all.")
+def _print_omitted(console: rich.console.Console, rows: int) -> None:
+    if rows > MAX_ROWS:
+        console.print(f"... and {rows - MAX_ROWS} more; --format json lists all.")
 
 
 def _table(*headings: str) -> rich.table.Table:
@@ -107,23 +110,23 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
-def _value(value: str | None) -> str:
+def _value_text(value: str | None) -> str:
     return "null" if value is None else _printable(value)
 
 
-def _line(line: int | None) -> str:
+def _line_text(line: int | None) -> str:
     return "-" if line is None else str(line)
 
 
-def _reading(reading: Reading) -> str:
-    return f"{_value(reading.value)}  ({_place(reading.origin)})"
+def _overridden_text(reading: ExplainedValue) -> str:
+    return f"{_value_text(reading.value)}  ({_origin_text(reading.origin)})"
 
 
-def _place(origin: Origin) -> str:
+def _origin_text(origin: ConfigOrigin) -> str:
     if not origin.key:
         return str(origin.rule)
-    return f"{origin.rule}, line {_line(origin.line)}: {origin.key}"
+    return f"{origin.rule}, line {_line_text(origin.line)}: {origin.key}"
 
 
-def _count(number: int, noun: str) -> str:
+def _count_text(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

@@ -11,9 +11,9 @@ import rich.console
 import rich.table
 import rich.text
 
-from sparkmirror.cli.mirror_api import DEFAULT_URL, MirrorApi
+from sparkmirror.cli.worker_rest_client import DEFAULT_URL, WorkerRestClient
 
-NOTHING = 2
+NO_GROUP_FOUND = 2
 
 
 @click.group()
@@ -29,7 +29,7 @@ def explain(group: str | None, url: str) -> int:
 
     Asks a running worker or dedicated node.
     """
-    api = MirrorApi(url)
+    api = WorkerRestClient(url)
     console = rich.console.Console(highlight=False, soft_wrap=True)
     shown = 0
     for connector in api.connectors():
@@ -43,7 +43,7 @@ def explain(group: str | None, url: str) -> int:
             f"No checkpoint connector follows {who} yet: look at groups, groups.exclude and"
             " refresh.groups.interval.seconds."
         )
-    return 0 if shown else NOTHING
+    return 0 if shown else NO_GROUP_FOUND
 
 
 def _table(connector: str, found: list[Mapping[str, Any]]) -> rich.table.Table:
@@ -57,13 +57,13 @@ def _table(connector: str, found: list[Mapping[str, Any]]) -> rich.table.Table:
         table.add_row(
             rich.text.Text(one["group"]),
             rich.text.Text(f"{one['topic']}-{one['partition']}"),
-            _number(one["upstream"]),
+            _offset_text(one["upstream"]),
             rich.text.Text(f"{remote['topic']}-{remote['partition']}" if remote else "-"),
-            _number(one["downstream"]),
+            _offset_text(one["downstream"]),
             rich.text.Text(why),
         )
     return table
 
 
-def _number(offset: int | None) -> str:
+def _offset_text(offset: int | None) -> str:
     return "-" if offset is None else str(offset)

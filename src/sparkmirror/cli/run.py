@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from sparkmirror import logs
-from sparkmirror.config.dedicated import Dedicated
-from sparkmirror.config.properties import load
-from sparkmirror.worker.ending import Ending
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.properties import load_properties
 from sparkmirror.worker.mirror_maker import MirrorMaker
+from sparkmirror.worker.shutdown_signal import ShutdownSignal
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +38,10 @@ def run(file: Path, clusters: str) -> int:
 
 def run_flows(file: Path, targets: Collection[str]) -> int:
     """Run a node until it is told to end; returns the exit code."""
-    ending = Ending()
+    ending = ShutdownSignal()
     ending.install()
     logs.install(sys.stdout, logging.INFO)
-    opened = Dedicated.open(load(file), os.environ)
+    opened = MirrorMakerConfig.open(load_properties(file), os.environ)
     for notice in opened.notices:
         log.warning("%s", notice)
     return MirrorMaker(opened, targets, os.environ).run(ending)

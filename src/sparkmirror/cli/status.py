@@ -8,11 +8,11 @@ import click
 import rich.console
 import rich.live
 
-from sparkmirror.cli.flow_view import Watcher, line, rendered
-from sparkmirror.cli.mirror_api import DEFAULT_URL, MirrorApi
+from sparkmirror.cli.live_view import WorkerPoller, render, summary_line
+from sparkmirror.cli.worker_rest_client import DEFAULT_URL, WorkerRestClient
 
-LOOK_EVERY_S = 1.0
-NOT_WELL = 2
+REFRESH_INTERVAL_S = 1.0
+UNHEALTHY = 2
 
 
 @click.command()
@@ -24,11 +24,11 @@ def status(url: str, watch: bool) -> int:
     Ends with 0 if everything runs, with 2 if something does not.
     """
     console = rich.console.Console(highlight=False)
-    watcher = Watcher(MirrorApi(url))
+    watcher = WorkerPoller(WorkerRestClient(url))
     if not watch:
-        view = watcher.look(time.monotonic())
-        console.print(rendered(view))
-        return 0 if view.is_well else NOT_WELL
+        view = watcher.poll(time.monotonic())
+        console.print(render(view))
+        return 0 if view.is_healthy else UNHEALTHY
     try:
         _follow(console, watcher)
     except KeyboardInterrupt:
@@ -36,12 +36,12 @@ def status(url: str, watch: bool) -> int:
     return 0
 
 
-def _follow(console: rich.console.Console, watcher: Watcher) -> None:
+def _follow(console: rich.console.Console, watcher: WorkerPoller) -> None:
     if not console.is_terminal:
         while True:
-            console.print(line(watcher.look(time.monotonic())), soft_wrap=True)
-            time.sleep(LOOK_EVERY_S)
+            console.print(summary_line(watcher.poll(time.monotonic())), soft_wrap=True)
+            time.sleep(REFRESH_INTERVAL_S)
     with rich.live.Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(rendered(watcher.look(time.monotonic())), refresh=True)
-            time.sleep(LOOK_EVERY_S)
+            live.update(render(watcher.poll(time.monotonic())), refresh=True)
+            time.sleep(REFRESH_INTERVAL_S)

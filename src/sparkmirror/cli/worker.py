@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from sparkmirror import logs
-from sparkmirror.config.properties import load
-from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.worker.connect_worker import ConnectWorker
-from sparkmirror.worker.ending import Ending
+from sparkmirror.worker.shutdown_signal import ShutdownSignal
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +31,10 @@ def worker(file: Path) -> int:
 
 def run_worker(file: Path) -> int:
     """Run a worker until it is told to end; returns the exit code."""
-    ending = Ending()
+    ending = ShutdownSignal()
     ending.install()
     logs.install(sys.stdout, logging.INFO)
-    opened = WorkerFile.open(load(file), os.environ)
+    opened = WorkerFile.open(load_properties(file), os.environ)
     for notice in opened.notices:
         log.warning("%s", notice)
     return ConnectWorker(opened, os.environ).run(ending)

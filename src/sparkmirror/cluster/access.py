@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from sparkmirror.cluster.security import Security
+from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.errors import ConfigError
-from sparkmirror.wire.connection import Client
-from sparkmirror.wire.place import Address
-from sparkmirror.wire.routing import Router
+from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.routing import Router
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class ClusterAccess:
     """The way to one cluster. `cluster` is its alias; errors are told under that name."""
 
     cluster: str
-    bootstrap: tuple[Address, ...]
-    security: Security
+    bootstrap_servers: tuple[Address, ...]
+    security: ClientSecurity
 
     @classmethod
     def from_properties(cls, cluster: str, properties: Mapping[str, str]) -> Self:
@@ -29,19 +29,19 @@ class Access:
             raise ConfigError.of("bootstrap.servers", "bootstrap.servers names no broker")
         return cls(
             cluster=cluster,
-            bootstrap=tuple(_address(text) for text in servers),
-            security=Security.from_properties(properties),
+            bootstrap_servers=tuple(_parse_address(text) for text in servers),
+            security=ClientSecurity.from_properties(properties),
         )
 
-    def router(self, client_id: str = "sparkmirror") -> Router:
+    def new_router(self, client_id: str = "sparkmirror") -> Router:
         """Make a router to the cluster, for one thread; nothing is asked yet."""
-        client = Client(
-            cluster=self.cluster, security=self.security.keywords(), client_id=client_id
+        client = ClientConfig(
+            cluster=self.cluster, security=self.security.client_kwargs(), client_id=client_id
         )
-        return Router(client, self.bootstrap)
+        return Router(client, self.bootstrap_servers)
 
 
-def _address(text: str) -> Address:
+def _parse_address(text: str) -> Address:
     try:
         return Address.parse(text)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Access rules on the topics of one cluster: listed, and added to. None is ever removed.
 
 Talks to the brokers with messages of its own making: the library's calls lose why a rule was
-refused. Rules are `mirror.acls`' values, in Kafka's words.
+refused. Rules are `mirror.topics.acls`' values, in Kafka's words.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kafka.protocol.admin import (
 )
 
 from sparkmirror.errors import ClusterError
-from sparkmirror.mirror.acls import TOPIC, AclBinding
-from sparkmirror.wire.codes import Code
-from sparkmirror.wire.messages import Api
-from sparkmirror.wire.place import refusal
-from sparkmirror.wire.routing import CALL_TIMEOUT_S, AnyBroker, Controller, Router
+from sparkmirror.mirror.topics.acls import TOPIC, AclBinding
+from sparkmirror.wire.net.endpoint import error_for_code
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Controller, Router
+from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_codes import ErrorCode
 
 DESCRIBE_ACLS = Api(DescribeAclsRequest, DescribeAclsResponse, range(1, 4))
 CREATE_ACLS = Api(CreateAclsRequest, CreateAclsResponse, range(1, 4))
 _ANY = 1
 
 
-class _Resource(IntEnum):
+class _ResourceType(IntEnum):
     TOPIC = 2
     GROUP = 3
     CLUSTER = 4
@@ -37,7 +37,7 @@ class _Resource(IntEnum):
     USER = 7
 
 
-class _Pattern(IntEnum):
+class _PatternType(IntEnum):
     LITERAL = 3
     PREFIXED = 4
 
@@ -64,14 +64,14 @@ class _Permission(IntEnum):
     ALLOW = 3
 
 
-def topic_acls(
+def describe_topic_acls(
     router: Router, *, timeout_s: float = CALL_TIMEOUT_S
 ) -> tuple[AclBinding, ...] | None:
     """List all rules on topics; None if the cluster has no authorizer."""
     answer = router.call(
         DESCRIBE_ACLS,
         lambda: DescribeAclsRequest(
-            resource_type_filter=int(_Resource.TOPIC),
+            resource_type_filter=int(_ResourceType.TOPIC),
             resource_name_filter=None,
             pattern_type_filter=_ANY,
             principal_filter=None,
@@ -83,12 +83,12 @@ def topic_acls(
         codes=lambda answer: (answer.error_code,),
         timeout_s=timeout_s,
     )
-    code = Code(answer.error_code)
-    if code is Code.SECURITY_DISABLED:
+    code = ErrorCode(answer.error_code)
+    if code is ErrorCode.SECURITY_DISABLED:
         return None
-    if code is not Code.NONE:
-        raise refusal(router.client.cluster, DESCRIBE_ACLS.name, code, answer.error_message)
-    return tuple(_rules(answer))
+    if code is not ErrorCode.NONE:
+        raise error_for_code(router.client.cluster, DESCRIBE_ACLS.name, code, answer.error_message)
+    return tuple(_read_bindings(answer))
 
 
 def create_acls(
@@ -106,18 +106,20 @@ def create_acls(
     )
     cluster = router.client.cluster
     return {
-        acl: refusal(cluster, CREATE_ACLS.name, Code(result.error_code), result.error_message)
+        acl: error_for_code(
+            cluster, CREATE_ACLS.name, ErrorCode(result.error_code), result.error_message
+        )
         for acl, result in zip(acls, answer.results, strict=True)
         if result.error_code
     }
 
 
-def _rules(answer: DescribeAclsResponse) -> Iterator[AclBinding]:
+def _read_bindings(answer: DescribeAclsResponse) -> Iterator[AclBinding]:
     """Read the rules, but for those that speak of things nobody has heard of yet."""
     for resource in answer.resources:
         for rule in resource.acls:
             try:
-                pattern = _Pattern(resource.pattern_type)
+                pattern = _PatternType(resource.pattern_type)
                 operation = _Operation(rule.operation)
                 permission = _Permission(rule.permission_type)
             except ValueError:
@@ -135,9 +137,9 @@ def _rules(answer: DescribeAclsResponse) -> Iterator[AclBinding]:
 
 def _creation(acl: AclBinding) -> CreateAclsRequest.AclCreation:
     return CreateAclsRequest.AclCreation(
-        resource_type=int(_Resource[acl.resource_type]),
+        resource_type=int(_ResourceType[acl.resource_type]),
         resource_name=acl.resource_name,
-        resource_pattern_type=int(_Pattern[acl.pattern_type]),
+        resource_pattern_type=int(_PatternType[acl.pattern_type]),
         principal=acl.principal,
         host=acl.host,
         operation=int(_Operation[acl.operation]),

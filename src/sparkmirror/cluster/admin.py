@@ -29,11 +29,11 @@ from kafka import TopicPartition as LibraryPartition
 from kafka.admin import OffsetSpec, UserScramCredentialUpsertion
 from kafka.errors import KafkaError
 
-from sparkmirror.cluster import faults, topic_configs
-from sparkmirror.cluster.access import Access
-from sparkmirror.cluster.client import connect
-from sparkmirror.cluster.topic_configs import TopicConfigs
-from sparkmirror.cluster.topics import NewTopic, Topic
+from sparkmirror.cluster import describe_configs, error_translation
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.describe_configs import TopicConfigs
+from sparkmirror.cluster.kafka_python_client import connect_client
+from sparkmirror.cluster.topics import NewTopic, TopicDescription
 from sparkmirror.errors import ClusterError, ClusterTimeout, TopicRejected
 from sparkmirror.model import TopicPartition
 
@@ -43,14 +43,14 @@ Wanted = TypeVar("Wanted")
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _ALREADY_EXISTS = 36
 _INVALID_PARTITIONS = 37
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 1.0
+_INITIAL_DELAY_S = 0.1
+_MAX_DELAY_S = 1.0
 _Client: Any = KafkaAdminClient
 _Partition: Any = LibraryPartition
 _Credential: Any = UserScramCredentialUpsertion
 
 
-class Position(Enum):
+class ListOffsetsSpec(Enum):
     """A place in a partition."""
 
     EARLIEST = OffsetSpec.EARLIEST
@@ -58,7 +58,7 @@ class Position(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerView:
+class BrokerDescription:
     """A broker the cluster knows. A fenced one is registered but does not serve."""
 
     node_id: int
@@ -68,15 +68,15 @@ class BrokerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterView:
+class DescribeClusterResult:
     """A cluster as it describes itself."""
 
     cluster_id: str
     controller_id: int
-    brokers: tuple[BrokerView, ...]
+    brokers: tuple[BrokerDescription, ...]
 
 
-class Result(NamedTuple):
+class TopicResult(NamedTuple):
     """What became of a request about one topic, in the broker's words."""
 
     name: str
@@ -87,17 +87,17 @@ class Result(NamedTuple):
 class Admin:
     """The control plane's hands on one cluster. Close it when done."""
 
-    def __init__(self, access: Access, timeout_s: float = 30.0) -> None:
+    def __init__(self, access: ClusterAccess, timeout_s: float = 30.0) -> None:
         self._access = access
         self._timeout_s = timeout_s
         self._client: Any = None
         self._lock = threading.Lock()
 
-    def describe_cluster(self) -> ClusterView:
+    def describe_cluster(self) -> DescribeClusterResult:
         """Ask for the cluster's id and its brokers."""
         words = self._call("describe the cluster", lambda client: client.describe_cluster())
         brokers = [
-            BrokerView(
+            BrokerDescription(
                 node_id=int(broker["broker_id"]),
                 host=str(broker["host"]),
                 port=int(broker["port"]),
@@ -105,13 +105,13 @@ class Admin:
             )
             for broker in words["brokers"]
         ]
-        return ClusterView(
+        return DescribeClusterResult(
             cluster_id=str(words["cluster_id"]),
             controller_id=int(words["controller_id"]),
             brokers=tuple(sorted(brokers, key=lambda broker: broker.node_id)),
         )
 
-    def topics(self, names: Collection[str] | None = None) -> dict[str, Topic]:
+    def describe_topics(self, names: Collection[str] | None = None) -> dict[str, TopicDescription]:
         """Describe the topics named, or all. One that does not exist is not in the answer."""
         wanted = None if names is None else sorted(names)
         if wanted == []:
@@ -119,27 +119,31 @@ class Admin:
         found = self._call("describe topics", lambda client: client.describe_topics(wanted))
         return {
             topic.name: topic
-            for topic in (Topic.from_words(words) for words in found if not words["error_code"])
+            for topic in (
+                TopicDescription.from_kafka_python(words)
+                for words in found
+                if not words["error_code"]
+            )
         }
 
-    def topic(self, name: str) -> Topic:
+    def describe_topic(self, name: str) -> TopicDescription:
         """Describe one topic, or raise why that cannot be: it is missing, or not for our eyes."""
         (words,) = self._call(f"describe {name}", lambda client: client.describe_topics([name]))
         if words["error_code"]:
-            raise faults.of_code(words["error_code"], name, self._access.cluster)
-        return Topic.from_words(words)
+            raise error_translation.error_from_code(words["error_code"], name, self._access.cluster)
+        return TopicDescription.from_kafka_python(words)
 
     def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, ClusterError]:
         """Create topics and wait until they can be used; return what went wrong, by topic."""
         deadline = time.monotonic() + self._timeout_s
         sends: Counter[str] = Counter()
 
-        def send(words: Mapping[str, Any], client: Any) -> list[Result]:
+        def send(words: Mapping[str, Any], client: Any) -> list[TopicResult]:
             sends.update(words.keys())
-            return _results(client.create_topics(words, raise_errors=False)["topics"])
+            return _parse_results(client.create_topics(words, raise_errors=False)["topics"])
 
-        words = {topic.name: topic.words() for topic in topics}
-        results = self._until_decided("create", words, send, deadline)
+        words = {topic.name: topic.to_kafka_python() for topic in topics}
+        results = self._retry_per_topic("create", words, send, deadline)
         # Sent twice, it may exist because of the first time, whose answer was lost.
         ours = {name for name, count in sends.items() if count > 1}
         failed = self._rejections(
@@ -158,19 +162,21 @@ class Admin:
         for error in self.create_topics([topic]).values():
             raise error
 
-    def grow_topics(self, partitions: Mapping[str, int]) -> dict[str, ClusterError]:
+    def create_partitions(self, partitions: Mapping[str, int]) -> dict[str, ClusterError]:
         """Give topics more partitions, up to so many in all, and wait until they can be used.
 
         Returns what went wrong, by topic. One that has as many already is left as it is.
         """
         deadline = time.monotonic() + self._timeout_s
-        small = self._smaller(partitions.keys(), partitions)
-        results = self._until_decided("add partitions to", small, _grow, deadline)
+        small = self._topics_to_grow(partitions.keys(), partitions)
+        results = self._retry_per_topic("add partitions to", small, _create_partitions, deadline)
         # Only smaller topics are asked to grow, so this code says that one has grown since.
         failed = self._rejections(r for r in results if r.code != _INVALID_PARTITIONS)
         grown = partitions.keys() - failed.keys()
         self._wait_while(
-            lambda: set(self._smaller(grown, partitions)), "lacks its new partitions", deadline
+            lambda: set(self._topics_to_grow(grown, partitions)),
+            "lacks its new partitions",
+            deadline,
         )
         self._wait_while(
             lambda: self._without_leaders(grown), "has partitions without a leader", deadline
@@ -183,25 +189,27 @@ class Admin:
             return {}
         deadline = time.monotonic() + self._timeout_s
         answer = self._call(
-            f"delete {_listed(names)}",
+            f"delete {_topic_list(names)}",
             lambda client: client.delete_topics(sorted(names), raise_errors=False),
         )
-        failed = self._rejections(_results(answer["topics"]))
+        failed = self._rejections(_parse_results(answer["topics"]))
         going = set(names) - failed.keys()
         self._wait_while(
-            lambda: set(self.topics(going)), "was deleted and is still there", deadline
+            lambda: set(self.describe_topics(going)), "was deleted and is still there", deadline
         )
         return failed
 
-    def topic_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
+    def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
         """Describe all settings of topics, each with where it comes from; or why that cannot be."""
         if not names:
             return {}
-        answer = self._call("describe configs", partial(topic_configs.ask, sorted(names)))
-        return topic_configs.read(answer, self._access.cluster)
+        answer = self._call(
+            "describe configs", partial(describe_configs.request_topic_configs, sorted(names))
+        )
+        return describe_configs.read_topic_configs(answer, self._access.cluster)
 
-    def offsets(
-        self, partitions: Iterable[TopicPartition], position: Position
+    def list_offsets(
+        self, partitions: Iterable[TopicPartition], position: ListOffsetsSpec
     ) -> dict[TopicPartition, int]:
         """Ask where partitions begin, or where the next record would go."""
         wanted = {_Partition(*partition): position.value for partition in partitions}
@@ -210,7 +218,7 @@ class Admin:
         found = self._call("list offsets", lambda client: client.list_partition_offsets(wanted))
         return {TopicPartition(*key): int(value.offset) for key, value in found.items()}
 
-    def set_scram_passwords(self, users: Mapping[str, str]) -> None:
+    def alter_user_scram_credentials(self, users: Mapping[str, str]) -> None:
         """Let users log in with SCRAM, with either of its mechanisms."""
         for mechanism in SCRAM_MECHANISMS:
             wanted = [_Credential(user, mechanism, word) for user, word in users.items()]
@@ -240,63 +248,66 @@ class Admin:
     def _call(self, what: str, call: Callable[[Any], T]) -> T:
         """Try a call until it succeeds, fails for good, or the time is up."""
         deadline = time.monotonic() + self._timeout_s
-        pause = _FIRST_PAUSE_S
+        pause = _INITIAL_DELAY_S
         while True:
-            client = self._connected(deadline)
+            client = self._get_client(deadline)
             try:
-                return _within(deadline, partial(call, client))
+                return _run_with_deadline(deadline, partial(call, client))
             except TimeoutError:
-                self._abandon(client)
+                self._discard_client(client)
                 raise ClusterTimeout(
                     self._access.cluster,
                     f"could not {what} within {self._timeout_s:.0f} s:"
                     " look whether the brokers are well",
                 ) from None
             except KafkaError as error:
-                if not faults.is_worth_retrying(error) or time.monotonic() + pause > deadline:
-                    raise faults.translate(error, self._access.cluster) from error
+                if not error_translation.is_retriable(error) or time.monotonic() + pause > deadline:
+                    raise error_translation.translate(error, self._access.cluster) from error
             except RuntimeError:
                 # The library's word for a closed client: another thread may have given it up.
                 if self._client is client or time.monotonic() + pause > deadline:
                     raise
-            _forget_what_may_have_moved(client)
+            _clear_cached_metadata(client)
             time.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads retries
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
+            pause = min(2 * pause, _MAX_DELAY_S)
 
-    def _connected(self, deadline: float) -> Any:
+    def _get_client(self, deadline: float) -> Any:
         with self._lock:
             if self._client is None:
                 left = max(0.1, deadline - time.monotonic())
                 # With the library's 5 in flight, calls from many threads fail instead of waiting.
-                self._client = connect(
+                self._client = connect_client(
                     _Client, self._access, left, max_in_flight_requests_per_connection=1000
                 )
             return self._client
 
-    def _abandon(self, client: Any) -> None:
+    def _discard_client(self, client: Any) -> None:
         """Give up a client that hangs; closing it may hang as well."""
         with self._lock:
             if self._client is client:
                 self._client = None
         threading.Thread(target=client.close, daemon=True).start()
 
-    def _until_decided(
+    def _retry_per_topic(
         self,
         verb: str,
         wanted: Mapping[str, Wanted],
-        send: Callable[[Mapping[str, Wanted], Any], list[Result]],
+        send: Callable[[Mapping[str, Wanted], Any], list[TopicResult]],
         deadline: float,
-    ) -> list[Result]:
+    ) -> list[TopicResult]:
         """Ask for something of each topic, again for those whose error may pass."""
         undecided = dict(wanted)
-        results: list[Result] = []
+        results: list[TopicResult] = []
         while undecided:
-            for result in self._call(f"{verb} {_listed(undecided)}", partial(send, undecided)):
-                if not faults.code_passes(result.code) or time.monotonic() > deadline:
+            for result in self._call(f"{verb} {_topic_list(undecided)}", partial(send, undecided)):
+                if (
+                    not error_translation.is_code_retriable(result.code)
+                    or time.monotonic() > deadline
+                ):
                     del undecided[result.name]
                     results.append(result)
             if undecided:
-                time.sleep(_FIRST_PAUSE_S)
+                time.sleep(_INITIAL_DELAY_S)
         return results
 
     def _wait_while(self, found: Callable[[], set[str]], what: str, deadline: float) -> None:
@@ -305,30 +316,34 @@ class Admin:
             if time.monotonic() > deadline:
                 raise ClusterTimeout(
                     self._access.cluster,
-                    f"{_listed(left)} {what}: look whether the brokers are well",
+                    f"{_topic_list(left)} {what}: look whether the brokers are well",
                 )
-            time.sleep(_FIRST_PAUSE_S)
+            time.sleep(_INITIAL_DELAY_S)
 
     def _without_leaders(self, names: Collection[str]) -> set[str]:
-        found = self.topics(names)
+        found = self.describe_topics(names)
         return {name for name in names if name not in found or not found[name].has_leaders}
 
-    def _smaller(self, names: Collection[str], partitions: Mapping[str, int]) -> dict[str, int]:
+    def _topics_to_grow(
+        self, names: Collection[str], partitions: Mapping[str, int]
+    ) -> dict[str, int]:
         """Find topics that have fewer partitions than they should; one that is missing has none."""
-        found = self.topics(names)
+        found = self.describe_topics(names)
         has = {name: len(found[name].partitions) if name in found else 0 for name in names}
         return {name: partitions[name] for name in names if has[name] < partitions[name]}
 
-    def _rejections(self, results: Iterable[Result]) -> dict[str, ClusterError]:
+    def _rejections(self, results: Iterable[TopicResult]) -> dict[str, ClusterError]:
         return {result.name: self._rejection(*result) for result in results if result.code}
 
     def _rejection(self, name: str, code: int, message: str | None) -> ClusterError:
         cluster = self._access.cluster
-        error = faults.of_code(code, f"{name}: {message}" if message else name, cluster)
+        error = error_translation.error_from_code(
+            code, f"{name}: {message}" if message else name, cluster
+        )
         return TopicRejected(cluster, str(error)) if type(error) is ClusterError else error
 
 
-def _within(deadline: float, call: Callable[[], T]) -> T:
+def _run_with_deadline(deadline: float, call: Callable[[], T]) -> T:
     """Run a call in a thread; TimeoutError if it has not ended by the deadline."""
     outcome: Future[T] = Future()
 
@@ -347,7 +362,7 @@ def _alter_credentials(wanted: Sequence[Any], client: Any) -> dict[str, str | No
     return answer
 
 
-def _forget_what_may_have_moved(client: Any) -> None:
+def _clear_cached_metadata(client: Any) -> None:
     """Clear the library's memory of who does what, and have it ask for the brokers anew.
 
     By itself it goes on asking a coordinator that has moved, a leader that has moved, and a
@@ -359,17 +374,17 @@ def _forget_what_may_have_moved(client: Any) -> None:
     cluster.request_update()
 
 
-def _grow(partitions: Mapping[str, int], client: Any) -> list[Result]:
+def _create_partitions(partitions: Mapping[str, int], client: Any) -> list[TopicResult]:
     answer = client.create_partitions(dict(partitions), raise_errors=False)
-    return _results(result.to_dict() for result in answer.results)
+    return _parse_results(result.to_dict() for result in answer.results)
 
 
-def _results(words: Iterable[Mapping[str, Any]]) -> list[Result]:
+def _parse_results(words: Iterable[Mapping[str, Any]]) -> list[TopicResult]:
     return [
-        Result(str(topic["name"]), int(topic["error_code"]), topic.get("error_message"))
+        TopicResult(str(topic["name"]), int(topic["error_code"]), topic.get("error_message"))
         for topic in words
     ]
 
 
-def _listed(names: Iterable[str]) -> str:
+def _topic_list(names: Iterable[str]) -> str:
     return f"topic {', '.join(sorted(names))}"

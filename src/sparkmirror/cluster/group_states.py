@@ -11,36 +11,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkmirror.wire.codes import Code
-from sparkmirror.wire.fields import (
+from sparkmirror.wire.net.endpoint import error_for_code
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
+from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.primitive_types import (
+    EMPTY_TAG_BUFFER,
     INT16,
     INT32,
-    NO_TAGS,
-    compact_string,
-    read_compact_count,
+    encode_compact_string,
+    encode_string,
+    encode_uvarint,
+    read_array_length,
+    read_compact_array_length,
     read_compact_string,
-    read_count,
     read_string,
-    string,
-    uvarint,
-)
-from sparkmirror.wire.messages import Api
-from sparkmirror.wire.place import refusal
-from sparkmirror.wire.routing import (
-    CALL_TIMEOUT_S,
-    CoordinatorKind,
-    CoordinatorOf,
-    Router,
 )
 
-EMPTY = "Empty"
+EMPTY_STATE = "Empty"
 """The state of a group that has offsets and no members."""
-_DEAD = "Dead"
+_DEAD_STATE = "Dead"
 """What a coordinator that knows no such group calls it, unless it has a code for that."""
 _NO_OPERATIONS = b"\x00"
-_WITH_OPERATIONS = 3
-_FLEXIBLE = 5
-_WITH_MESSAGE = 6
+_FIRST_WITH_OPERATIONS = 3
+_FIRST_FLEXIBLE = 5
+_FIRST_WITH_MESSAGE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +49,19 @@ class DescribeGroupsRequest:
         """Write the body."""
         assert version is not None
         if self.flexible_version_q(version):
-            return uvarint(2) + compact_string(self.group) + _NO_OPERATIONS + NO_TAGS
-        operations = _NO_OPERATIONS if version >= _WITH_OPERATIONS else b""
-        return INT32.pack(1) + string(self.group) + operations
+            return (
+                encode_uvarint(2)
+                + encode_compact_string(self.group)
+                + _NO_OPERATIONS
+                + EMPTY_TAG_BUFFER
+            )
+        operations = _NO_OPERATIONS if version >= _FIRST_WITH_OPERATIONS else b""
+        return INT32.pack(1) + encode_string(self.group) + operations
 
     @classmethod
     def flexible_version_q(cls, version: int) -> bool:
         """Tell whether a version speaks the flexible dialect."""
-        return version >= _FLEXIBLE
+        return version >= _FIRST_FLEXIBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,12 @@ class ConsumerGroupDescribeRequest:
     def encode(self, version: int | None = None) -> bytes:
         """Write the body, which is the same in all versions."""
         del version
-        return uvarint(2) + compact_string(self.group) + _NO_OPERATIONS + NO_TAGS
+        return (
+            encode_uvarint(2)
+            + encode_compact_string(self.group)
+            + _NO_OPERATIONS
+            + EMPTY_TAG_BUFFER
+        )
 
     @classmethod
     def flexible_version_q(cls, version: int) -> bool:
@@ -83,28 +88,30 @@ class ConsumerGroupDescribeRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
+class _DescribedGroup:
     """The beginning of what an answer says of the group."""
 
-    code: int
+    error_code: int
     state: str
 
 
-class DescribeGroupsResponse(_Described):
+class DescribeGroupsResponse(_DescribedGroup):
     """A DescribeGroups answer."""
 
     @classmethod
-    def decode(cls, data: memoryview, version: int | None = None) -> _Described:
+    def decode(cls, data: memoryview, version: int | None = None) -> _DescribedGroup:
         """Read the body."""
         assert version is not None
-        return _read(data, flexible=version >= _FLEXIBLE, has_message=version >= _WITH_MESSAGE)
+        return _read(
+            data, flexible=version >= _FIRST_FLEXIBLE, has_message=version >= _FIRST_WITH_MESSAGE
+        )
 
 
-class ConsumerGroupDescribeResponse(_Described):
+class ConsumerGroupDescribeResponse(_DescribedGroup):
     """A ConsumerGroupDescribe answer."""
 
     @classmethod
-    def decode(cls, data: memoryview, version: int | None = None) -> _Described:
+    def decode(cls, data: memoryview, version: int | None = None) -> _DescribedGroup:
         """Read the body."""
         del version
         return _read(data, flexible=True, has_message=True)
@@ -114,43 +121,49 @@ DESCRIBE_GROUPS = Api(DescribeGroupsRequest, DescribeGroupsResponse, range(1, 7)
 CONSUMER_GROUP_DESCRIBE = Api(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, range(2))
 
 
-def group_state(router: Router, group: str, *, timeout_s: float = CALL_TIMEOUT_S) -> str | None:
+def describe_group_state(
+    router: Router, group: str, *, timeout_s: float = CALL_TIMEOUT_S
+) -> str | None:
     """Ask in which state a group is, in Kafka's words; None if there is no such group."""
-    to = CoordinatorOf(CoordinatorKind.GROUP, group)
-    answer: _Described = router.call(
+    to = CoordinatorOf(CoordinatorType.GROUP, group)
+    answer: _DescribedGroup = router.call(
         DESCRIBE_GROUPS,
         lambda: DescribeGroupsRequest(group),
         to,
-        codes=lambda answer: (answer.code,),
+        codes=lambda answer: (answer.error_code,),
         timeout_s=timeout_s,
     )
-    if _is_absent(answer) and _knows_new_protocol(router, to, timeout_s):
+    if _is_absent(answer) and _supports_consumer_protocol(router, to, timeout_s):
         answer = router.call(
             CONSUMER_GROUP_DESCRIBE,
             lambda: ConsumerGroupDescribeRequest(group),
             to,
-            codes=lambda answer: (answer.code,),
+            codes=lambda answer: (answer.error_code,),
             timeout_s=timeout_s,
         )
     if _is_absent(answer):
         return None
-    if answer.code:
-        raise refusal(router.client.cluster, DESCRIBE_GROUPS.name, Code(answer.code), group)
+    if answer.error_code:
+        raise error_for_code(
+            router.client.cluster, DESCRIBE_GROUPS.name, ErrorCode(answer.error_code), group
+        )
     return answer.state
 
 
-def _is_absent(answer: _Described) -> bool:
-    return answer.code == Code.GROUP_ID_NOT_FOUND or (not answer.code and answer.state == _DEAD)
+def _is_absent(answer: _DescribedGroup) -> bool:
+    return answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (
+        not answer.error_code and answer.state == _DEAD_STATE
+    )
 
 
-def _knows_new_protocol(router: Router, to: CoordinatorOf, timeout_s: float) -> bool:
+def _supports_consumer_protocol(router: Router, to: CoordinatorOf, timeout_s: float) -> bool:
     link = router.connection_to(to, timeout_s=timeout_s)
-    return link.versions.offers(ConsumerGroupDescribeRequest.API_KEY)
+    return link.api_versions.supports(ConsumerGroupDescribeRequest.API_KEY)
 
 
-def _read(data: memoryview, *, flexible: bool, has_message: bool) -> _Described:
+def _read(data: memoryview, *, flexible: bool, has_message: bool) -> _DescribedGroup:
     text = read_compact_string if flexible else read_string
-    count, at = (read_compact_count if flexible else read_count)(data, INT32.size)
+    count, at = (read_compact_array_length if flexible else read_array_length)(data, INT32.size)
     if count != 1:
         raise ValueError(f"{count} groups in the answer to a question about one")
     (code,) = INT16.unpack_from(data, at)
@@ -159,4 +172,4 @@ def _read(data: memoryview, *, flexible: bool, has_message: bool) -> _Described:
         _, at = text(data, at)
     _, at = text(data, at)
     state, _ = text(data, at)
-    return _Described(code, state or "")
+    return _DescribedGroup(code, state or "")

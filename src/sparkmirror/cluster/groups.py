@@ -1,7 +1,7 @@
 """Consumer groups of one cluster: which there are, what they have committed, offsets put in.
 
-Every function asks until the answer is certain or its time is up, as `wire.routing` does. Groups
-that cannot be answered for have an error each; they do not keep others from being answered.
+Every function asks until the answer is certain or its time is up, as `wire.net.routing` does.
+Groups that cannot be answered for have an error each; they do not keep others from being answered.
 
 An offset can be put into a group from outside only while nobody is in the group: the broker itself
 refuses all others, and that refusal is the last word on whether a group was in use.
@@ -22,58 +22,55 @@ from kafka.protocol.consumer import (
     OffsetFetchResponse,
 )
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
-from sparkmirror.wire.backoff import Backoff
-from sparkmirror.wire.codes import Code
-from sparkmirror.wire.messages import Api
-from sparkmirror.wire.place import Address, refusal
-from sparkmirror.wire.routing import (
-    CALL_TIMEOUT_S,
-    CoordinatorKind,
-    CoordinatorOf,
-    Router,
-)
-from sparkmirror.wire.topickey import by_topic
+from sparkmirror.wire.net.endpoint import Address, error_for_code
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
+from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.topic_key import group_by_topic
 
-Committed: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
+CommittedOffsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
 """What a group has committed, by partition; None where the broker keeps a place without one."""
 
 LIST_GROUPS = Api(ListGroupsRequest, ListGroupsResponse, range(1, 6))
 OFFSET_FETCH = Api(OffsetFetchRequest, OffsetFetchResponse, range(3, 10))
 OFFSET_COMMIT = Api(OffsetCommitRequest, OffsetCommitResponse, range(2, 10))
 
-IN_USE = frozenset(
+GROUP_IN_USE_CODES = frozenset(
     {
-        Code.UNKNOWN_MEMBER_ID,
-        Code.ILLEGAL_GENERATION,
-        Code.REBALANCE_IN_PROGRESS,
-        Code.STALE_MEMBER_EPOCH,
-        Code.FENCED_MEMBER_EPOCH,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.FENCED_MEMBER_EPOCH,
     }
 )
 """How a broker refuses to put offsets into a group that has members."""
 
 _CONSUMER_PROTOCOLS = ("consumer", "")
 _CONSUMER_TYPES = ("classic", "consumer", "")
-_MANY_GROUPS = 8
+_FIRST_WITH_MANY_GROUPS = 8
 """The first version of OffsetFetch that asks for several groups at once (3.0)."""
-_AT_ONCE = 200
+_GROUPS_PER_REQUEST = 200
 _NO_GENERATION = -1
 _NO_RETENTION = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class GroupListing:
     """A consumer group as a cluster lists it. `state` and `kind` are empty on old brokers."""
 
     group_id: str
-    kind: str = ""
+    group_type: str = ""
     """classic or consumer"""
     state: str = ""
 
 
-def list_groups(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> tuple[Group, ...]:
+def list_consumer_groups(
+    router: Router, *, timeout_s: float = CALL_TIMEOUT_S
+) -> tuple[GroupListing, ...]:
     """List consumer groups of either protocol, by id. Every broker knows some of them.
 
     Groups of other kinds are left out: Connect's workers, share groups, streams groups.
@@ -86,60 +83,66 @@ def list_groups(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> tuple[G
             # Who has died or moved meanwhile is not asked again: others have its groups by then.
             if not error.retriable or time.monotonic() >= deadline:
                 raise
-        time.sleep(backoff.pause_s())
+        time.sleep(backoff.next_delay_s())
 
 
-def _list_once(router: Router, deadline: float) -> tuple[Group, ...]:
+def _list_once(router: Router, deadline: float) -> tuple[GroupListing, ...]:
     """Ask all brokers that there are now, at once."""
     left_s = max(deadline - time.monotonic(), 0.0)
     brokers = router.refresh((), timeout_s=left_s).brokers
     questions = {
-        broker.address: lambda link: LIST_GROUPS.ask(ListGroupsRequest(), link.versions)
+        broker.address: lambda link: LIST_GROUPS.build_request(ListGroupsRequest(), link.versions)
         for broker in brokers.values()
     }
-    groups: dict[str, Group] = {}
-    for answer in router.links.gather(questions, deadline).values():
+    groups: dict[str, GroupListing] = {}
+    for answer in router.connections.request_all(questions, deadline).values():
         if isinstance(answer, ClusterError):
             raise answer
         if answer.error_code:
-            raise refusal(router.client.cluster, LIST_GROUPS.name, Code(answer.error_code))
+            raise error_for_code(
+                router.client.cluster, LIST_GROUPS.name, ErrorCode(answer.error_code)
+            )
         groups |= {group.group_id: group for group in _consumer_groups(answer)}
     return tuple(groups[group_id] for group_id in sorted(groups))
 
 
-def _consumer_groups(answer: ListGroupsResponse) -> Iterator[Group]:
+def _consumer_groups(answer: ListGroupsResponse) -> Iterator[GroupListing]:
     for listed in answer.groups:
         kind = (listed.group_type or "").lower()
         if listed.protocol_type in _CONSUMER_PROTOCOLS and kind in _CONSUMER_TYPES:
-            yield Group(group_id=listed.group_id, kind=kind, state=listed.group_state or "")
+            yield GroupListing(
+                group_id=listed.group_id, group_type=kind, state=listed.group_state or ""
+            )
 
 
-def committed_offsets(
+def list_consumer_group_offsets(
     router: Router, groups: Iterable[str], *, timeout_s: float = CALL_TIMEOUT_S
-) -> dict[str, Committed | ClusterError]:
+) -> dict[str, CommittedOffsets | ClusterError]:
     """Ask what groups have committed, all partitions; an unknown group has committed nothing."""
     deadline, backoff = time.monotonic() + timeout_s, Backoff()
-    outcomes: dict[str, Committed | ClusterError] = {}
+    outcomes: dict[str, CommittedOffsets | ClusterError] = {}
     waiting = sorted(set(groups))
     while waiting:
-        for at in range(0, len(waiting), _AT_ONCE):
-            outcomes |= _ask_coordinators(router, waiting[at : at + _AT_ONCE], deadline)
-        waiting = [group for group in waiting if _may_pass(outcomes[group])]
+        for at in range(0, len(waiting), _GROUPS_PER_REQUEST):
+            outcomes |= _fetch_from_coordinators(
+                router, waiting[at : at + _GROUPS_PER_REQUEST], deadline
+            )
+        waiting = [group for group in waiting if _is_retriable(outcomes[group])]
         if not waiting or time.monotonic() >= deadline:
             break
         for group in waiting:
-            router.forget(_coordinator(group))
-        time.sleep(min(backoff.pause_s(), max(deadline - time.monotonic(), 0.0)))
+            router.invalidate(_coordinator(group))
+        time.sleep(min(backoff.next_delay_s(), max(deadline - time.monotonic(), 0.0)))
     return outcomes
 
 
-def commit_offsets(
+def alter_consumer_group_offsets(
     router: Router,
     group: str,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     *,
     timeout_s: float = CALL_TIMEOUT_S,
-) -> dict[TopicPartition, Code]:
+) -> dict[TopicPartition, ErrorCode]:
     """Put offsets into a group that nobody is in; every partition has the broker's code.
 
     A group that does not exist begins to. `IN_USE` says how a group with members refuses.
@@ -152,83 +155,89 @@ def commit_offsets(
             member_id="",
             group_instance_id=None,
             retention_time_ms=_NO_RETENTION,
-            topics=[_committed_topic(topic, some, offsets) for topic, some in by_topic(offsets)],
+            topics=[
+                _committed_topic(topic, some, offsets) for topic, some in group_by_topic(offsets)
+            ],
         ),
         _coordinator(group),
         codes=lambda answer: [p.error_code for t in answer.topics for p in t.partitions],
         timeout_s=timeout_s,
     )
     return {
-        TopicPartition(topic.name, partition.partition_index): Code(partition.error_code)
+        TopicPartition(topic.name, partition.partition_index): ErrorCode(partition.error_code)
         for topic in answer.topics
         for partition in topic.partitions
     }
 
 
 def _coordinator(group: str) -> CoordinatorOf:
-    return CoordinatorOf(CoordinatorKind.GROUP, group)
+    return CoordinatorOf(CoordinatorType.GROUP, group)
 
 
-def _may_pass(outcome: Committed | ClusterError) -> bool:
+def _is_retriable(outcome: CommittedOffsets | ClusterError) -> bool:
     return isinstance(outcome, ClusterError) and outcome.retriable
 
 
-def _ask_coordinators(
+def _fetch_from_coordinators(
     router: Router, groups: Sequence[str], deadline: float
-) -> dict[str, Committed | ClusterError]:
+) -> dict[str, CommittedOffsets | ClusterError]:
     """Ask each coordinator once about all its groups."""
-    outcomes: dict[str, Committed | ClusterError] = {}
+    outcomes: dict[str, CommittedOffsets | ClusterError] = {}
     at_address: dict[Address, list[str]] = {}
     for group in groups:
         try:
-            at_address.setdefault(router.locate(_coordinator(group), deadline), []).append(group)
+            at_address.setdefault(router.find_address(_coordinator(group), deadline), []).append(
+                group
+            )
         except ClusterError as error:
             outcomes[group] = error
     for address, members in at_address.items():
         try:
-            outcomes |= _ask_one(router, address, members, deadline)
+            outcomes |= _fetch_from_coordinator(router, address, members, deadline)
         except ClusterError as error:
-            router.links.drop(address)
+            router.connections.disconnect(address)
             outcomes |= dict.fromkeys(members, error)
     return outcomes
 
 
-def _ask_one(
+def _fetch_from_coordinator(
     router: Router, address: Address, groups: Collection[str], deadline: float
-) -> dict[str, Committed | ClusterError]:
-    link = router.links.get(address, deadline)
-    cluster, patience_s = router.client.cluster, router.links.patience_s(deadline)
-    _, highest = link.versions.ranges.get(OffsetFetchRequest.API_KEY, (0, 0))
-    if highest >= _MANY_GROUPS:
+) -> dict[str, CommittedOffsets | ClusterError]:
+    link = router.connections.get(address, deadline)
+    cluster, patience_s = router.client.cluster, router.connections.attempt_timeout_s(deadline)
+    _, highest = link.api_versions.ranges.get(OffsetFetchRequest.API_KEY, (0, 0))
+    if highest >= _FIRST_WITH_MANY_GROUPS:
         wanted = [
             OffsetFetchRequest.OffsetFetchRequestGroup(
                 group_id=group, member_id=None, member_epoch=-1, topics=None
             )
             for group in groups
         ]
-        known = [version for version in OFFSET_FETCH.versions if version >= _MANY_GROUPS]
+        known = [version for version in OFFSET_FETCH.versions if version >= _FIRST_WITH_MANY_GROUPS]
         question = OffsetFetchRequest(groups=wanted, require_stable=False)
         answer = link.call(OFFSET_FETCH, question, known=known, timeout_s=patience_s)
-        read = {g.group_id: _outcome(cluster, g.group_id, g.error_code, g) for g in answer.groups}
-        return {group: read.get(group, _silence(cluster, group)) for group in groups}
-    outcomes: dict[str, Committed | ClusterError] = {}
+        read = {
+            g.group_id: _read_offsets(cluster, g.group_id, g.error_code, g) for g in answer.groups
+        }
+        return {group: read.get(group, _missing_group_error(cluster, group)) for group in groups}
+    outcomes: dict[str, CommittedOffsets | ClusterError] = {}
     for group in groups:
         question = OffsetFetchRequest(group_id=group, topics=None, require_stable=False)
         answer = link.call(OFFSET_FETCH, question, timeout_s=patience_s)
-        outcomes[group] = _outcome(cluster, group, answer.error_code, answer)
+        outcomes[group] = _read_offsets(cluster, group, answer.error_code, answer)
     return outcomes
 
 
-def _outcome(
+def _read_offsets(
     cluster: str,
     group: str,
     code: int,
     answer: OffsetFetchResponse | OffsetFetchResponse.OffsetFetchResponseGroup,
-) -> Committed | ClusterError:
-    if code == Code.GROUP_ID_NOT_FOUND:
+) -> CommittedOffsets | ClusterError:
+    if code == ErrorCode.GROUP_ID_NOT_FOUND:
         return {}
     if code:
-        return refusal(cluster, OFFSET_FETCH.name, Code(code), group)
+        return error_for_code(cluster, OFFSET_FETCH.name, ErrorCode(code), group)
     return {
         TopicPartition(topic.name, p.partition_index): OffsetAndMetadata(
             p.committed_offset, p.metadata or ""
@@ -241,7 +250,7 @@ def _outcome(
     }
 
 
-def _silence(cluster: str, group: str) -> ClusterError:
+def _missing_group_error(cluster: str, group: str) -> ClusterError:
     return ClusterUnavailable(cluster, f"{group}: the coordinator did not answer for the group")
 
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from sparkmirror.cluster import tls
-from sparkmirror.config import jaas
-from sparkmirror.config.password import Password
+from sparkmirror.config.secrets import jaas
+from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Login:
+class SaslCredentials:
     """Who we are, for a SASL listener."""
 
     mechanism: str
@@ -32,60 +32,65 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Security:
+class ClientSecurity:
     """How one cluster lets us in."""
 
     protocol: str = "PLAINTEXT"
-    login: Login | None = None
-    tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
+    credentials: SaslCredentials | None = None
+    ssl_context: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
         """Read Java's names; ConfigError names the property that will not do."""
         protocol = properties.get("security.protocol", "PLAINTEXT")
-        if protocol not in PROTOCOLS:
+        if protocol not in SECURITY_PROTOCOLS:
             raise ConfigError.of(
                 "security.protocol",
-                f"security.protocol {protocol} is unknown: use one of {', '.join(PROTOCOLS)}",
+                f"security.protocol {protocol} is unknown: use one of"
+                f" {', '.join(SECURITY_PROTOCOLS)}",
             )
         return cls(
             protocol=protocol,
-            login=_login(properties) if protocol.startswith("SASL_") else None,
-            tls=tls.context(properties) if protocol.endswith("SSL") else None,
+            credentials=_sasl_credentials(properties) if protocol.startswith("SASL_") else None,
+            ssl_context=tls.client_context(properties) if protocol.endswith("SSL") else None,
         )
 
-    def keywords(self) -> dict[str, Any]:
+    def client_kwargs(self) -> dict[str, Any]:
         """Say it in the client library's words."""
         words: dict[str, Any] = {"security_protocol": self.protocol}
-        if self.tls is not None:
-            words["ssl_context"] = self.tls
-        if self.login is not None:
-            words["sasl_mechanism"] = self.login.mechanism
-            words["sasl_plain_username"] = self.login.username
-            words["sasl_plain_password"] = self.login.password.value
+        if self.ssl_context is not None:
+            words["ssl_context"] = self.ssl_context
+        if self.credentials is not None:
+            words["sasl_mechanism"] = self.credentials.mechanism
+            words["sasl_plain_username"] = self.credentials.username
+            words["sasl_plain_password"] = self.credentials.password.value
         return words
 
 
-def _login(properties: Mapping[str, str]) -> Login:
+def _sasl_credentials(properties: Mapping[str, str]) -> SaslCredentials:
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
-    if mechanism not in jaas.MODULES:
+    if mechanism not in jaas.LOGIN_MODULES:
         raise ConfigError.of(
             "sasl.mechanism",
-            f"sasl.mechanism {mechanism} is not supported: use one of {', '.join(jaas.MODULES)}",
+            f"sasl.mechanism {mechanism} is not supported: use one of"
+            f" {', '.join(jaas.LOGIN_MODULES)}",
         )
-    module, notices = jaas.login_module(properties.get("sasl.jaas.config", ""))
+    module, notices = jaas.parse_login_module(properties.get("sasl.jaas.config", ""))
     for notice in notices:
         log.warning("%s: %s", notice.key, notice.message)
-    if module.module != jaas.MODULES[mechanism]:
+    if module.class_name != jaas.LOGIN_MODULES[mechanism]:
         raise ConfigError.of(
-            jaas.KEY,
-            f"{jaas.KEY} names another login module than {jaas.MODULES[mechanism]},"
+            jaas.SASL_JAAS_CONFIG,
+            f"{jaas.SASL_JAAS_CONFIG} names another login module than"
+            f" {jaas.LOGIN_MODULES[mechanism]},"
             f" which {mechanism} needs",
         )
     missing = [name for name in ("username", "password") if name not in module.options]
     if missing:
-        raise ConfigError.of(jaas.KEY, f"{jaas.KEY} lacks {' and '.join(missing)}")
-    return Login(
+        raise ConfigError.of(
+            jaas.SASL_JAAS_CONFIG, f"{jaas.SASL_JAAS_CONFIG} lacks {' and '.join(missing)}"
+        )
+    return SaslCredentials(
         mechanism=mechanism,
         username=module.options["username"],
         password=Password(module.options["password"]),

@@ -19,63 +19,63 @@ from pathlib import Path
 
 from sparkmirror.errors import ConfigError
 
-_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
-_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_TLS_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
-def context(properties: Mapping[str, str]) -> ssl.SSLContext:
+def client_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """Build the context of a client that checks the brokers' certificates."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
-    made.minimum_version, made.maximum_version = _versions(properties)
-    _load_trust(made, properties)
-    _load_identity(made, properties)
+    made.minimum_version, made.maximum_version = _tls_versions(properties)
+    _load_truststore(made, properties)
+    _load_keystore(made, properties)
     return made
 
 
 def server_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """Build the context of a server with a key of its own, which may ask callers for theirs."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.minimum_version, made.maximum_version = _versions(properties)
+    made.minimum_version, made.maximum_version = _tls_versions(properties)
     if not any(key in properties for key in ("ssl.keystore.location", "ssl.keystore.key")):
         key = "ssl.keystore.location"
         raise ConfigError.of(key, f"{key} is missing: a server over TLS needs a key")
-    _load_identity(made, properties)
+    _load_keystore(made, properties)
     wanted = properties.get("ssl.client.auth", "none")
     if wanted != "none":
-        _load_trust(made, properties)
+        _load_truststore(made, properties)
         made.verify_mode = ssl.CERT_REQUIRED if wanted == "required" else ssl.CERT_OPTIONAL
     return made
 
 
-def rewrap(pem: str) -> str:
+def rewrap_pem(pem: str) -> str:
     """Break PEM blocks into lines as OpenSSL needs them; Java takes them on one line too."""
     blocks = [
         "\n".join(
             [f"-----BEGIN {kind}-----", *textwrap.wrap("".join(body.split()), 64)]
             + [f"-----END {kind}-----\n"]
         )
-        for kind, body in _BLOCK.findall(pem)
+        for kind, body in _PEM_BLOCK.findall(pem)
     ]
     return "".join(blocks)
 
 
-def _versions(properties: Mapping[str, str]) -> tuple[ssl.TLSVersion, ssl.TLSVersion]:
-    names = properties.get("ssl.enabled.protocols", ",".join(_VERSIONS)).split(",")
-    known = sorted(_VERSIONS[name.strip()] for name in names if name.strip() in _VERSIONS)
+def _tls_versions(properties: Mapping[str, str]) -> tuple[ssl.TLSVersion, ssl.TLSVersion]:
+    names = properties.get("ssl.enabled.protocols", ",".join(_TLS_VERSIONS)).split(",")
+    known = sorted(_TLS_VERSIONS[name.strip()] for name in names if name.strip() in _TLS_VERSIONS)
     if not known:
         raise ConfigError.of(
             "ssl.enabled.protocols",
-            f"ssl.enabled.protocols must hold one of {', '.join(_VERSIONS)}",
+            f"ssl.enabled.protocols must hold one of {', '.join(_TLS_VERSIONS)}",
         )
     return known[0], known[-1]
 
 
-def _load_trust(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+def _load_truststore(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     inline = properties.get("ssl.truststore.certificates")
     location = properties.get("ssl.truststore.location")
     if inline:
-        pem = rewrap(inline)
+        pem = rewrap_pem(inline)
         key = "ssl.truststore.certificates"
     elif location:
         pem = _read_pem(location, "ssl.truststore.location")
@@ -89,12 +89,12 @@ def _load_trust(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
         raise ConfigError.of(key, f"{key} holds no certificate that can be read") from None
 
 
-def _load_identity(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+def _load_keystore(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     password = properties.get("ssl.key.password")
     inline = properties.get("ssl.keystore.key")
     location = properties.get("ssl.keystore.location")
     if inline:
-        pem = rewrap(inline) + rewrap(properties.get("ssl.keystore.certificate.chain", ""))
+        pem = rewrap_pem(inline) + rewrap_pem(properties.get("ssl.keystore.certificate.chain", ""))
         key = "ssl.keystore.key"
     elif location:
         pem = _read_pem(location, "ssl.keystore.location")
@@ -102,7 +102,7 @@ def _load_identity(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     else:
         return
     try:
-        with _in_memory(pem) as path:
+        with _secret_file(pem) as path:
             # Without a password OpenSSL would ask for one on the terminal: an empty one fails.
             made.load_cert_chain(path, password=password or "")
     except (ssl.SSLError, ValueError):
@@ -118,11 +118,11 @@ def _read_pem(location: str, key: str) -> str:
         raise ConfigError.of(key, f"{key}: {location} cannot be read: {error.strerror}") from error
     if b"-----BEGIN " not in content:
         raise ConfigError.of(key, f"{key}: {location} is not PEM: convert it with keytool/openssl")
-    return rewrap(content.decode("ascii", errors="replace"))
+    return rewrap_pem(content.decode("ascii", errors="replace"))
 
 
 @contextmanager
-def _in_memory(secret: str) -> Iterator[str]:
+def _secret_file(secret: str) -> Iterator[str]:
     """Lend a path that holds the secret for as long as the block lasts."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("identity")

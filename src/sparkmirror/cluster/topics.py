@@ -16,7 +16,7 @@ class NewTopic:
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
 
-    def words(self) -> dict[str, Any]:
+    def to_kafka_python(self) -> dict[str, Any]:
         """Say it in the client library's words."""
         return {
             "num_partitions": self.partitions,
@@ -26,43 +26,45 @@ class NewTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
+class TopicPartitionInfo:
     """One partition and who holds it. `leader` is None while there is none."""
 
     index: int
     leader: int | None
     replicas: tuple[int, ...]
-    in_sync: tuple[int, ...]
+    isr: tuple[int, ...]
 
     @classmethod
-    def from_words(cls, words: Mapping[str, Any]) -> Self:
+    def from_kafka_python(cls, words: Mapping[str, Any]) -> Self:
         """Read the client library's form."""
         leader = int(words["leader_id"])
         return cls(
             index=int(words["partition_index"]),
             leader=leader if leader >= 0 and not words["error_code"] else None,
             replicas=tuple(int(node) for node in words["replica_nodes"]),
-            in_sync=tuple(int(node) for node in words["isr_nodes"]),
+            isr=tuple(int(node) for node in words["isr_nodes"]),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
+class TopicDescription:
     """A topic that exists. Partitions are in order of their number."""
 
     name: str
     topic_id: str
-    internal: bool
-    partitions: tuple[Partition, ...]
+    is_internal: bool
+    partitions: tuple[TopicPartitionInfo, ...]
 
     @classmethod
-    def from_words(cls, words: Mapping[str, Any]) -> Self:
+    def from_kafka_python(cls, words: Mapping[str, Any]) -> Self:
         """Read the client library's form."""
-        partitions = [Partition.from_words(partition) for partition in words["partitions"]]
+        partitions = [
+            TopicPartitionInfo.from_kafka_python(partition) for partition in words["partitions"]
+        ]
         return cls(
             name=str(words["name"]),
             topic_id=str(words.get("topic_id", "")),
-            internal=bool(words["is_internal"]),
+            is_internal=bool(words["is_internal"]),
             partitions=tuple(sorted(partitions, key=lambda partition: partition.index)),
         )
 

@@ -21,7 +21,7 @@ class NoticeKind(StrEnum):
     UNRESOLVED_VARIABLE = "unresolved variable"
     PROVIDER = "config provider"
     JAAS = "login module"
-    RETIRED_KEY = "retired key"
+    DEPRECATED_KEY = "retired key"
     NO_EFFECT = "no effect"
     SHARED_BY_FLOWS = "shared by flows"
     IN_PLAIN_TEXT = "in plain text"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_SIMILAR_ENOUGH = 0.75
+_MIN_SIMILARITY = 0.75
 
 
-def suggestion(name: str, known: Iterable[str]) -> str | None:
+def closest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that is closest, if any is close: `enable` gives `enabled`."""
-    found = get_close_matches(name, known, n=1, cutoff=_SIMILAR_ENOUGH)
+    found = get_close_matches(name, known, n=1, cutoff=_MIN_SIMILARITY)
     return found[0] if found else None

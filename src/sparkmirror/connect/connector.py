@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from sparkmirror.mirror.offset_alterations import Alteration
+from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 
 ExpandedConfig: TypeAlias = Mapping[str, str]
 """A config in which every `${provider:path:key}` has been replaced. Holds secrets: never log it."""
@@ -59,7 +59,9 @@ class Connector(Protocol):
         """End what `start` began. Also called after a `start` that failed or was cancelled."""
         ...
 
-    def alter_offsets(self, config: ExpandedConfig, alterations: Sequence[Alteration]) -> bool:
+    def alter_offsets(
+        self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
+    ) -> bool:
         """Refuse (OffsetsRejected) what an operator wants to write into the offsets topic.
 
         Called on an instance that is never started, while the connector is STOPPED. A reset comes

@@ -10,76 +10,92 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sparkmirror.copy.ledger import Entry, to_offset
-from sparkmirror.copy.term import Term
+from sparkmirror.copy.ledger import LedgerEntry, encode_entry
+from sparkmirror.copy.transactional_producer import TransactionalProducer
 from sparkmirror.errors import TopicMissing
-from sparkmirror.mirror.connect_offsets import StoredOffset, placed, source_partition
-from sparkmirror.mirror.records import RecordBytes
+from sparkmirror.mirror.connect_topics.connect_offsets import (
+    StoredOffset,
+    group_by_offsets_partition,
+    source_partition,
+)
+from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.append import append_batch
-from sparkmirror.wire.codes import Code
-from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import read_header
-from sparkmirror.wire.place import refusal
-from sparkmirror.wire.producers import ProducerIdentity
-from sparkmirror.wire.records import Record, build
-from sparkmirror.wire.routing import Router
-from sparkmirror.wire.sequence import next_sequence
-from sparkmirror.wire.transactions import EPOCH_RAISING, add_partitions, end_transaction
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.batch.sequence import next_sequence
+from sparkmirror.wire.net.endpoint import error_for_code
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+from sparkmirror.wire.protocol.single_produce import append_batch
+from sparkmirror.wire.protocol.transactions import (
+    EPOCH_BUMPING_VERSION,
+    add_partitions_to_txn,
+    end_txn,
+)
 
-AT_ONCE = 2000
+MAX_OFFSETS_PER_BATCH = 2000
 """Offsets in one batch: about 300 KB, which every offsets topic takes."""
 
 
 class Committer:
     """The transactions of one term, as their coordinator sees them."""
 
-    def __init__(self, router: Router, term: Term, source_alias: str) -> None:
+    def __init__(self, router: Router, term: TransactionalProducer, source_alias: str) -> None:
         self.identity = term.identity
         self._router = router
-        self._term = term
+        self._producer = term
         self._source_alias = source_alias
-        self._joins = term.version >= EPOCH_RAISING
+        self._adds_implicitly = term.transaction_version >= EPOCH_BUMPING_VERSION
         self._sequences: dict[TopicPartition, int] = {}
 
-    def join(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Code]:
+    def add_partitions_to_transaction(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
         """Add partitions to the transaction, where batches do not do that by themselves."""
-        assert not self._joins
-        return add_partitions(self._router, self._term.transactional_id, self.identity, partitions)
+        assert not self._adds_implicitly
+        return add_partitions_to_txn(
+            self._router, self._producer.transactional_id, self.identity, partitions
+        )
 
-    def commit(self, entries: Mapping[TopicPartition, Entry]) -> ProducerIdentity:
+    def commit(self, entries: Mapping[TopicPartition, LedgerEntry]) -> ProducerIdAndEpoch:
         """Write where source partitions stand, and end; returns the identity to go on with."""
-        by_partition = self._placed(entries)
-        if not self._joins:
-            self._join_all(by_partition)
+        by_partition = self._by_offsets_partition(entries)
+        if not self._adds_implicitly:
+            self._add_all(by_partition)
         for partition, offsets in by_partition.items():
-            for at in range(0, len(offsets), AT_ONCE):
-                self._append(partition, offsets[at : at + AT_ONCE])
-        return self._end(commit=True)
+            for at in range(0, len(offsets), MAX_OFFSETS_PER_BATCH):
+                self._append(partition, offsets[at : at + MAX_OFFSETS_PER_BATCH])
+        return self._end_transaction(commit=True)
 
-    def abort(self) -> ProducerIdentity:
+    def abort(self) -> ProducerIdAndEpoch:
         """End a transaction in which there is nothing."""
-        return self._end(commit=False)
+        return self._end_transaction(commit=False)
 
-    def _placed(
-        self, entries: Mapping[TopicPartition, Entry]
+    def _by_offsets_partition(
+        self, entries: Mapping[TopicPartition, LedgerEntry]
     ) -> dict[TopicPartition, list[RecordBytes]]:
-        topic, count = self._term.offsets_topic, self._partitions()
+        topic, count = self._producer.offsets_topic, self._offsets_partition_count()
         return {
             TopicPartition(topic, number): offsets
-            for number, offsets in placed(self._stored(entries), count).items()
+            for number, offsets in group_by_offsets_partition(
+                self._stored_offsets(entries), count
+            ).items()
         }
 
-    def _stored(self, entries: Mapping[TopicPartition, Entry]) -> Iterator[StoredOffset]:
+    def _stored_offsets(
+        self, entries: Mapping[TopicPartition, LedgerEntry]
+    ) -> Iterator[StoredOffset]:
         for source, entry in entries.items():
             yield StoredOffset(
-                connector=self._term.connector,
+                connector=self._producer.connector,
                 partition=source_partition(self._source_alias, source),
-                offset=to_offset(entry),
+                offset=encode_entry(entry),
             )
 
-    def _partitions(self) -> int:
-        name = self._term.offsets_topic
+    def _offsets_partition_count(self) -> int:
+        name = self._producer.offsets_topic
         topic = self._router.metadata.topics.get(name)
         if topic is None or not topic.partitions:
             topic = self._router.refresh([name]).topics.get(name)
@@ -89,38 +105,38 @@ class Committer:
             )
         return len(topic.partitions)
 
-    def _join_all(self, partitions: Collection[TopicPartition]) -> None:
-        for partition, code in self.join(partitions).items():
-            if code is not Code.NONE:
+    def _add_all(self, partitions: Collection[TopicPartition]) -> None:
+        for partition, code in self.add_partitions_to_transaction(partitions).items():
+            if code is not ErrorCode.NONE:
                 cluster = self._router.client.cluster
-                raise refusal(cluster, "AddPartitionsToTxn", code, str(partition))
+                raise error_for_code(cluster, "AddPartitionsToTxn", code, str(partition))
 
     def _append(self, partition: TopicPartition, offsets: Sequence[RecordBytes]) -> None:
         now_ms = time.time_ns() // 1_000_000
         batch = memoryview(
-            build([Record(n, now_ms, key, value) for n, (key, value) in enumerate(offsets)])
+            build_batch([Record(n, now_ms, key, value) for n, (key, value) in enumerate(offsets)])
         )
-        producer = Producer(
+        producer = BatchProducer(
             producer_id=self.identity.producer_id, epoch=self.identity.epoch, transactional=True
         )
         sequence = self._sequences.get(partition, 0)
         append_batch(
             self._router,
             partition,
-            forward(read_header(batch), batch, producer, sequence),
-            transactional_id=self._term.transactional_id,
-            joins=self._joins,
+            forward_batch(read_header(batch), batch, producer, sequence),
+            transactional_id=self._producer.transactional_id,
+            joins=self._adds_implicitly,
         )
         self._sequences[partition] = next_sequence(sequence, len(offsets))
 
-    def _end(self, *, commit: bool) -> ProducerIdentity:
-        self.identity = end_transaction(
+    def _end_transaction(self, *, commit: bool) -> ProducerIdAndEpoch:
+        self.identity = end_txn(
             self._router,
-            self._term.transactional_id,
+            self._producer.transactional_id,
             self.identity,
             commit=commit,
-            version=self._term.version,
+            version=self._producer.transaction_version,
         )
-        if self._joins:
+        if self._adds_implicitly:
             self._sequences.clear()
         return self.identity

@@ -13,25 +13,25 @@ import enum
 
 from sparkmirror.errors import BadRequest
 
-COMMIT_EVERY_S = 0.1
+DEFAULT_COMMIT_INTERVAL_S = 0.1
 """As often as it pays: each commit costs a marker in every partition it touches."""
-TRANSACTION_TIMEOUT_S = 30.0
+DEFAULT_TRANSACTION_TIMEOUT_S = 30.0
 """After so long without an end the target aborts by itself; readers wait for it as long."""
 
 
-def timeout_for(commit_every_s: float, timeout_s: float) -> float:
+def transaction_timeout_for(commit_every_s: float, timeout_s: float) -> float:
     """How long a transaction may take: as it is said, unless commits are too far apart for that."""
     return timeout_s if timeout_s >= 2 * commit_every_s else 2 * commit_every_s + 10
 
 
-class Delivery(enum.StrEnum):
+class DeliveryMode(enum.StrEnum):
     """What a job promises."""
 
     SEQUENCED = "sequenced"
     EXACTLY_ONCE = "exactly-once"
 
 
-class Boundary(enum.StrEnum):
+class TransactionBoundary(enum.StrEnum):
     """Connect's `transaction.boundary`: what ends a transaction."""
 
     POLL = "poll"
@@ -39,7 +39,9 @@ class Boundary(enum.StrEnum):
     CONNECTOR = "connector"
 
 
-def commit_every_s(boundary: Boundary, interval_ms: int | None, flush_interval_ms: int) -> float:
+def commit_interval_for(
+    boundary: TransactionBoundary, interval_ms: int | None, flush_interval_ms: int
+) -> float:
     """Seconds between commits for Connect's settings.
 
     `interval_ms` is `transaction.boundary.interval.ms`, and where it is not set the worker's
@@ -47,9 +49,9 @@ def commit_every_s(boundary: Boundary, interval_ms: int | None, flush_interval_m
     overlap, so its place is taken by a commit as often as it pays.
     """
     match boundary:
-        case Boundary.POLL:
-            return COMMIT_EVERY_S
-        case Boundary.INTERVAL:
+        case TransactionBoundary.POLL:
+            return DEFAULT_COMMIT_INTERVAL_S
+        case TransactionBoundary.INTERVAL:
             return (flush_interval_ms if interval_ms is None else interval_ms) / 1000
-        case Boundary.CONNECTOR:
+        case TransactionBoundary.CONNECTOR:
             raise BadRequest("a mirror defines no transactions of its own; use poll or interval")

@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from sparkmirror.copy.delivery import COMMIT_EVERY_S, TRANSACTION_TIMEOUT_S, Delivery
-from sparkmirror.copy.settings import Settings
+from sparkmirror.copy.delivery import (
+    DEFAULT_COMMIT_INTERVAL_S,
+    DEFAULT_TRANSACTION_TIMEOUT_S,
+    DeliveryMode,
+)
+from sparkmirror.copy.settings import CopySettings
 from sparkmirror.model import TopicPartition
 
 
-class OnLoss(enum.StrEnum):
+class DataLossPolicy(enum.StrEnum):
     """What to do when the source no longer holds what was to be copied next."""
 
     HALT = "halt"
@@ -27,7 +31,7 @@ class OnLoss(enum.StrEnum):
     """Copy the partition from its beginning again."""
 
 
-class StartAt(enum.StrEnum):
+class StartMode(enum.StrEnum):
     """Where to begin with a partition that the ledger does not know."""
 
     EARLIEST = "earliest"
@@ -37,16 +41,16 @@ class StartAt(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class StartPosition:
     """Where to begin: at an end, at a time, or at given offsets (others begin at the earliest)."""
 
-    at: StartAt = StartAt.EARLIEST
+    at: StartMode = StartMode.EARLIEST
     timestamp_ms: int = 0
     offsets: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncsTopic:
+class OffsetSyncsTopic:
     """Where offset syncs go, and how densely. `client` holds secrets."""
 
     name: str
@@ -57,29 +61,29 @@ class SyncsTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class CopyJob:
     """One source connector's work."""
 
     connector: str
     group_id: str
-    settings: Settings
+    settings: CopySettings
     offsets_topic: str
     remote_topics: Mapping[str, str]
     """Source topic → remote topic."""
     tasks: tuple[tuple[TopicPartition, ...], ...]
     """The partitions of each task."""
-    start: Start = Start()
-    on_loss: OnLoss = OnLoss.HALT
-    delivery: Delivery = Delivery.SEQUENCED
-    commit_every_s: float = COMMIT_EVERY_S
+    start: StartPosition = StartPosition()
+    on_loss: DataLossPolicy = DataLossPolicy.HALT
+    delivery: DeliveryMode = DeliveryMode.SEQUENCED
+    commit_interval_s: float = DEFAULT_COMMIT_INTERVAL_S
     """How often transactions are committed, in exactly-once mode."""
-    transaction_timeout_s: float = TRANSACTION_TIMEOUT_S
-    tasks_before: int = 0
+    transaction_timeout_s: float = DEFAULT_TRANSACTION_TIMEOUT_S
+    previous_task_count: int = 0
     """How many tasks the connector has had, if somebody remembers: all of them are fenced."""
-    flush_every_s: float = 10.0
-    silence_s: float = 10.0
+    flush_interval_s: float = 10.0
+    task_timeout_s: float = 10.0
     """A task that does not report for so long loses its partitions."""
-    syncs: SyncsTopic | None = None
+    syncs: OffsetSyncsTopic | None = None
     """Where offset syncs go, if they are wanted."""
     offsets_client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The way to the cluster that holds the offsets topic; empty means: the target."""
@@ -87,9 +91,9 @@ class Job:
     @property
     def is_exactly_once(self) -> bool:
         """Whether it copies in transactions."""
-        return self.delivery is Delivery.EXACTLY_ONCE
+        return self.delivery is DeliveryMode.EXACTLY_ONCE
 
-    def remote(self, partition: TopicPartition) -> TopicPartition:
+    def remote_partition(self, partition: TopicPartition) -> TopicPartition:
         """Where a source partition is copied to: the same number of the remote topic."""
         return TopicPartition(self.remote_topics[partition.topic], partition.partition)
 
@@ -104,13 +108,13 @@ class Job:
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Read what `to_json` wrote."""
         fields = dict(value)
-        fields["settings"] = Settings.from_json(fields["settings"])
+        fields["settings"] = CopySettings.from_json(fields["settings"])
         fields["tasks"] = tuple(
             tuple(TopicPartition(*partition) for partition in task) for task in fields["tasks"]
         )
         start = dict(fields["start"])
-        fields["start"] = Start(**(start | {"at": StartAt(start["at"])}))
-        fields["on_loss"] = OnLoss(fields["on_loss"])
-        fields["delivery"] = Delivery(fields["delivery"])
-        fields["syncs"] = SyncsTopic(**fields["syncs"]) if fields.get("syncs") else None
+        fields["start"] = StartPosition(**(start | {"at": StartMode(start["at"])}))
+        fields["on_loss"] = DataLossPolicy(fields["on_loss"])
+        fields["delivery"] = DeliveryMode(fields["delivery"])
+        fields["syncs"] = OffsetSyncsTopic(**fields["syncs"]) if fields.get("syncs") else None
         return cls(**fields)

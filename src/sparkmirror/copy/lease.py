@@ -17,12 +17,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.header import NO_EPOCH, NO_PRODUCER
-from sparkmirror.wire.sequence import sequence_at
+from sparkmirror.wire.batch.header import NO_EPOCH, NO_PRODUCER_ID
+from sparkmirror.wire.batch.sequence import sequence_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class LeaseIdentity:
     """The producer identity of a lease: who appends, counted from where.
 
     `IN_TRANSACTIONS` stands for none: the task has one for all its partitions, which changes with
@@ -33,12 +33,14 @@ class Identity:
     producer_epoch: int
     anchor: int
 
-    def sequence(self, target_offset: int) -> int:
+    def sequence_for(self, target_offset: int) -> int:
         """Sequence number of the record that will lie at this target offset."""
         return sequence_at(target_offset, self.anchor)
 
 
-IN_TRANSACTIONS = Identity(producer_id=NO_PRODUCER, producer_epoch=NO_EPOCH, anchor=0)
+TRANSACTIONAL_IDENTITY = LeaseIdentity(
+    producer_id=NO_PRODUCER_ID, producer_epoch=NO_EPOCH, anchor=0
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class Lease:
     target: TopicPartition
     position: int
     expected: int
-    identity: Identity
+    identity: LeaseIdentity
     records: int = 0
     """Copied by this mirror so far: offsets do not tell, they have gaps and markers."""
     source_topic_id: str = ""
@@ -62,7 +64,7 @@ class Lease:
         assert self.expected >= self.identity.anchor
         assert self.source.partition == self.target.partition, "partitions keep their number"
 
-    def moved(self, position: int, expected: int, records: int) -> Self:
+    def advanced_to(self, position: int, expected: int, records: int) -> Self:
         """The same right further on: what the next owner gets after a clean hand-over."""
         assert position >= self.position
         assert expected >= self.expected
@@ -75,18 +77,18 @@ class Lease:
         epoch, position = self.last_epoch
         return epoch if position == self.position else NO_EPOCH
 
-    def of_epoch(self, epoch: int) -> Self:
+    def with_source_epoch(self, epoch: int) -> Self:
         """The same right, with the leader epoch of what was copied last."""
         return replace(self, last_epoch=(epoch, self.position))
 
     @property
     def is_transactional(self) -> bool:
         """Whether its batches go in the transactions of its task."""
-        return self.identity == IN_TRANSACTIONS
+        return self.identity == TRANSACTIONAL_IDENTITY
 
-    def in_transactions(self) -> Self:
+    def as_transactional(self) -> Self:
         """The same right for a task that has transactions."""
-        return replace(self, identity=IN_TRANSACTIONS)
+        return replace(self, identity=TRANSACTIONAL_IDENTITY)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -98,6 +100,6 @@ class Lease:
         fields = dict(value)
         fields["source"] = TopicPartition(*fields["source"])
         fields["target"] = TopicPartition(*fields["target"])
-        fields["identity"] = Identity(**fields["identity"])
+        fields["identity"] = LeaseIdentity(**fields["identity"])
         fields["last_epoch"] = tuple(fields["last_epoch"])
         return cls(**fields)

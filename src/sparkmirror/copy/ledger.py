@@ -20,26 +20,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sparkmirror.copy.lease import IN_TRANSACTIONS, Identity, Lease
+from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.header import NO_EPOCH
+from sparkmirror.wire.batch.header import NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """What the ledger says of one source partition. `ours` is None if somebody else wrote last."""
 
     position: int
     """The next source offset to copy."""
-    ours: Ours | None = None
+    extension: LedgerExtension | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ours:
+class LedgerExtension:
     """The members of an entry that only we write."""
 
     expected: int
-    identity: Identity
+    identity: LeaseIdentity
     is_open: bool
     records: int = 0
     """Copied so far; 0 if it was written by a version that did not count."""
@@ -51,17 +51,17 @@ class Ours:
     @property
     def is_transactional(self) -> bool:
         """Whether it was written inside a transaction, together with what it speaks of."""
-        return self.identity == IN_TRANSACTIONS
+        return self.identity == TRANSACTIONAL_IDENTITY
 
 
 class Ledger(Protocol):
     """Where entries are kept."""
 
-    def load(self) -> dict[TopicPartition, Entry]:
+    def load(self) -> dict[TopicPartition, LedgerEntry]:
         """Everything remembered for this connector, as of now."""
         ...
 
-    def save(self, entries: Mapping[TopicPartition, Entry]) -> None:
+    def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         """Remember these; returns when they are safe."""
         ...
 
@@ -70,11 +70,11 @@ class Ledger(Protocol):
         ...
 
 
-def entry_of(lease: Lease, *, is_open: bool) -> Entry:
+def entry_for_lease(lease: Lease, *, is_open: bool) -> LedgerEntry:
     """What to remember of a lease."""
-    return Entry(
+    return LedgerEntry(
         position=lease.position,
-        ours=Ours(
+        extension=LedgerExtension(
             expected=lease.expected,
             identity=lease.identity,
             is_open=is_open and not lease.is_transactional,
@@ -86,36 +86,36 @@ def entry_of(lease: Lease, *, is_open: bool) -> Entry:
     )
 
 
-def to_offset(entry: Entry) -> dict[str, Any]:
+def encode_entry(entry: LedgerEntry) -> dict[str, Any]:
     """The value for the offsets topic."""
     value: dict[str, Any] = {"offset": entry.position - 1}
-    if entry.ours:
+    if entry.extension:
         value |= {
-            "target": entry.ours.expected,
-            "pid": entry.ours.identity.producer_id,
-            "epoch": entry.ours.identity.producer_epoch,
-            "anchor": entry.ours.identity.anchor,
-            "open": entry.ours.is_open,
-            "records": entry.ours.records,
-            "source_id": entry.ours.source_topic_id,
-            "target_id": entry.ours.target_topic_id,
-            "source_epoch": entry.ours.source_epoch,
+            "target": entry.extension.expected,
+            "pid": entry.extension.identity.producer_id,
+            "epoch": entry.extension.identity.producer_epoch,
+            "anchor": entry.extension.identity.anchor,
+            "open": entry.extension.is_open,
+            "records": entry.extension.records,
+            "source_id": entry.extension.source_topic_id,
+            "target_id": entry.extension.target_topic_id,
+            "source_epoch": entry.extension.source_epoch,
         }
     return value
 
 
-def from_offset(value: Mapping[str, Any]) -> Entry | None:
+def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
     """Read a value of the offsets topic; None if it names no offset."""
     last = value.get("offset")
     if not isinstance(last, int) or last < -1:
         return None
     try:
-        identity = Identity(
+        identity = LeaseIdentity(
             producer_id=int(value["pid"]),
             producer_epoch=int(value["epoch"]),
             anchor=int(value["anchor"]),
         )
-        ours = Ours(
+        ours = LedgerExtension(
             expected=int(value["target"]),
             identity=identity,
             is_open=bool(value["open"]),
@@ -125,10 +125,10 @@ def from_offset(value: Mapping[str, Any]) -> Entry | None:
             source_epoch=int(value.get("source_epoch", NO_EPOCH)),
         )
     except (KeyError, TypeError, ValueError):
-        return Entry(position=last + 1)
-    return Entry(position=last + 1, ours=ours)
+        return LedgerEntry(position=last + 1)
+    return LedgerEntry(position=last + 1, extension=ours)
 
 
-def closed(leases: Iterable[Lease]) -> dict[TopicPartition, Entry]:
+def closed_entries(leases: Iterable[Lease]) -> dict[TopicPartition, LedgerEntry]:
     """What to remember of leases that were given back cleanly."""
-    return {lease.source: entry_of(lease, is_open=False) for lease in leases}
+    return {lease.source: entry_for_lease(lease, is_open=False) for lease in leases}

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.lease import Lease
-from sparkmirror.copy.parcel import Parcel
-from sparkmirror.mirror.runs import Run
+from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 
-NO_TIME = -1
+NO_TIMESTAMP = -1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class Receipt:
     records: int = 0
     bytes: int = 0
     """As the batches lie on the wire: compressed if they are."""
-    first_ms: int = NO_TIME
+    first_ms: int = NO_TIMESTAMP
     """Timestamp of the first record, and the largest one; -1 where records have none."""
-    last_ms: int = NO_TIME
+    last_ms: int = NO_TIMESTAMP
 
-    def extended(self, more: Receipt) -> Receipt:
+    def merged(self, more: Receipt) -> Receipt:
         """One receipt for both: `more` is of the same partition, further on."""
         assert more.source == self.source
         return replace(
@@ -50,13 +50,13 @@ class Receipt:
 
 
 @dataclass(slots=True)
-class Receipts:
+class ReceiptCollector:
     """The receipts of one task attempt."""
 
     _by_partition: dict[TopicPartition, Receipt] = field(default_factory=dict)
     _lanes: dict[TopicPartition, Counter[str]] = field(default_factory=dict)
 
-    def add(self, lease: Lease, parcel: Parcel, runs: list[Run]) -> None:
+    def add(self, lease: Lease, parcel: PendingBatch, runs: list[OffsetRun]) -> None:
         """Add an acknowledged parcel, in order."""
         receipt = self._by_partition.get(lease.source)
         if receipt is None:
@@ -70,15 +70,15 @@ class Receipts:
         last = runs[-1]
         receipt.source_last = last.source_first + last.length - 1
         receipt.target_last = last.target_first + last.length - 1
-        receipt.records += parcel.count
+        receipt.records += parcel.record_count
         receipt.bytes += parcel.size
-        receipt.last_ms = max(receipt.last_ms, parcel.newest_ms)
+        receipt.last_ms = max(receipt.last_ms, parcel.max_timestamp_ms)
 
-    def count(self, source: TopicPartition, lanes: Mapping[str, int]) -> None:
+    def count_lanes(self, source: TopicPartition, lanes: Mapping[str, int]) -> None:
         """Add to how many batches took which lane, by reason."""
         self._lanes.setdefault(source, Counter()).update(lanes)
 
-    def all(self) -> list[tuple[Receipt, dict[str, int]]]:
+    def list_receipts(self) -> list[tuple[Receipt, dict[str, int]]]:
         """Every receipt with the lanes of its partition, in the order of the partitions."""
         return [
             (receipt, dict(self._lanes.get(source, {})))

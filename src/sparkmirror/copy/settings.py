@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from sparkmirror.wire.codecs import Codec
-from sparkmirror.wire.target import EVERY_CODEC, Target
+from sparkmirror.wire.batch.compression import CompressionType
+from sparkmirror.wire.batch.target_limits import ALL_CODECS, TargetLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CopySettings:
     """Everything a task must know besides its leases."""
 
     source_alias: str = "source"
@@ -27,16 +27,16 @@ class Settings:
     client_id: str = "sparkmirror"
     read_committed: bool = True
     rack: str = ""
-    in_flight: int = 5
+    max_in_flight: int = 5
     """Unanswered produce requests per target broker."""
-    memory_bytes: int = 64 << 20
+    buffer_memory_bytes: int = 64 << 20
     """Fetched and not acknowledged, at the most."""
     bytes_per_s: int = 0
     """0 means no limit."""
-    report_every_s: float = 1.0
-    lease_s: float = 15.0
+    report_interval_s: float = 1.0
+    lease_timeout_s: float = 15.0
     """A task that hears nothing of the driver for so long stops copying."""
-    drain_s: float = 5.0
+    drain_timeout_s: float = 5.0
     """What is not acknowledged so long after a drain began is left for the next owner."""
 
     def to_json(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Settings:
         return cls(**value)
 
 
-def target_to_json(target: Target) -> dict[str, Any]:
+def target_limits_to_json(target: TargetLimits) -> dict[str, Any]:
     """The rules of a remote topic, as plain JSON values."""
     return {
         "max_message_bytes": target.max_message_bytes,
@@ -58,10 +58,10 @@ def target_to_json(target: Target) -> dict[str, Any]:
     }
 
 
-def target_from_json(value: Mapping[str, Any]) -> Target:
+def target_limits_from_json(value: Mapping[str, Any]) -> TargetLimits:
     """Read what `target_to_json` wrote."""
-    codecs = frozenset(Codec.of(number) for number in value["codecs"]) or EVERY_CODEC
-    return Target(
+    codecs = frozenset(CompressionType.for_id(number) for number in value["codecs"]) or ALL_CODECS
+    return TargetLimits(
         max_message_bytes=value["max_message_bytes"],
         log_append_time=value["log_append_time"],
         codecs=codecs,

@@ -34,7 +34,7 @@ class PartitionView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class CopyEvent:
     """Something an operator should know of: a loss, a takeover, a foreign writer."""
 
     at_ms: int
@@ -46,12 +46,12 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class CopySnapshot:
     """Everything, by source partition written `topic-partition`."""
 
     partitions: Mapping[str, PartitionView] = field(default_factory=dict)
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
+    events: tuple[CopyEvent, ...] = ()
     """The latest ones, oldest first."""
 
     @property
@@ -64,12 +64,12 @@ class Snapshot:
         """Copied since the driver began, of all partitions."""
         return sum(view.bytes for view in self.partitions.values())
 
-    def to_json(self, since: Snapshot | None = None) -> dict[str, Any]:
+    def to_json(self, since: CopySnapshot | None = None) -> dict[str, Any]:
         """As plain JSON values: what has changed since another one, that the reader has too.
 
         A mirror of a thousand quiet partitions has next to nothing to say.
         """
-        before = since or Snapshot()
+        before = since or CopySnapshot()
         value: dict[str, Any] = {
             "partitions": {
                 key: asdict(view)
@@ -85,9 +85,9 @@ class Snapshot:
         return value
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any], since: Snapshot | None = None) -> Self:
+    def from_json(cls, value: Mapping[str, Any], since: CopySnapshot | None = None) -> Self:
         """Read what `to_json` wrote, given the same `since`."""
-        before = since or Snapshot()
+        before = since or CopySnapshot()
         changed = {key: PartitionView(**view) for key, view in value["partitions"].items()}
         gone = set(value["gone"])
         kept = {key: view for key, view in before.partitions.items() if key not in gone}
@@ -95,5 +95,5 @@ class Snapshot:
         return cls(
             partitions=kept | changed,
             lanes=value.get("lanes", before.lanes),
-            events=before.events if told is None else tuple(Event(**event) for event in told),
+            events=before.events if told is None else tuple(CopyEvent(**event) for event in told),
         )

@@ -14,27 +14,27 @@ import ssl
 import threading
 from collections.abc import Sequence
 
-from sparkmirror.connect.herding import Herding
-from sparkmirror.connect.watching import Watching
+from sparkmirror.connect.herder.herder import Herder
+from sparkmirror.connect.herder.monitoring import MirrorMonitor
 from sparkmirror.errors import ConfigError
-from sparkmirror.rest.application import Application
-from sparkmirror.rest.connectors import connector_routes
-from sparkmirror.rest.internal import internal_routes
-from sparkmirror.rest.listener import Listener
-from sparkmirror.rest.loggers import admin_routes
+from sparkmirror.rest.http.application import RestApplication
+from sparkmirror.rest.http.http_server import BoundListener, HttpServer
+from sparkmirror.rest.http.listener import RestListener
+from sparkmirror.rest.http.router import RestRouter, Route
 from sparkmirror.rest.options import RestOptions
-from sparkmirror.rest.plugins import plugin_routes
-from sparkmirror.rest.route import Route, Router
-from sparkmirror.rest.serving import Serving, Site
-from sparkmirror.rest.watching import watching_routes
-from sparkmirror.rest.worker import worker_routes
+from sparkmirror.rest.routes.admin_routes import admin_routes
+from sparkmirror.rest.routes.connector_routes import connector_routes
+from sparkmirror.rest.routes.internal_routes import internal_routes
+from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
+from sparkmirror.rest.routes.plugin_routes import plugin_routes
+from sparkmirror.rest.routes.worker_routes import worker_routes
 
 log = logging.getLogger(__name__)
 
-_LAST_MOMENTS_S = 1.0
+_JOIN_GRACE_S = 1.0
 
 
-def routes(herding: Herding) -> tuple[Route, ...]:
+def public_routes(herding: Herder) -> tuple[Route, ...]:
     """Make every public route but /admin, for one herding."""
     return (
         *worker_routes(herding),
@@ -48,19 +48,19 @@ class RestServer:
 
     def __init__(
         self,
-        herding: Herding,
-        listeners: Sequence[Listener],
+        herding: Herder,
+        listeners: Sequence[RestListener],
         options: RestOptions,
-        watching: Watching | None = None,
+        watching: MirrorMonitor | None = None,
     ) -> None:
         """With `watching`, what Connect's API does not have is served too."""
-        self._herding = herding
-        self._watching = watching
+        self._herder = herding
+        self._monitoring = watching
         self._listeners = tuple(listeners)
         self._options = options
-        self._sites: list[Site] = []
+        self._bound_listeners: list[BoundListener] = []
         self._addresses: list[str] = []
-        self._serving: Serving | None = None
+        self._http_server: HttpServer | None = None
         self._thread: threading.Thread | None = None
 
     @property
@@ -75,50 +75,52 @@ class RestServer:
 
     def start(self) -> None:
         """Take every address and begin to answer. ConfigError if one cannot be had."""
-        options, admin = self._options, admin_routes(self._herding)
-        public = (*routes(self._herding), *internal_routes(options.flows))
-        if self._watching is not None:
-            public = (*public, *watching_routes(self._herding, self._watching))
+        options, admin = self._options, admin_routes(self._herder)
+        public = (*public_routes(self._herder), *internal_routes(options.flows))
+        if self._monitoring is not None:
+            public = (*public, *monitoring_routes(self._herder, self._monitoring))
         if options.admin_listeners is None:
             public = (*public, *admin)
         try:
-            self._prepare(self._listeners, public, options.tls, decorated=True)
-            self._prepare(options.admin_listeners or (), admin, options.admin_tls, decorated=False)
+            self._bind(self._listeners, public, options.tls, decorated=True)
+            self._bind(options.admin_listeners or (), admin, options.admin_tls, decorated=False)
         except ConfigError:
-            for site in self._sites:
-                site.bound.close()
+            for site in self._bound_listeners:
+                site.listening_socket.close()
             raise
-        self._serve()
+        self._start_thread()
 
     def stop(self, within_s: float) -> None:
         """Take no more requests, let those under way be answered within this time, and end."""
-        if self._serving is None or self._thread is None:
+        if self._http_server is None or self._thread is None:
             return
-        self._serving.stop(within_s)
-        self._thread.join(within_s + _LAST_MOMENTS_S)
+        self._http_server.stop(within_s)
+        self._thread.join(within_s + _JOIN_GRACE_S)
         log.info("REST server stopped")
 
-    def _prepare(
+    def _bind(
         self,
-        listeners: Sequence[Listener],
+        listeners: Sequence[RestListener],
         served: Sequence[Route],
         tls: ssl.SSLContext | None,
         *,
         decorated: bool,
     ) -> None:
-        application = Application(Router(served), self._options, decorated=decorated)
+        application = RestApplication(RestRouter(served), self._options, decorated=decorated)
         for listener in listeners:
             secured = listener.protocol == "https"
             if secured and tls is None:
                 key = "listeners.https.ssl.keystore.location"
                 raise ConfigError.of("listeners", f"listener {listener} needs a key: set {key}")
             bound = listener.bind()
-            site = Site(bound=bound, application=application, tls=tls if secured else None)
-            self._sites.append(site)
+            site = BoundListener(
+                listening_socket=bound, application=application, tls=tls if secured else None
+            )
+            self._bound_listeners.append(site)
             self._addresses.append(_address(listener, bound.getsockname()[1]))
 
-    def _serve(self) -> None:
-        self._serving = serving = Serving(self._sites, self._options.limits)
+    def _start_thread(self) -> None:
+        self._http_server = serving = HttpServer(self._bound_listeners, self._options.limits)
         ready = threading.Event()
 
         def run() -> None:
@@ -132,6 +134,6 @@ class RestServer:
         ready.wait()
 
 
-def _address(listener: Listener, port: int) -> str:
+def _address(listener: RestListener, port: int) -> str:
     host = listener.host or "localhost"
-    return str(Listener(protocol=listener.protocol, host=host, port=port))
+    return str(RestListener(protocol=listener.protocol, host=host, port=port))

@@ -15,26 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparkmirror.cluster.tls import server_context
-from sparkmirror.config.value import Value
+from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.errors import ConfigError
-from sparkmirror.rest.basic_auth import EXTENSION, Users, users_of_jaas
-from sparkmirror.rest.cors import Cors
-from sparkmirror.rest.header_rules import HeaderRules
-from sparkmirror.rest.listener import Listener
+from sparkmirror.rest.http.basic_auth import EXTENSION, BasicAuthUsers, load_users_from_jaas
+from sparkmirror.rest.http.cors import Cors
+from sparkmirror.rest.http.listener import RestListener
+from sparkmirror.rest.http.response_headers import ResponseHeaderRules
 from sparkmirror.rest.options import RestOptions
 
 _EXTENSIONS = "rest.extension.classes"
 _JAAS_FLAG = re.compile(r"-Djava\.security\.auth\.login\.config=(\"[^\"]+\"|'[^']+'|\S+)")
-_EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  recognised here, not bound
+_WILDCARD_HOSTS = ("", "0.0.0.0", "::")  # noqa: S104  recognised here, not bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestSettings:
     """Where to listen and how, and what to tell others about it."""
 
-    listeners: tuple[Listener, ...]
+    listeners: tuple[RestListener, ...]
     options: RestOptions
-    advertised: Listener
+    advertised: RestListener
 
     @property
     def worker_id(self) -> str:
@@ -46,7 +46,7 @@ class RestSettings:
 
 
 def rest_settings(
-    config: Mapping[str, Value], properties: Mapping[str, str], environment: Mapping[str, str]
+    config: Mapping[str, ParsedValue], properties: Mapping[str, str], environment: Mapping[str, str]
 ) -> RestSettings:
     """Read the parsed config; `properties` is the same as texts, placeholders replaced."""
     listeners = _listeners(config["listeners"])
@@ -58,28 +58,30 @@ def rest_settings(
         admin_tls=_tls(admin_listeners or (), properties, "admin.listeners.https."),
         users=_users(config.get(_EXTENSIONS), environment),
         cors=Cors(
-            origin=_text(config, "access.control.allow.origin"),
-            methods=_text(config, "access.control.allow.methods"),
+            origin=_string_value(config, "access.control.allow.origin"),
+            methods=_string_value(config, "access.control.allow.methods"),
         ),
-        headers=HeaderRules.parse(_text(config, "response.http.headers.config"), time.time),
+        response_headers=ResponseHeaderRules.parse(
+            _string_value(config, "response.http.headers.config"), time.time
+        ),
     )
     return RestSettings(
         listeners=listeners, options=options, advertised=_advertised(listeners, config)
     )
 
 
-def _listeners(value: Value) -> tuple[Listener, ...]:
+def _listeners(value: ParsedValue) -> tuple[RestListener, ...]:
     assert isinstance(value, tuple)
-    return tuple(Listener.parse(text) for text in value)
+    return tuple(RestListener.parse(text) for text in value)
 
 
-def _text(config: Mapping[str, Value], key: str) -> str:
+def _string_value(config: Mapping[str, ParsedValue], key: str) -> str:
     value = config.get(key)
     return value.strip() if isinstance(value, str) else ""
 
 
 def _tls(
-    listeners: Sequence[Listener], properties: Mapping[str, str], prefix: str
+    listeners: Sequence[RestListener], properties: Mapping[str, str], prefix: str
 ) -> ssl.SSLContext | None:
     if all(listener.protocol != "https" for listener in listeners):
         return None
@@ -87,7 +89,7 @@ def _tls(
     return server_context(own or {k: v for k, v in properties.items() if k.startswith("ssl.")})
 
 
-def _users(extensions: Value, environment: Mapping[str, str]) -> Users | None:
+def _users(extensions: ParsedValue, environment: Mapping[str, str]) -> BasicAuthUsers | None:
     if not isinstance(extensions, tuple) or not extensions:
         return None
     for extension in extensions:
@@ -102,19 +104,21 @@ def _users(extensions: Value, environment: Mapping[str, str]) -> Users | None:
             f"{_EXTENSIONS}: say in KAFKA_OPTS where the users are: "
             "-Djava.security.auth.login.config=<JAAS file>",
         )
-    return users_of_jaas(Path(found[1].strip("\"'")))
+    return load_users_from_jaas(Path(found[1].strip("\"'")))
 
 
-def _advertised(listeners: Sequence[Listener], config: Mapping[str, Value]) -> Listener:
+def _advertised(
+    listeners: Sequence[RestListener], config: Mapping[str, ParsedValue]
+) -> RestListener:
     """What others should call: the listener they asked for, else the first without TLS."""
-    wanted = _text(config, "rest.advertised.listener").lower() or "http"
+    wanted = _string_value(config, "rest.advertised.listener").lower() or "http"
     ranked = sorted(listeners, key=lambda listener: listener.protocol != wanted)
     if not ranked:
         raise ConfigError.of("listeners", "listeners is empty: name at least one")
-    host = _text(config, "rest.advertised.host.name") or ranked[0].host
+    host = _string_value(config, "rest.advertised.host.name") or ranked[0].host
     port = config.get("rest.advertised.port")
-    return Listener(
+    return RestListener(
         protocol=ranked[0].protocol,
-        host=socket.getfqdn() if host in _EVERYWHERE else host,
+        host=socket.getfqdn() if host in _WILDCARD_HOSTS else host,
         port=port if isinstance(port, int) else ranked[0].port,
     )

@@ -13,40 +13,40 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError
-from sparkmirror.mirror.records import RecordBytes
-from sparkmirror.store.log import Log
-from sparkmirror.wire.backoff import Backoff
+from sparkmirror.mirror.offsets.records import RecordBytes
+from sparkmirror.store.compacted_log import CompactedLog
 
 log = logging.getLogger(__name__)
 
-LONGEST_PAUSE_S = 5.0
-STOP_S = 10.0
+MAX_RETRY_DELAY_S = 5.0
+STOP_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class QueuedRecord:
     """A record to be written, unless it is not wanted any more when its turn comes."""
 
     record: RecordBytes
-    wanted: Callable[[], bool]
+    should_write: Callable[[], bool]
 
 
-class Post(Protocol):
+class RecordSink(Protocol):
     """Takes letters and sees to it that they are written."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    def send(self, letter: Letter) -> None: ...
+    def send(self, letter: QueuedRecord) -> None: ...
 
 
 class Outbox:
     """The background writer of one log. A `Post`."""
 
-    def __init__(self, topic: Log) -> None:
+    def __init__(self, topic: CompactedLog) -> None:
         self._log = topic
         self._changed = threading.Condition()
-        self._letters: list[Letter] = []
+        self._queue: list[QueuedRecord] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
 
@@ -60,20 +60,20 @@ class Outbox:
             self._stopping = True
             self._changed.notify_all()
         if self._thread.is_alive():
-            self._thread.join(STOP_S)
+            self._thread.join(STOP_TIMEOUT_S)
 
-    def send(self, letter: Letter) -> None:
+    def send(self, letter: QueuedRecord) -> None:
         """Hand in a letter; returns at once."""
         with self._changed:
-            self._letters.append(letter)
+            self._queue.append(letter)
             self._changed.notify_all()
 
     def _run(self) -> None:
-        backoff = Backoff(longest_s=LONGEST_PAUSE_S)
+        backoff = Backoff(max_s=MAX_RETRY_DELAY_S)
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._letters or self._stopping)
-                letters, self._letters = self._letters, []
+                self._changed.wait_for(lambda: self._queue or self._stopping)
+                letters, self._queue = self._queue, []
                 last_time = self._stopping
             waiting = self._write(letters)
             if last_time:
@@ -84,12 +84,12 @@ class Outbox:
                 if not waiting:
                     backoff.reset()
                     continue
-                self._letters = _newest([*waiting, *self._letters])
-                self._changed.wait_for(lambda: self._stopping, timeout=backoff.pause_s())
+                self._queue = _newest_per_key([*waiting, *self._queue])
+                self._changed.wait_for(lambda: self._stopping, timeout=backoff.next_delay_s())
 
-    def _write(self, letters: list[Letter]) -> list[Letter]:
+    def _write(self, letters: list[QueuedRecord]) -> list[QueuedRecord]:
         """Append letters; return those to be tried again."""
-        letters = [letter for letter in letters if letter.wanted()]
+        letters = [letter for letter in letters if letter.should_write()]
         if not letters:
             return []
         try:
@@ -104,7 +104,7 @@ class Outbox:
         return []
 
 
-def _newest(letters: Iterable[Letter]) -> list[Letter]:
+def _newest_per_key(letters: Iterable[QueuedRecord]) -> list[QueuedRecord]:
     """Of each key the last letter, in their order."""
     last = {letter.record.key: letter for letter in letters}
     return list(last.values())

@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 CLEANUP_POLICY = "cleanup.policy"
 COMPACT = "compact"
-_OWN = ("topic", "partitions", "replication.factor")
+_TOPIC_CREATION_KEYS = ("topic", "partitions", "replication.factor")
 
 
-class Storage(Enum):
+class StorageKind(Enum):
     """What is stored: the beginning of its keys, and Connect's words for it."""
 
     CONFIGS = ("config.storage.", "connector configurations")
@@ -53,15 +53,15 @@ class Storage(Enum):
 class StorageTopic:
     """One topic as it is wanted."""
 
-    storage: Storage
+    kind: StorageKind
     name: str
     partitions: int
     replication_factor: int
-    settings: Mapping[str, str] = field(default_factory=dict)
+    extra_configs: Mapping[str, str] = field(default_factory=dict)
 
     def configs(self) -> dict[str, str]:
         """All settings for its creation."""
-        return {**self.settings, CLEANUP_POLICY: COMPACT}
+        return {**self.extra_configs, CLEANUP_POLICY: COMPACT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,32 +73,32 @@ class StorageTopics:
     statuses: StorageTopic
 
     @classmethod
-    def of(cls, worker: Mapping[str, str]) -> Self:
+    def from_worker_config(cls, worker: Mapping[str, str]) -> Self:
         """Read a worker's config. ConfigError lists what is missing or wrong."""
         values = INTERNAL_TOPICS.parse(worker)
 
-        def topic(storage: Storage) -> StorageTopic:
+        def topic(storage: StorageKind) -> StorageTopic:
             def number(name: str, default: int) -> int:
                 value = values.get(f"{storage.prefix}{name}", default)
                 assert isinstance(value, int)
                 return value
 
             return StorageTopic(
-                storage=storage,
+                kind=storage,
                 name=str(values[storage.topic_key]),
                 partitions=number("partitions", 1),
                 replication_factor=number("replication.factor", -1),
-                settings=_settings(worker, storage),
+                extra_configs=_extra_configs(worker, storage),
             )
 
         return cls(
-            configs=topic(Storage.CONFIGS),
-            offsets=topic(Storage.OFFSETS),
-            statuses=topic(Storage.STATUSES),
+            configs=topic(StorageKind.CONFIGS),
+            offsets=topic(StorageKind.OFFSETS),
+            statuses=topic(StorageKind.STATUSES),
         )
 
 
-def _settings(worker: Mapping[str, str], storage: Storage) -> dict[str, str]:
+def _extra_configs(worker: Mapping[str, str], storage: StorageKind) -> dict[str, str]:
     prefix = storage.prefix
     said = {key[len(prefix) :]: value for key, value in worker.items() if key.startswith(prefix)}
     policy = said.pop(CLEANUP_POLICY, None)
@@ -109,10 +109,10 @@ def _settings(worker: Mapping[str, str], storage: Storage) -> dict[str, str]:
             CLEANUP_POLICY,
             policy,
         )
-    if storage is Storage.CONFIGS and "partitions" in said:
+    if storage is StorageKind.CONFIGS and "partitions" in said:
         log.warning(
             "Ignoring '%spartitions=%s' setting, since config topic partition count is always 1",
             prefix,
             said["partitions"],
         )
-    return {key: value for key, value in said.items() if key not in _OWN}
+    return {key: value for key, value in said.items() if key not in _TOPIC_CREATION_KEYS}

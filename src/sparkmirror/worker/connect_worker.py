@@ -12,27 +12,27 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from sparkmirror.cluster.access import Access
-from sparkmirror.config.worker_file import WorkerFile
-from sparkmirror.connect.herder import Herder
-from sparkmirror.connect.settings import WorkerSettings
-from sparkmirror.connect.worker_life import Surroundings
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.config.files.worker_file import WorkerFile
+from sparkmirror.connect.herder.distributed_herder import DistributedHerder
+from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.runtime.producer_fencing import fence_producers
 from sparkmirror.directories import state_directory
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
-from sparkmirror.store.stores import kafka_stores
-from sparkmirror.worker.about import About
-from sparkmirror.worker.ending import Ending
-from sparkmirror.worker.fence import fence_on
-from sparkmirror.worker.kinds import connector_kinds
-from sparkmirror.worker.sight import Sight
+from sparkmirror.store.backing_stores import kafka_backing_stores
+from sparkmirror.worker.connector_wiring import build_connector_registry
+from sparkmirror.worker.monitoring import WorkerMonitor
+from sparkmirror.worker.server_info import WorkerInfoProvider
+from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 0.5
-REST_WITHIN_S = 1.0
-DIED = 1
+HEALTH_CHECK_INTERVAL_S = 0.5
+REST_STOP_TIMEOUT_S = 1.0
+EXIT_HERDER_DIED = 1
 """The exit code when the herder ends by itself, as Connect's."""
 
 
@@ -44,19 +44,21 @@ class ConnectWorker:
         began = time.monotonic()
         config, properties = file.config(), dict(file.expand().values)
         rest = rest_settings(config, properties, environment)
-        spark = SparkSettings.of(properties, properties["group.id"], state_directory(environment))
-        access = Access.from_properties("the worker's cluster", properties)
-        self._about = About(access)
-        sight = Sight()
-        settings = WorkerSettings.of(config, rest.worker_id, properties)
-        self.herder = Herder(
+        spark = SparkSettings.from_properties(
+            properties, properties["group.id"], state_directory(environment)
+        )
+        access = ClusterAccess.from_properties("the worker's cluster", properties)
+        self._worker_info = WorkerInfoProvider(access)
+        sight = WorkerMonitor()
+        settings = WorkerSettings.from_config(config, rest.worker_id, properties)
+        self.herder = DistributedHerder(
             settings,
-            kafka_stores(properties, access),
-            Surroundings(
-                kinds=connector_kinds(properties, spark, sight.of_flow()),
-                about=self._about,
+            kafka_backing_stores(properties, access),
+            HerderDependencies(
+                registry=build_connector_registry(properties, spark, sight.for_flow()),
+                get_server_info=self._worker_info,
                 providers=file.providers,
-                fence=partial(fence_on, access),
+                fencer=partial(fence_producers, access),
             ),
         )
         self.rest = RestServer(self.herder, rest.listeners, rest.options, sight)
@@ -64,23 +66,23 @@ class ConnectWorker:
             "Kafka Connect worker initialization took %.0fms", (time.monotonic() - began) * 1000
         )
 
-    def run(self, ending: Ending) -> int:
+    def run(self, ending: ShutdownSignal) -> int:
         """Work until told to end, or until the herder dies; returns the exit code."""
         log.info("Kafka Connect starting")
         self.rest.start()
         log.info("REST server listening at %s, advertising URL %s", *2 * [self.rest.address])
         self.herder.start()
-        self._about.start()
+        self._worker_info.start()
         log.info("Kafka Connect started")
         failure: Exception | None = None
-        while not ending.wait(LOOK_EVERY_S) and failure is None:
-            failure = self.herder.wait_over(0)
+        while not ending.wait(HEALTH_CHECK_INTERVAL_S) and failure is None:
+            failure = self.herder.await_stopped(0)
         self._stop()
-        return DIED if failure else 0
+        return EXIT_HERDER_DIED if failure else 0
 
     def _stop(self) -> None:
         log.info("Kafka Connect stopping")
-        self._about.stop()
-        self.rest.stop(REST_WITHIN_S)
+        self._worker_info.stop()
+        self.rest.stop(REST_STOP_TIMEOUT_S)
         self.herder.shut_down()
         log.info("Kafka Connect stopped")

@@ -3,8 +3,8 @@
     mm2.properties ──▶ flows ──▶ a herder each, its state in the target's topics
                                      └─ once it has started: its three connectors, as the file says
 
-One REST server speaks for all of them (`connect.flows`), on this computer's own address unless the
-file names listeners.
+One REST server speaks for all of them (`connect.herder.multi_flow_herder`), on this computer's own
+address unless the file names listeners.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sparkmirror.cluster.access import Access
-from sparkmirror.config.dedicated import Dedicated
-from sparkmirror.config.flowrules import Connector
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.config.definition.value_types import ParsedValue
+from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.value import Value
-from sparkmirror.connect.flows import FlowsHerding, called
-from sparkmirror.connect.herder import Herder
-from sparkmirror.connect.log_levels import LogLevels
-from sparkmirror.connect.settings import WorkerSettings
-from sparkmirror.connect.worker_life import Surroundings
+from sparkmirror.connect.herder.distributed_herder import DistributedHerder
+from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.log_levels import LogLevels
+from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
+from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.runtime.producer_fencing import fence_producers
 from sparkmirror.directories import state_directory
 from sparkmirror.errors import ConfigError, MirrorError, NotFound
 from sparkmirror.model import SourceAndTarget
-from sparkmirror.rest.listener import Listener
+from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
-from sparkmirror.store.stores import kafka_stores
-from sparkmirror.worker.about import About
-from sparkmirror.worker.ending import Ending
-from sparkmirror.worker.fence import fence_on
-from sparkmirror.worker.kinds import connector_kinds
-from sparkmirror.worker.sight import FlowSight, Sight
+from sparkmirror.store.backing_stores import kafka_backing_stores
+from sparkmirror.worker.connector_wiring import build_connector_registry
+from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
+from sparkmirror.worker.server_info import WorkerInfoProvider
+from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 0.5
-REST_WITHIN_S = 1.0
-DIED = 1
+HEALTH_CHECK_INTERVAL_S = 0.5
+REST_STOP_TIMEOUT_S = 1.0
+EXIT_HERDER_DIED = 1
 LISTENERS = "listeners"
-HERE = ("http://127.0.0.1:8083",)
+DEFAULT_LISTENERS = ("http://127.0.0.1:8083",)
 """Where REST listens unless the file says otherwise: MirrorMaker 2 has no REST here at all."""
-ELSEWHERE = "http://127.0.0.1:0"
+FALLBACK_LISTENER = "http://127.0.0.1:0"
 """Where it listens instead if somebody is there already: nobody asked for REST, so it yields."""
-ORDER = (Connector.HEARTBEAT, Connector.CHECKPOINT, Connector.SOURCE)
+CONNECTOR_ORDER = (MirrorConnector.HEARTBEAT, MirrorConnector.CHECKPOINT, MirrorConnector.SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class SharedFlowSettings:
     """What all flows of a process have in common."""
 
     spark: SparkSettings
@@ -67,66 +67,66 @@ class FlowHerder:
 
     def __init__(
         self,
-        file: Dedicated,
+        file: MirrorMakerConfig,
         flow: SourceAndTarget,
         worker_id: str,
-        shared: Shared,
-        sight: FlowSight,
+        shared: SharedFlowSettings,
+        sight: FlowMonitor,
     ) -> None:
         self.flow = flow
         self._file = file
         properties = file.worker_config(flow)
-        access = Access.from_properties(flow.target, properties)
-        settings = WorkerSettings.of(DISTRIBUTED.parse(properties), worker_id)
-        self._about = About(access)
-        self.herder = Herder(
+        access = ClusterAccess.from_properties(flow.target, properties)
+        settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
+        self._worker_info = WorkerInfoProvider(access)
+        self.herder = DistributedHerder(
             settings,
-            kafka_stores(properties, access),
-            Surroundings(
-                kinds=connector_kinds(properties, shared.spark, sight),
-                about=self._about,
+            kafka_backing_stores(properties, access),
+            HerderDependencies(
+                registry=build_connector_registry(properties, shared.spark, sight),
+                get_server_info=self._worker_info,
                 providers=file.providers,
-                fence=partial(fence_on, access),
+                fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
             ),
         )
 
     def start(self) -> None:
         """Begin; returns at once. The connectors follow when the herder has started."""
-        self._about.start()
+        self._worker_info.start()
         self.herder.start()
         name = f"configure-{self.flow}"
-        threading.Thread(target=self._configure_all, name=name, daemon=True).start()
+        threading.Thread(target=self._configure_connectors, name=name, daemon=True).start()
 
     def stop(self) -> None:
         """End connectors and tasks, write that down."""
-        self._about.stop()
+        self._worker_info.stop()
         self.herder.shut_down()
 
-    def _configure_all(self) -> None:
+    def _configure_connectors(self) -> None:
         try:
-            self.herder.wait_started(float(threading.TIMEOUT_MAX))
+            self.herder.await_started(float(threading.TIMEOUT_MAX))
         except MirrorError as error:
             log.error("The connectors of %s could not be configured: %s", self.flow, error)
             return
         log.info("This node is now a leader for %s. Configuring connectors...", self.flow)
-        for connector in ORDER:
+        for connector in CONNECTOR_ORDER:
             try:
-                self._configure(connector)
+                self._configure_connector(connector)
             except MirrorError as error:  # the others can do without it
                 what = f"{connector.simple_name} connector for {self.flow}"
                 log.error("Failed to configure %s: %s", what, error)
 
-    def _configure(self, connector: Connector) -> None:
+    def _configure_connector(self, connector: MirrorConnector) -> None:
         """Write the config the file gives, unless it stands there already."""
-        config = self._file.connector(self.flow, connector).plain
+        config = self._file.layered_connector_config(self.flow, connector).props
         name = config["name"]
         try:
-            is_so = dict(self.herder.info(name).config) == dict(config)
+            is_so = dict(self.herder.connector_info(name).config) == dict(config)
         except NotFound:
             is_so = False
         if not is_so:
-            self.herder.put_config(name, config)
+            self.herder.put_connector_config(name, config)
         log.info("%s connector configured for %s.", name, self.flow)
 
 
@@ -135,69 +135,72 @@ class MirrorMaker:
 
     def __init__(
         self,
-        file: Dedicated,
+        file: MirrorMakerConfig,
         targets: Collection[str],
         environment: Mapping[str, str],
     ) -> None:
         """Put everything together; nothing is asked of a cluster yet. ConfigError lists faults."""
         log.info("Kafka MirrorMaker initializing ...")
-        flows = file.flows_to_run(targets)
+        flows = file.require_flows(targets)
         log.info("Targeting clusters [%s]", ", ".join(targets or file.clusters))
         properties = _own_properties(file)
         rest = rest_settings(_own_config(file), properties, environment)
-        shared = Shared(
-            spark=SparkSettings.of(file.engine_config(), "mm2", state_directory(environment)),
+        shared = SharedFlowSettings(
+            spark=SparkSettings.from_properties(
+                file.engine_config(), "mm2", state_directory(environment)
+            ),
             log_levels=LogLevels(),
         )
-        sight = Sight()
-        self.flows: Sequence[FlowHerder] = [
+        sight = WorkerMonitor()
+        self.flow_herders: Sequence[FlowHerder] = [
             FlowHerder(
                 file,
                 flow,
                 _worker_id(file, flow, rest.worker_id),
                 shared,
-                sight.of_flow(called(flow, "")),
+                sight.for_flow(flow_connector_name(flow, "")),
             )
             for flow in flows
         ]
-        herders = {flow.flow: flow.herder for flow in self.flows}
-        self.herding = FlowsHerding(herders, file.file.file or "its file")
+        herders = {flow.flow: flow.herder for flow in self.flow_herders}
+        self.herder = MultiFlowHerder(herders, file.properties.file or "its file")
         options = replace(rest.options, flows=tuple(herders))
-        self._may_yield = LISTENERS not in file.said
-        self._serve = partial(RestServer, self.herding, options=options, watching=sight)
-        self.rest = self._serve(listeners=rest.listeners)
+        self._may_use_fallback_port = LISTENERS not in file.file_values
+        self._create_rest_server = partial(RestServer, self.herder, options=options, watching=sight)
+        self.rest = self._create_rest_server(listeners=rest.listeners)
 
-    def run(self, ending: Ending) -> int:
+    def run(self, ending: ShutdownSignal) -> int:
         """Mirror until told to end, or until a herder dies; returns the exit code."""
-        log.info("Kafka MirrorMaker starting with %d herders.", len(self.flows))
+        log.info("Kafka MirrorMaker starting with %d herders.", len(self.flow_herders))
         self._start_rest()
         log.info("REST server listening at %s", self.rest.address)
-        for flow in self.flows:
+        for flow in self.flow_herders:
             flow.start()
         log.info("Kafka MirrorMaker started")
         failed: list[FlowHerder] = []
-        while not ending.wait(LOOK_EVERY_S) and not failed:
-            failed = [flow for flow in self.flows if flow.herder.wait_over(0)]
+        while not ending.wait(HEALTH_CHECK_INTERVAL_S) and not failed:
+            failed = [flow for flow in self.flow_herders if flow.herder.await_stopped(0)]
         for flow in failed:
-            log.error("The herder of %s has died: %s", flow.flow, flow.herder.wait_over(0))
+            log.error("The herder of %s has died: %s", flow.flow, flow.herder.await_stopped(0))
         self._stop()
-        return DIED if failed else 0
+        return EXIT_HERDER_DIED if failed else 0
 
     def _start_rest(self) -> None:
         try:
             self.rest.start()
         except ConfigError as error:
-            if not self._may_yield:
+            if not self._may_use_fallback_port:
                 raise
             log.warning("REST takes a port of the system's choice: %s", error)
-            self.rest = self._serve(listeners=[Listener.parse(ELSEWHERE)])
+            self.rest = self._create_rest_server(listeners=[RestListener.parse(FALLBACK_LISTENER)])
             self.rest.start()
 
     def _stop(self) -> None:
         log.info("Kafka MirrorMaker stopping")
-        self.rest.stop(REST_WITHIN_S)
+        self.rest.stop(REST_STOP_TIMEOUT_S)
         stops = [
-            threading.Thread(target=flow.stop, name=f"stop-{flow.flow}") for flow in self.flows
+            threading.Thread(target=flow.stop, name=f"stop-{flow.flow}")
+            for flow in self.flow_herders
         ]
         for stop in stops:
             stop.start()
@@ -206,19 +209,19 @@ class MirrorMaker:
         log.info("Kafka MirrorMaker stopped.")
 
 
-def _own_properties(file: Dedicated) -> Mapping[str, str]:
-    return file.expand({key: setting.value for key, setting in file.said.items()}).values
+def _own_properties(file: MirrorMakerConfig) -> Mapping[str, str]:
+    return file.expand({key: setting.value for key, setting in file.file_values.items()}).values
 
 
-def _own_config(file: Dedicated) -> Mapping[str, Value]:
-    config = file.own_config()
-    if LISTENERS not in file.said:
-        config[LISTENERS] = HERE
+def _own_config(file: MirrorMakerConfig) -> Mapping[str, ParsedValue]:
+    config = file.process_config()
+    if LISTENERS not in file.file_values:
+        config[LISTENERS] = DEFAULT_LISTENERS
     return config
 
 
-def _worker_id(file: Dedicated, flow: SourceAndTarget, rest_id: str) -> str:
+def _worker_id(file: MirrorMakerConfig, flow: SourceAndTarget, rest_id: str) -> str:
     """How statuses name this node: unlike any other's, as MirrorMaker 2 does it."""
-    if file.internal_rest:
+    if file.internal_rest_enabled:
         return f"{rest_id}/{flow}"
     return f"{socket.getfqdn()}/{flow}/{uuid.uuid4()}"

@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from sparkmirror.copy.job import Job
-from sparkmirror.engine.assignment import EPOCH_S, Assignment
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.engine.supervisor.driver_spec import DEFAULT_EPOCH_S, DriverSpec
 from sparkmirror.errors import ConfigError
 
 RECEIPTS = "sparkmirror.receipts"
 LOG_DIRECTORY = "sparkmirror.log.dir"
 EPOCH_SECONDS = "sparkmirror.epoch.seconds"
 MASTER = "spark.master"
-_SPARK = "spark."
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_SPARK_PREFIX = "spark."
+_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +35,21 @@ class SparkSettings:
     log_directory: Path
     receipts: str
     master: str = ""
-    epoch_s: float = EPOCH_S
+    epoch_s: float = DEFAULT_EPOCH_S
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, properties: Mapping[str, str], group: str, state: Path) -> Self:
+    def from_properties(cls, properties: Mapping[str, str], group: str, state: Path) -> Self:
         """Read a worker's file, expanded. `state` is where this user's programs keep things."""
-        own = state / "workers" / _UNSAFE.sub("_", group)
-        epoch = properties.get(EPOCH_SECONDS, str(EPOCH_S)).strip()
+        own = state / "workers" / _UNSAFE_CHARACTERS.sub("_", group)
+        epoch = properties.get(EPOCH_SECONDS, str(DEFAULT_EPOCH_S)).strip()
         try:
             epoch_s = float(epoch)
         except ValueError:
             epoch_s = -1.0
         if not epoch_s > 0:
             raise ConfigError.of(EPOCH_SECONDS, f"{EPOCH_SECONDS} {epoch} is no number above 0")
-        conf = {key: value for key, value in properties.items() if key.startswith(_SPARK)}
+        conf = {key: value for key, value in properties.items() if key.startswith(_SPARK_PREFIX)}
         return cls(
             log_directory=Path(properties.get(LOG_DIRECTORY) or own / "logs"),
             receipts=properties.get(RECEIPTS) or str(own / "receipts"),
@@ -58,12 +58,14 @@ class SparkSettings:
             conf=conf,
         )
 
-    def assignment(self, job: Job) -> Assignment:
+    def driver_spec(self, job: CopyJob) -> DriverSpec:
         """What one connector's driver is told."""
-        name = _UNSAFE.sub("_", f"{job.settings.source_alias}-{job.settings.target_alias}")
-        connector = _UNSAFE.sub("_", job.connector)
+        name = _UNSAFE_CHARACTERS.sub(
+            "_", f"{job.settings.source_alias}-{job.settings.target_alias}"
+        )
+        connector = _UNSAFE_CHARACTERS.sub("_", job.connector)
         self.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Assignment(
+        return DriverSpec(
             job=job,
             receipts=self.receipts,
             log=str(self.log_directory / f"spark-{name}-{connector}.log"),

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.guard import Guard
-from sparkmirror.lab.spec import ClusterSpec
-from tests.support.clusters import UniqueName
-from tests.support.flows import Flow
-from tests.support.writing import Writer
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from tests.support.copy.copy_flow import CopyFlow
+from tests.support.kafka.batch_writer import BatchWriter
+from tests.support.kafka.clusters import UniqueName
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def pair(guard: Guard, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+def pair(guard: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
     """Source and target."""
     specs = [
         ClusterSpec(name=name, fast_start=True, properties=PROPERTIES)
@@ -73,27 +73,27 @@ def target(pair: tuple[Cluster, Cluster]) -> Cluster:
     return pair[1]
 
 
-def flow_between(name: str, source: Cluster, target: Cluster, replicas: int = 1) -> Flow:
+def flow_between(name: str, source: Cluster, target: Cluster, replicas: int = 1) -> CopyFlow:
     """A flow from one cluster to another."""
-    return Flow(
+    return CopyFlow(
         name=name,
         source=source.access(),
         target=target.access(),
         source_properties=source.client_properties(),
         target_properties=target.client_properties(),
-        replicas=replicas,
+        replication_factor=replicas,
     )
 
 
 @pytest.fixture
-def flow(source: Cluster, target: Cluster, unique_name: UniqueName) -> Flow:
+def flow(source: Cluster, target: Cluster, unique_name: UniqueName) -> CopyFlow:
     """A flow of this test alone."""
     return flow_between(unique_name("flow"), source, target)
 
 
 @pytest.fixture
-def writer(source: Cluster) -> Iterator[Writer]:
+def writer(source: Cluster) -> Iterator[BatchWriter]:
     """Writes to the source."""
-    made = Writer(source.access())
+    made = BatchWriter(source.access())
     yield made
     made.close()

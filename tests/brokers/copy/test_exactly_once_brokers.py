@@ -9,39 +9,39 @@ from contextlib import contextmanager
 import pytest
 
 from sparkmirror.copy.committer import Committer
-from sparkmirror.copy.delivery import Delivery
-from sparkmirror.copy.lease import IN_TRANSACTIONS, Lease
-from sparkmirror.copy.ledger import entry_of
-from sparkmirror.copy.term import Term
-from sparkmirror.copy.terms import Terms
-from sparkmirror.lab.cluster import Cluster
-from sparkmirror.lab.spec import ClusterSpec
+from sparkmirror.copy.delivery import DeliveryMode
+from sparkmirror.copy.driver.transactional_ids import TransactionalIds
+from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease
+from sparkmirror.copy.ledger import entry_for_lease
+from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.append import append_batch
-from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import read_header
-from sparkmirror.wire.records import build
-from sparkmirror.wire.routing import CoordinatorKind, CoordinatorOf, Router
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.records import build_batch
+from sparkmirror.wire.net.routing import CoordinatorOf, CoordinatorType, Router
+from sparkmirror.wire.protocol.single_produce import append_batch
 from tests.brokers.copy.conftest import PROPERTIES, flow_between
-from tests.support.clusters import StartCluster, UniqueName, create_topic
-from tests.support.committed import (
+from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
+from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S
+from tests.support.copy.exactly_once import (
     assert_exactly_once,
-    assert_ledger_stands_at,
-    committed,
-    stable_end,
+    assert_ledger_positions,
+    last_stable_offset,
+    read_committed_records,
 )
-from tests.support.flows import Flow, remote_name
-from tests.support.raw_copy import router_of
-from tests.support.stage import PATIENCE_S
+from tests.support.kafka.batch_writer import BatchWriter, numbered_records
+from tests.support.kafka.clusters import StartCluster, UniqueName, create_topic
+from tests.support.kafka.wire_copier import make_router
 from tests.support.waiting import wait_until
-from tests.support.writing import Writer, numbered
 
 PARTITIONS = 6
-OLD = "3.9.2"
+OLD_KAFKA_VERSION = "3.9.2"
 """Of the last line whose transactions keep their epoch and take partitions one by one."""
 
 
-SLOWLY = {"bytes_per_s": 30_000}
+SLOW_COPY = {"bytes_per_s": 30_000}
 """So slow that every fault finds something under way: what is written takes half a minute."""
 
 
@@ -61,12 +61,14 @@ def trio(started_trio: Cluster) -> Cluster:
 
 
 @contextmanager
-def filled(flow: Flow, topic: str) -> Iterator[dict[str, int]]:
+def filled_topic(flow: CopyFlow, topic: str) -> Iterator[dict[str, int]]:
     """A topic with records in every partition."""
-    flow.create(topic, PARTITIONS)
-    writer = Writer(flow.source)
+    flow.create_topic(topic, PARTITIONS)
+    writer = BatchWriter(flow.source)
     for number in range(PARTITIONS):
-        writer.write_many(TopicPartition(topic, number), numbered(range(300), size=1000), batch=30)
+        writer.write_batches(
+            TopicPartition(topic, number), numbered_records(range(300), size=1000), batch=30
+        )
     try:
         yield {topic: PARTITIONS}
     finally:
@@ -77,18 +79,18 @@ def test_brokers_and_coordinators_may_restart_one_after_the_other(
     trio: Cluster, unique_name: UniqueName, topic: str
 ) -> None:
     flow = flow_between(unique_name("flow"), trio, trio, replicas=3)
-    with filled(flow, topic) as topics:
-        ends = flow.ends(topics)
-        job = flow.job(topics, tasks=2, delivery=Delivery.EXACTLY_ONCE, settings=SLOWLY)
-        with flow.stage(job) as stage:
-            stage.wait("copying to begin", lambda seen: seen.records > 0)
+    with filled_topic(flow, topic) as topics:
+        ends = flow.source_end_offsets(topics)
+        job = flow.job(topics, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE, settings=SLOW_COPY)
+        with flow.harness(job) as stage:
+            stage.wait_for_snapshot("copying to begin", lambda seen: seen.records > 0)
             for node_id in trio.brokers:
                 trio.restart_broker(node_id)
             stage.conductor.set_rate(0)
             stage.wait_until_caught_up(ends)
             stage.drain()
             assert_exactly_once(flow, topics, stage)
-            assert_ledger_stands_at(flow, job, ends)
+            assert_ledger_positions(flow, job, ends)
 
 
 def test_what_hangs_is_ended_as_it_was_decided(
@@ -96,43 +98,50 @@ def test_what_hangs_is_ended_as_it_was_decided(
 ) -> None:
     """Partitions without a leader miss the markers of a commit and of an abort."""
     flow = flow_between(unique_name("flow"), trio, trio, replicas=3)
-    flow.create("unused" + topic)
-    create_topic(flow.target, remote_name(topic), PARTITIONS, replicas=1)
-    job = flow.job({topic: PARTITIONS}, tasks=2, delivery=Delivery.EXACTLY_ONCE)
-    router = router_of(flow.target)
-    before, after = Terms(router, job), Terms(router, job)
-    before.begin()
-    terms = [term for term in (before.take(0), before.take(1)) if term]
+    flow.create_topic("unused" + topic)
+    create_topic(flow.target, remote_topic_name(topic), PARTITIONS, replicas=1)
+    job = flow.job({topic: PARTITIONS}, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE)
+    router = make_router(flow.target)
+    before, after = TransactionalIds(router, job), TransactionalIds(router, job)
+    before.fence_all()
+    terms = [term for term in (before.acquire(0), before.acquire(1)) if term]
     node = _without_coordinators(router, terms)
     kept, lost = [p for p in _remotes(router, topic) if _leader(router, p) == node][:2]
     for term, partition in zip(terms, (kept, lost), strict=True):
         _write_in(router, term, partition)
     trio.kill_broker(node)
-    wait_until(lambda: _leader(router, kept) is None, "nobody to lead", PATIENCE_S)
+    wait_until(lambda: _leader(router, kept) is None, "nobody to lead", HARNESS_TIMEOUT_S)
     source = TopicPartition(topic, kept.partition)
     lease = Lease(
-        source=source, target=kept, position=3, expected=3, records=3, identity=IN_TRANSACTIONS
+        source=source,
+        target=kept,
+        position=3,
+        expected=3,
+        records=3,
+        identity=TRANSACTIONAL_IDENTITY,
     )
-    Committer(router, terms[0], "source").commit({source: entry_of(lease, is_open=False)})
-    after.begin()
-    assert after.end_hanging({kept: 3, lost: -1}) == frozenset(), "they cannot be looked at"
+    Committer(router, terms[0], "source").commit({source: entry_for_lease(lease, is_open=False)})
+    after.fence_all()
+    assert after.end_hanging_transactions({kept: 3, lost: -1}) == frozenset(), (
+        "they cannot be looked at"
+    )
     trio.start_broker(node)
     wait_until(
         lambda: all(_leader(router, p) == node for p in (kept, lost)),
         "the leader to be back",
-        PATIENCE_S,
+        HARNESS_TIMEOUT_S,
     )
-    assert [stable_end(router, p) for p in (kept, lost)] == [0, 0], "markers are missing"
-    assert after.end_hanging({kept: 3, lost: -1}) == {kept, lost}
-    wait_until(lambda: [stable_end(router, p) for p in (kept, lost)] == [4, 4], "markers")
-    there = committed(flow.target, remote_name(topic))
+    assert [last_stable_offset(router, p) for p in (kept, lost)] == [0, 0], "markers are missing"
+    assert after.end_hanging_transactions({kept: 3, lost: -1}) == {kept, lost}
+    wait_until(lambda: [last_stable_offset(router, p) for p in (kept, lost)] == [4, 4], "markers")
+    there = read_committed_records(flow.target, remote_topic_name(topic))
     assert {number: len(records) for number, records in there.items()} == {kept.partition: 3}
     router.close()
 
 
 def _remotes(router: Router, topic: str) -> list[TopicPartition]:
-    router.refresh([remote_name(topic)])
-    return [TopicPartition(remote_name(topic), number) for number in range(PARTITIONS)]
+    router.refresh([remote_topic_name(topic)])
+    return [TopicPartition(remote_topic_name(topic), number) for number in range(PARTITIONS)]
 
 
 def _leader(router: Router, partition: TopicPartition) -> int | None:
@@ -140,27 +149,29 @@ def _leader(router: Router, partition: TopicPartition) -> int | None:
     return leader.node_id if leader else None
 
 
-def _without_coordinators(router: Router, terms: list[Term]) -> int:
+def _without_coordinators(router: Router, terms: list[TransactionalProducer]) -> int:
     """A broker that coordinates none of some terms."""
     deadline = time.monotonic() + 30
     busy = {
-        router.locate(CoordinatorOf(CoordinatorKind.TRANSACTION, term.transactional_id), deadline)
+        router.find_address(
+            CoordinatorOf(CoordinatorType.TRANSACTION, term.transactional_id), deadline
+        )
         for term in terms
     }
     brokers = router.refresh().brokers
     return next(node for node, broker in brokers.items() if broker.address not in busy)
 
 
-def _write_in(router: Router, term: Term, partition: TopicPartition) -> None:
+def _write_in(router: Router, term: TransactionalProducer, partition: TopicPartition) -> None:
     """Append three records in the transaction of a term."""
-    batch = memoryview(build(numbered(range(3))))
-    producer = Producer(
+    batch = memoryview(build_batch(numbered_records(range(3))))
+    producer = BatchProducer(
         producer_id=term.identity.producer_id, epoch=term.identity.epoch, transactional=True
     )
     append_batch(
         router,
         partition,
-        forward(read_header(batch), batch, producer, 0),
+        forward_batch(read_header(batch), batch, producer, 0),
         transactional_id=term.transactional_id,
     )
 
@@ -169,20 +180,22 @@ def test_brokers_of_old_are_written_to_in_their_own_way(
     start_cluster: StartCluster, unique_name: UniqueName, topic: str
 ) -> None:
     old = start_cluster(
-        ClusterSpec(name="eo-old", version=OLD, fast_start=True, properties=PROPERTIES)
+        ClusterSpec(
+            name="eo-old", version=OLD_KAFKA_VERSION, fast_start=True, properties=PROPERTIES
+        )
     )
     flow = flow_between(unique_name("flow"), old, old)
-    with filled(flow, topic) as topics:
-        job = flow.job(topics, tasks=2, delivery=Delivery.EXACTLY_ONCE, settings=SLOWLY)
-        with flow.stage(job) as stage:
-            stage.wait_until_all_copy()
+    with filled_topic(flow, topic) as topics:
+        job = flow.job(topics, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE, settings=SLOW_COPY)
+        with flow.harness(job) as stage:
+            stage.wait_until_all_tasks_copy()
             stage.kill(0)
             stage.wait_for_event("takeover")
-            stage.wait_for_more()
+            stage.wait_for_more_records()
             stage.conductor.end_epoch()
             stage.wait_for_attempts(1)
             stage.conductor.set_rate(0)
-            stage.wait_until_caught_up(flow.ends(topics))
+            stage.wait_until_caught_up(flow.source_end_offsets(topics))
             stage.drain()
             assert_exactly_once(flow, topics, stage)
-            assert_ledger_stands_at(flow, job, flow.ends(topics))
+            assert_ledger_positions(flow, job, flow.source_end_offsets(topics))

@@ -8,171 +8,184 @@ import time
 
 import pytest
 
-from sparkmirror.copy.fence import Overtaken
-from sparkmirror.copy.job import Job
-from sparkmirror.engine.ledger import OffsetsTopicLedger
+from sparkmirror.copy.driver.fence import DriverFenced
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.errors import RequestRefused
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.append import append_batch
-from sparkmirror.wire.forward import Producer, forward
-from sparkmirror.wire.header import read_header
-from sparkmirror.wire.records import build
-from tests.support.faults import SLOWLY, everything, prepared, something
-from tests.support.flows import Flow, remote_name
-from tests.support.stage import PATIENCE_S, Stage
-from tests.support.stage_process import StageProcess
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.records import build_batch
+from sparkmirror.wire.protocol.single_produce import append_batch
+from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
+from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
+from tests.support.copy.fault_scenario import (
+    SLOW_COPY,
+    all_partitions_leased,
+    create_mixed_topic,
+    has_copied_records,
+)
+from tests.support.copy.harness_process import HarnessProcess
+from tests.support.kafka.batch_writer import MIXED_PARTITIONS, BatchWriter, numbered_records
 from tests.support.waiting import wait_until
-from tests.support.writing import MIXED, Writer, numbered
 
 BYTES_PER_S = 500_000
 
 
-def finish(flow: Flow, stage: Stage, topics: dict[str, int], fences: int) -> None:
+def drain_and_verify(
+    flow: CopyFlow, stage: CopyHarness, topics: dict[str, int], fences: int
+) -> None:
     """Copy the rest at full speed, compare, and count: fences are no records."""
     stage.conductor.set_rate(0)
-    stage.wait_until_caught_up(flow.ends(topics))
+    stage.wait_until_caught_up(flow.source_end_offsets(topics))
     stage.drain()
     flow.assert_mirrored(topics, fences=fences, stage=stage)
     assert stage.snapshot.records == records_of(flow, topics)
 
 
-def test_a_killed_task_is_replaced(flow: Flow, topic: str, writer: Writer) -> None:
-    topics = prepared(flow, topic, writer)
-    with flow.stage(flow.job(topics, tasks=2, settings=SLOWLY)) as stage:
-        stage.wait("every partition to be copied", everything)
+def test_a_killed_task_is_replaced(flow: CopyFlow, topic: str, writer: BatchWriter) -> None:
+    topics = create_mixed_topic(flow, topic, writer)
+    with flow.harness(flow.job(topics, tasks=2, settings=SLOW_COPY)) as stage:
+        stage.wait_for_snapshot("every partition to be copied", all_partitions_leased)
         stage.kill(0)
         stage.wait_for_event("takeover")
-        finish(flow, stage, topics, fences=1)
+        drain_and_verify(flow, stage, topics, fences=1)
 
 
-def test_all_tasks_may_be_killed_again_and_again(flow: Flow, topic: str, writer: Writer) -> None:
-    topics = prepared(flow, topic, writer)
-    with flow.stage(flow.job(topics, tasks=2, settings=SLOWLY)) as stage:
+def test_all_tasks_may_be_killed_again_and_again(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    topics = create_mixed_topic(flow, topic, writer)
+    with flow.harness(flow.job(topics, tasks=2, settings=SLOW_COPY)) as stage:
         for turn in range(2):
-            stage.wait("every partition to be copied", everything)
+            stage.wait_for_snapshot("every partition to be copied", all_partitions_leased)
             stage.kill(0)
             stage.kill(1)
-            stage.wait_for_event("takeover", times=MIXED * (turn + 1))
-        finish(flow, stage, topics, fences=2)
+            stage.wait_for_event("takeover", times=MIXED_PARTITIONS * (turn + 1))
+        drain_and_verify(flow, stage, topics, fences=2)
 
 
 def test_a_killed_driver_is_replaced_however_little_the_ledger_knows(
-    flow: Flow, topic: str, writer: Writer
+    flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
-    topics = prepared(flow, topic, writer)
-    job = flow.job(topics, tasks=2, settings=SLOWLY)
+    topics = create_mixed_topic(flow, topic, writer)
+    job = flow.job(topics, tasks=2, settings=SLOW_COPY)
     for records in (300, 500):
-        with StageProcess(job) as doomed:
+        with HarnessProcess(job) as doomed:
             doomed.wait_until_copied(records)
             doomed.kill()
-    with flow.stage(job) as stage:
+    with flow.harness(job) as stage:
         stage.wait_for_event("takeover")
         assert all(one.kind == "takeover" for one in stage.snapshot.events)
-        finish(flow, stage, topics, fences=2)
+        drain_and_verify(flow, stage, topics, fences=2)
 
 
 def test_a_task_that_slept_through_its_replacement_writes_nothing(
-    flow: Flow, topic: str, writer: Writer
+    flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
-    topics = prepared(flow, topic, writer)
-    with flow.stage(flow.job(topics, settings=SLOWLY)) as stage:
-        stage.wait("copying to begin", something)
+    topics = create_mixed_topic(flow, topic, writer)
+    with flow.harness(flow.job(topics, settings=SLOW_COPY)) as stage:
+        stage.wait_for_snapshot("copying to begin", has_copied_records)
         stage.freeze(0)
-        stage.give_up_silent()
-        zombie = stage.start_beside(0)
+        stage.expire_silent_tasks()
+        zombie = stage.start_duplicate_attempt(0)
         copied = stage.snapshot.records
-        stage.wait("its successor to copy", lambda seen: seen.records > copied)
+        stage.wait_for_snapshot("its successor to copy", lambda seen: seen.records > copied)
         zombie.send_signal(signal.SIGCONT)
-        wait_until(lambda: zombie.poll() is not None, "the zombie to end by itself", PATIENCE_S)
+        wait_until(
+            lambda: zombie.poll() is not None, "the zombie to end by itself", HARNESS_TIMEOUT_S
+        )
         assert zombie.returncode != 0, "it was given up, and says so"
-        finish(flow, stage, topics, fences=1)
+        drain_and_verify(flow, stage, topics, fences=1)
 
 
 def test_a_fence_refuses_whatever_the_last_owner_still_sends(
-    flow: Flow, topic: str, writer: Writer
+    flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
     partition = TopicPartition(topic, 0)
-    flow.create(topic)
-    writer.write(partition, numbered(range(100)))
+    flow.create_topic(topic)
+    writer.write_batch(partition, numbered_records(range(100)))
     job = flow.job({topic: 1})
-    with flow.stage(job) as stage:
-        stage.wait_until_caught_up(flow.ends({topic: 1}))
-        ledger = OffsetsTopicLedger.of(job)
+    with flow.harness(job) as stage:
+        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        ledger = OffsetsTopicLedger.for_job(job)
         entry = ledger.load()[partition]
         ledger.close()
-        assert entry.ours
+        assert entry.extension
         stage.kill(0)
         stage.wait_for_event("takeover")
-        late = memoryview(build(numbered([100])))
-        identity = entry.ours.identity
-        producer = Producer(producer_id=identity.producer_id, epoch=identity.producer_epoch)
-        buffers = forward(read_header(late), late, producer, identity.sequence(100))
-        zombie = Writer(flow.target)
+        late = memoryview(build_batch(numbered_records([100])))
+        identity = entry.extension.identity
+        producer = BatchProducer(producer_id=identity.producer_id, epoch=identity.producer_epoch)
+        buffers = forward_batch(read_header(late), late, producer, identity.sequence_for(100))
+        zombie = BatchWriter(flow.target)
         with pytest.raises(RequestRefused, match="INVALID_PRODUCER_EPOCH"):
-            append_batch(zombie.router, TopicPartition(remote_name(topic), 0), buffers)
+            append_batch(zombie.router, TopicPartition(remote_topic_name(topic), 0), buffers)
         zombie.close()
-        finish(flow, stage, {topic: 1}, fences=1)
+        drain_and_verify(flow, stage, {topic: 1}, fences=1)
 
 
-def test_a_task_that_slept_comes_back_by_itself(flow: Flow, topic: str, writer: Writer) -> None:
-    topics = prepared(flow, topic, writer)
-    with flow.stage(flow.job(topics, settings=SLOWLY)) as stage:
-        stage.wait("copying to begin", something)
+def test_a_task_that_slept_comes_back_by_itself(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    topics = create_mixed_topic(flow, topic, writer)
+    with flow.harness(flow.job(topics, settings=SLOW_COPY)) as stage:
+        stage.wait_for_snapshot("copying to begin", has_copied_records)
         stage.freeze(0)
-        stage.give_up_silent()
+        stage.expire_silent_tasks()
         stage.thaw(0)
-        finish(flow, stage, topics, fences=1)
+        drain_and_verify(flow, stage, topics, fences=1)
 
 
 def test_a_second_driver_takes_over_and_the_first_one_stops(
-    flow: Flow, topic: str, writer: Writer
+    flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
-    topics = prepared(flow, topic, writer)
-    job = flow.job(topics, settings=SLOWLY)
-    with flow.stage(job) as first:
-        first.wait("copying to begin", something)
+    topics = create_mixed_topic(flow, topic, writer)
+    job = flow.job(topics, settings=SLOW_COPY)
+    with flow.harness(job) as first:
+        first.wait_for_snapshot("copying to begin", has_copied_records)
         numbers = itertools.count(100_000)
 
         def is_overtaken() -> bool:
             """It notices as soon as it has something to write."""
-            writer.write(TopicPartition(topic, 0), numbered([next(numbers)]))
+            writer.write_batch(TopicPartition(topic, 0), numbered_records([next(numbers)]))
             return first.conductor.failure() is not None
 
-        with flow.stage(job) as second:
-            wait_until(is_overtaken, "the first to stop", PATIENCE_S)
-            assert isinstance(first.conductor.failure(), Overtaken)
-            finish(flow, second, topics, fences=1)
+        with flow.harness(job) as second:
+            wait_until(is_overtaken, "the first to stop", HARNESS_TIMEOUT_S)
+            assert isinstance(first.conductor.failure(), DriverFenced)
+            drain_and_verify(flow, second, topics, fences=1)
 
 
-def test_a_clean_end_costs_nothing(flow: Flow, topic: str, writer: Writer) -> None:
-    topics = prepared(flow, topic, writer)
-    job = flow.job(topics, tasks=2, settings=SLOWLY)
-    with flow.stage(job) as stage:
-        stage.wait("copying to begin", something)
+def test_a_clean_end_costs_nothing(flow: CopyFlow, topic: str, writer: BatchWriter) -> None:
+    topics = create_mixed_topic(flow, topic, writer)
+    job = flow.job(topics, tasks=2, settings=SLOW_COPY)
+    with flow.harness(job) as stage:
+        stage.wait_for_snapshot("copying to begin", has_copied_records)
         stage.drain()
-    with flow.stage(job) as stage:
-        stage.wait("every partition to be copied", everything)
+    with flow.harness(job) as stage:
+        stage.wait_for_snapshot("every partition to be copied", all_partitions_leased)
         stage.conductor.end_epoch()
         stage.wait_for_attempts(1)
-        finish(flow, stage, topics, fences=0)
+        drain_and_verify(flow, stage, topics, fences=0)
         assert stage.snapshot.events == ()
 
 
-def test_the_rate_limit_is_kept(flow: Flow, topic: str, writer: Writer) -> None:
+def test_the_rate_limit_is_kept(flow: CopyFlow, topic: str, writer: BatchWriter) -> None:
     """However late we look: all of it is counted, from before the first byte was copied."""
-    topics = prepared(flow, topic, writer)
+    topics = create_mixed_topic(flow, topic, writer)
     began = time.monotonic()
-    with flow.stage(flow.job(topics, settings={"bytes_per_s": BYTES_PER_S})) as stage:
-        stage.wait_until_caught_up(flow.ends(topics))
+    with flow.harness(flow.job(topics, settings={"bytes_per_s": BYTES_PER_S})) as stage:
+        stage.wait_until_caught_up(flow.source_end_offsets(topics))
         took_s = time.monotonic() - began
         copied = stage.snapshot.bytes
         assert copied > 5 * BYTES_PER_S
         # What a second allows may come at once in the beginning, and the last answer is overdrawn.
         assert copied < BYTES_PER_S * (took_s + 1.5)
-        finish(flow, stage, topics, fences=0)
+        drain_and_verify(flow, stage, topics, fences=0)
 
 
-def records_of(flow: Flow, topics: dict[str, int]) -> int:
+def records_of(flow: CopyFlow, topics: dict[str, int]) -> int:
     """How many records there are to copy."""
-    job: Job = flow.job(topics)
-    return sum(len(source.wanted) for source, _ in flow.all_logs(job.tasks[0]))
+    job: CopyJob = flow.job(topics)
+    return sum(len(source.expected_records) for source, _ in flow.all_partition_logs(job.tasks[0]))

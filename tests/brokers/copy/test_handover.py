@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from sparkmirror.model import TopicPartition
-from tests.support.flows import Flow
-from tests.support.writing import Writer, numbered
+from tests.support.copy.copy_flow import CopyFlow
+from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 
 
-def test_three_runs_in_a_row_need_no_takeover(flow: Flow, topic: str, writer: Writer) -> None:
+def test_three_runs_in_a_row_need_no_takeover(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
     """The second run copies nothing: its leases end where they began, and are closed too."""
     topics = {topic: 2}
-    flow.create(topic, 2)
+    flow.create_topic(topic, 2)
     for run in range(3):
         if run != 1:
             for number in range(2):
-                writer.write(TopicPartition(topic, number), numbered(range(100)))
-        with flow.stage(flow.job(topics)) as stage:
-            stage.wait_until_caught_up(flow.ends(topics))
-            stage.wait(
+                writer.write_batch(TopicPartition(topic, number), numbered_records(range(100)))
+        with flow.harness(flow.job(topics)) as stage:
+            stage.wait_until_caught_up(flow.source_end_offsets(topics))
+            stage.wait_for_snapshot(
                 "every partition to be leased",
                 lambda seen: all(one.state == "leased" for one in seen.partitions.values()),
             )

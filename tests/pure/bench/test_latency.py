@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.arrivals import Arrival, read_arrivals
-from bench.latency import summary, worst_by_second
+from bench.latency import max_latency_by_second, summary
+from bench.latency_consumer import Arrival, read_arrivals
 from sparkmirror.errors import LabError
 
 MS = 1_000_000
@@ -34,7 +34,7 @@ def test_nothing_that_arrived_is_a_failure() -> None:
 
 def test_each_second_has_its_longest_way() -> None:
     late = Arrival(BEGUN + 1500 * MS, BEGUN + 1507 * MS)
-    assert worst_by_second([*arrivals(), late], BEGUN) == ((0, 50), (1, 7))
+    assert max_latency_by_second([*arrivals(), late], BEGUN) == ((0, 50), (1, 7))
 
 
 def test_arrivals_are_read_as_they_were_noted(tmp_path: Path) -> None:

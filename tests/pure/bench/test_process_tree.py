@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from bench.process_tree import ProcessTree, Stat, family, parse_pss_bytes, parse_stat
+from bench.process_tree import ProcessTree, Stat, descendants, parse_pss_bytes, parse_stat
 
 LINE = (
     "4242 (odd ) name (x) S 17 4242 4242 0 -1 4194560 9 8 7 6"
@@ -21,11 +21,11 @@ input()
 
 
 def stat(pid: int, parent: int) -> Stat:
-    return Stat(pid=pid, parent=parent, began_ticks=pid, cpu_ticks=0)
+    return Stat(pid=pid, parent=parent, start_ticks=pid, cpu_ticks=0)
 
 
 def test_a_stat_line_is_read_behind_the_last_bracket() -> None:
-    assert parse_stat(LINE) == Stat(pid=4242, parent=17, began_ticks=987654, cpu_ticks=127)
+    assert parse_stat(LINE) == Stat(pid=4242, parent=17, start_ticks=987654, cpu_ticks=127)
 
 
 def test_shared_pages_are_counted_by_their_share() -> None:
@@ -38,9 +38,9 @@ def test_shared_pages_are_counted_by_their_share() -> None:
 
 def test_a_family_is_the_root_and_all_below_it() -> None:
     stats = {s.pid: s for s in (stat(1, 0), stat(2, 1), stat(3, 2), stat(4, 1), stat(5, 4))}
-    assert family([2], stats) == {2, 3}
-    assert family([2, 4], stats) == {2, 3, 4, 5}
-    assert family([9], stats) == set()
+    assert descendants([2], stats) == {2, 3}
+    assert descendants([2, 4], stats) == {2, 3, 4, 5}
+    assert descendants([9], stats) == set()
 
 
 def test_children_count_while_they_live_and_after_they_were_waited_for() -> None:

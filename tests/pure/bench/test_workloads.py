@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bench.contestants import Who, mirror_maker_properties
-from bench.desk import in_turn
 from bench.flow import Flow
+from bench.session import rotated_systems
+from bench.systems import System, mirror_maker_properties
 from bench.throughput import WORKLOADS
 from bench.workloads import Workload
-from sparkmirror.wire.codecs import Codec
-from sparkmirror.wire.header import read_header
+from sparkmirror.wire.batch.compression import CompressionType
+from sparkmirror.wire.batch.header import read_header
 
 FLOW = Flow(source="s:1", target="t:2", topics=("a", "b"), partitions=2, alias="run7", codec="lz4")
 
@@ -21,7 +21,7 @@ def test_a_batch_has_the_ordered_size_and_codec(workload: Workload) -> None:
     header = read_header(batch)
     assert header.record_count == workload.records_per_batch
     assert header.codec_id == workload.codec
-    if workload.codec is Codec.NONE:
+    if workload.codec is CompressionType.NONE:
         assert 0.9 * workload.batch_bytes < len(batch) <= workload.batch_bytes
     else:
         assert 0.2 < len(batch) / workload.batch_bytes < 0.7, "it compresses as events do"
@@ -55,6 +55,6 @@ def test_a_flow_names_every_partition_it_fills() -> None:
 
 
 def test_everybody_runs_in_each_round_and_another_begins() -> None:
-    orders = [in_turn(number) for number in range(4)]
-    assert {order[0] for order in orders} == set(Who)
-    assert all(set(order) == set(Who) for order in orders)
+    orders = [rotated_systems(number) for number in range(4)]
+    assert {order[0] for order in orders} == set(System)
+    assert all(set(order) == set(System) for order in orders)

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from sparkmirror.cli.config import config
-from sparkmirror.config.dedicated import SWITCHES
-from sparkmirror.config.parts import Part
+from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.mirror_maker_config import FLOW_SWITCHES
 from sparkmirror.config.tables.clients import MIRROR_CLIENT
 from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.converters import CONVERTER_TABLES
@@ -52,7 +52,7 @@ CLASSES = {"transforms": TRANSFORMATION_TABLES, "predicates": PREDICATE_TABLES}
 
 
 def below(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{prefix}{name}" for name in names if name not in {*DECISIVE, *SWITCHES})
+    return tuple(f"{prefix}{name}" for name in names if name not in {*DECISIVE, *FLOW_SWITCHES})
 
 
 def chain(name: str, values: str) -> tuple[str, str]:
@@ -69,14 +69,14 @@ KEYS = {
     "top level": below("", {*DEDICATED.names, *ALL_CONNECTOR_NAMES}),
     "cluster": below("B.", {*MIRROR_CLIENT.names, *DISTRIBUTED.names}),
     "producer": below("A.producer.", MIRROR_CLIENT.names),
-    "flow": below("A->B.", {name for part in Part for name in part.table.names}),
+    "flow": below("A->B.", {name for part in FlowPart for name in part.config_def.names}),
     "side": below("A->B.source.cluster.", MIRROR_CLIENT.names),
     "types": ("A->B.transforms.t.type", "A->B.transforms.t.plugin.version"),
     "override": ("A->B.producer.override.acks", "B.key.converter", "A->B.topic.creation.g.include"),
     "unknown": ("foo", "A.foo", "A->B.foo", "B->Q.foo", "A.sasl.jaas.confg"),
     **{name: (f"A->B.{name}",) for name in DECISIVE[1:]},
     "clusters": ("clusters",),
-    "switches": tuple(sorted(SWITCHES)),
+    "switches": tuple(sorted(FLOW_SWITCHES)),
     "shared": ("status.storage.topic", "config.storage.topic", "B.group.id"),
     "top transforms": ("transforms",),
 }

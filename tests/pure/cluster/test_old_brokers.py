@@ -11,16 +11,23 @@ from kafka.protocol.admin import AlterConfigsResponse
 from kafka.protocol.consumer import OffsetFetchResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
-from sparkmirror.cluster.config_changes import change_topic_configs, replace_topic_configs
-from sparkmirror.cluster.group_states import group_state
-from sparkmirror.cluster.groups import committed_offsets
+from sparkmirror.cluster.alter_configs import alter_configs, incremental_alter_configs
+from sparkmirror.cluster.group_states import describe_group_state
+from sparkmirror.cluster.groups import list_consumer_group_offsets
 from sparkmirror.errors import NotAuthorized, UnsupportedByBroker
-from sparkmirror.mirror.topic_configs import ConfigOperation, Operation
+from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
-from sparkmirror.wire.connection import Client
-from sparkmirror.wire.fields import string
-from sparkmirror.wire.routing import Router
-from tests.support.fake_broker import FakeBroker, Heard, Reply, answering, frame, greeting
+from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.primitive_types import encode_string
+from tests.support.kafka.fake_broker import (
+    FakeBroker,
+    ReceivedRequest,
+    Reply,
+    api_versions_reply,
+    length_prefixed,
+    response_reply,
+)
 
 OFFSET_FETCH, FIND_COORDINATOR, METADATA, DESCRIBE_GROUPS, API_VERSIONS = 9, 10, 3, 15, 18
 ALTER_CONFIGS = 33
@@ -45,13 +52,13 @@ class OldBroker:
         while True:
             yield self._reply
 
-    def _reply(self, heard: Heard) -> bytes:
+    def _reply(self, heard: ReceivedRequest) -> bytes:
         if heard.api_key == API_VERSIONS:
-            return greeting(RANGES)(heard)
+            return api_versions_reply(RANGES)(heard)
         if heard.api_key == FIND_COORDINATOR:
-            return answering(self._coordinator())(heard)
+            return response_reply(self._coordinator())(heard)
         if heard.api_key == METADATA:
-            return answering(self._metadata())(heard)
+            return response_reply(self._metadata())(heard)
         return self.rules[heard.api_key](heard)
 
     def _coordinator(self) -> FindCoordinatorResponse:
@@ -68,7 +75,7 @@ class OldBroker:
 def old_broker(rules: Mapping[int, Reply]) -> Iterator[tuple[Router, FakeBroker]]:
     made = OldBroker(rules)
     with made.broker:
-        router = Router(Client(cluster="old"), [made.broker.address])
+        router = Router(ClientConfig(cluster="old"), [made.broker.address])
         try:
             yield router, made.broker
         finally:
@@ -89,11 +96,11 @@ def _fetched(code: int = 0) -> Any:
 
 
 def test_offsets_of_many_groups_are_asked_for_one_by_one() -> None:
-    def fetch(heard: Heard) -> bytes:
-        return answering(_fetched(30 if b"secret" in heard.body else 0))(heard)
+    def fetch(heard: ReceivedRequest) -> bytes:
+        return response_reply(_fetched(30 if b"secret" in heard.body else 0))(heard)
 
     with old_broker({OFFSET_FETCH: fetch}) as (router, broker):
-        found = committed_offsets(router, ["one", "secret", "two"])
+        found = list_consumer_group_offsets(router, ["one", "secret", "two"])
     expected = {TopicPartition("t", 3): OffsetAndMetadata(42, "note")}
     assert (found["one"], found["two"]) == (expected, expected)
     assert isinstance(found["secret"], NotAuthorized)
@@ -104,13 +111,15 @@ def test_offsets_of_many_groups_are_asked_for_one_by_one() -> None:
     ("said", "state"), [("Stable", "Stable"), ("Empty", "Empty"), ("Dead", None)]
 )
 def test_states_are_told_in_the_older_dialect(said: str, state: str | None) -> None:
-    def describe(heard: Heard) -> bytes:
-        assert heard.body == b"\x00\x00\x00\x01" + string("g")
-        body = b"\x00\x00\x00\x00" + b"\x00\x00\x00\x01" + b"\x00\x00" + string("g") + string(said)
-        return frame(heard.correlation_id.to_bytes(4, "big") + body + b"what members say")
+    def describe(heard: ReceivedRequest) -> bytes:
+        assert heard.body == b"\x00\x00\x00\x01" + encode_string("g")
+        body = (
+            b"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00" + encode_string("g") + encode_string(said)
+        )
+        return length_prefixed(heard.correlation_id.to_bytes(4, "big") + body + b"what members say")
 
     with old_broker({DESCRIBE_GROUPS: describe}) as (router, _):
-        assert group_state(router, "g") == state
+        assert describe_group_state(router, "g") == state
 
 
 def test_settings_can_only_be_replaced_as_a_whole() -> None:
@@ -118,9 +127,9 @@ def test_settings_can_only_be_replaced_as_a_whole() -> None:
         error_code=0, error_message=None, resource_type=2, resource_name="t"
     )
     altered = AlterConfigsResponse(throttle_time_ms=0, responses=[response])
-    operation = ConfigOperation(name="retention.ms", operation=Operation.DELETE)
-    with old_broker({ALTER_CONFIGS: answering(altered)}) as (router, broker):
+    operation = AlterConfigOp(name="retention.ms", operation=AlterConfigOpType.DELETE)
+    with old_broker({ALTER_CONFIGS: response_reply(altered)}) as (router, broker):
         with pytest.raises(UnsupportedByBroker, match="IncrementalAlterConfigs"):
-            change_topic_configs(router, {"t": [operation]})
-        assert replace_topic_configs(router, {"t": {"retention.ms": "7"}}) == {}
-    assert b"retention.ms\x00\x017" in broker.heard[-1].body
+            incremental_alter_configs(router, {"t": [operation]})
+        assert alter_configs(router, {"t": {"retention.ms": "7"}}) == {}
+    assert b"retention.ms\x00\x017" in broker.requests[-1].body

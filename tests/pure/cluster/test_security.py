@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster import tls
-from sparkmirror.cluster.access import Access
-from sparkmirror.cluster.security import Security
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.errors import ConfigError
-from sparkmirror.lab.certificates import Authority
-from sparkmirror.wire.place import Address
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.wire.net.endpoint import Address
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -28,14 +28,14 @@ def sasl(mechanism: str, line: str, protocol: str = "SASL_PLAINTEXT") -> dict[st
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    made = Authority.create(tmp_path_factory.mktemp("lab") / "tls")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    made = CertificateAuthority.create(tmp_path_factory.mktemp("lab") / "tls")
     made.issue("alice")
     return made
 
 
 def test_nothing_said_means_plaintext() -> None:
-    assert Security.from_properties({}).keywords() == {"security_protocol": "PLAINTEXT"}
+    assert ClientSecurity.from_properties({}).client_kwargs() == {"security_protocol": "PLAINTEXT"}
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_nothing_said_means_plaintext() -> None:
 )
 def test_a_login_is_read_from_the_jaas_line(mechanism: str, module: str) -> None:
     line = f'{module} required username="alice" password="s3cret";'
-    security = Security.from_properties(sasl(mechanism, line))
-    assert security.keywords() == {
+    security = ClientSecurity.from_properties(sasl(mechanism, line))
+    assert security.client_kwargs() == {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": mechanism,
         "sasl_plain_username": "alice",
@@ -69,28 +69,28 @@ def test_a_login_is_read_from_the_jaas_line(mechanism: str, module: str) -> None
 )
 def test_what_will_not_do_is_named(properties: dict[str, str], fault: str) -> None:
     with pytest.raises(ConfigError, match=fault):
-        Security.from_properties(properties)
+        ClientSecurity.from_properties(properties)
 
 
-def test_trust_may_be_a_file_or_inline_in_one_line(authority: Authority) -> None:
-    pem = authority.trust.read_text()
+def test_trust_may_be_a_file_or_inline_in_one_line(authority: CertificateAuthority) -> None:
+    pem = authority.ca_certificate.read_text()
     inline = pem.replace("\n", " ")
     for said in (
-        {"ssl.truststore.location": str(authority.trust)},
+        {"ssl.truststore.location": str(authority.ca_certificate)},
         {"ssl.truststore.certificates": pem},
         {"ssl.truststore.certificates": inline},
     ):
-        (trusted,) = tls.context(said).get_ca_certs()
+        (trusted,) = tls.client_context(said).get_ca_certs()
         assert trusted["subject"] == ((("commonName", "sparkmirror lab"),),)
 
 
-def test_an_inline_key_leaves_no_file_and_no_descriptor(authority: Authority) -> None:
-    pem = authority.identity("alice").read_text()
+def test_an_inline_key_leaves_no_file_and_no_descriptor(authority: CertificateAuthority) -> None:
+    pem = authority.key_store("alice").read_text()
     key, _, chain = pem.partition("-----BEGIN CERTIFICATE-----")
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - counts descriptors
-    made = tls.context(
+    made = tls.client_context(
         {
-            "ssl.truststore.location": str(authority.trust),
+            "ssl.truststore.location": str(authority.ca_certificate),
             "ssl.keystore.key": key,
             "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE-----{chain}",
         }
@@ -99,36 +99,40 @@ def test_an_inline_key_leaves_no_file_and_no_descriptor(authority: Authority) ->
     assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208
 
 
-def test_an_empty_identification_algorithm_stops_only_the_name_check(authority: Authority) -> None:
-    location = {"ssl.truststore.location": str(authority.trust)}
-    assert tls.context(location).check_hostname
-    without = tls.context({**location, "ssl.endpoint.identification.algorithm": ""})
+def test_an_empty_identification_algorithm_stops_only_the_name_check(
+    authority: CertificateAuthority,
+) -> None:
+    location = {"ssl.truststore.location": str(authority.ca_certificate)}
+    assert tls.client_context(location).check_hostname
+    without = tls.client_context({**location, "ssl.endpoint.identification.algorithm": ""})
     assert not without.check_hostname
     assert without.verify_mode == ssl.CERT_REQUIRED
 
 
-def test_enabled_protocols_are_a_range(authority: Authority) -> None:
-    location = {"ssl.truststore.location": str(authority.trust)}
-    both = tls.context(location)
-    only = tls.context({**location, "ssl.enabled.protocols": "TLSv1.3, TLSv1.1"})
+def test_enabled_protocols_are_a_range(authority: CertificateAuthority) -> None:
+    location = {"ssl.truststore.location": str(authority.ca_certificate)}
+    both = tls.client_context(location)
+    only = tls.client_context({**location, "ssl.enabled.protocols": "TLSv1.3, TLSv1.1"})
     assert both.minimum_version == ssl.TLSVersion.TLSv1_2
     assert both.maximum_version == ssl.TLSVersion.TLSv1_3
     assert only.minimum_version == only.maximum_version == ssl.TLSVersion.TLSv1_3
 
 
-def test_bad_material_is_named_by_its_property(authority: Authority, tmp_path: Path) -> None:
+def test_bad_material_is_named_by_its_property(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
     store = tmp_path / "store.jks"
     store.write_bytes(b"\xfe\xed\xfe\xed")
-    trust = {"ssl.truststore.location": str(authority.trust)}
+    trust = {"ssl.truststore.location": str(authority.ca_certificate)}
     for said, fault in (
         ({"ssl.truststore.location": str(store)}, "ssl.truststore.location: .* is not PEM"),
         ({"ssl.truststore.location": "/nowhere/ca.pem"}, "cannot be read: No such file"),
         ({"ssl.truststore.certificates": "no pem"}, "holds no certificate"),
-        ({**trust, "ssl.keystore.location": str(authority.trust)}, "holds no key"),
+        ({**trust, "ssl.keystore.location": str(authority.ca_certificate)}, "holds no key"),
         ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols must hold"),
     ):
         with pytest.raises(ConfigError, match=fault):
-            tls.context(said)
+            tls.client_context(said)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +151,9 @@ def test_addresses_are_host_and_port(text: str, address: Address) -> None:
 @pytest.mark.parametrize("servers", ["", "localhost", "localhost:", ":9092", "a:b"])
 def test_bootstrap_servers_must_name_a_port(servers: str) -> None:
     with pytest.raises(ConfigError):
-        Access.from_properties("west", {"bootstrap.servers": servers})
+        ClusterAccess.from_properties("west", {"bootstrap.servers": servers})
 
 
 def test_several_servers_are_separated_by_commas() -> None:
-    access = Access.from_properties("west", {"bootstrap.servers": "a:1,b:2"})
-    assert access.bootstrap == (Address("a", 1), Address("b", 2))
+    access = ClusterAccess.from_properties("west", {"bootstrap.servers": "a:1,b:2"})
+    assert access.bootstrap_servers == (Address("a", 1), Address("b", 2))

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.dedicated import Dedicated
-from sparkmirror.config.flowrules import Connector
-from sparkmirror.config.jaas import login_module
+from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.properties import parse_properties
+from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.config.notices import NoticeKind
-from sparkmirror.config.properties import parse
-from sparkmirror.config.review import review_file
-from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.config.review.file_validation import validate_file
+from sparkmirror.config.secrets.jaas import parse_login_module
 from sparkmirror.model import SourceAndTarget
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -74,14 +74,14 @@ offset.flush.interval.ms=10000
 """
 
 
-def opened(text: str) -> Dedicated:
-    return Dedicated.open(parse(text.encode(), file="mm2.properties"), {})
+def opened(text: str) -> MirrorMakerConfig:
+    return MirrorMakerConfig.open(parse_properties(text.encode(), file="mm2.properties"), {})
 
 
 @pytest.mark.parametrize("text", [CLOUD_TO_OWN, TRUSTSTORE], ids=["sasl", "truststore"])
 def test_a_dedicated_tutorial_runs_as_written(text: str) -> None:
-    review = review_file(parse(text.encode(), file="mm2.properties"), {})
-    assert review.objections == ()
+    review = validate_file(parse_properties(text.encode(), file="mm2.properties"), {})
+    assert review.errors == ()
     assert [notice.kind for notice in review.notices] == [NoticeKind.IN_PLAIN_TEXT]
     found = opened(text)
     assert FLOW in found.flows()
@@ -93,28 +93,28 @@ def test_placeholders_inside_a_login_module_are_all_expanded(tmp_path: Path) -> 
     secrets = tmp_path / "access.properties"
     secrets.write_text("SRC_BROKERS=a:1\nTGT_BROKERS=b:1\nKEY=$ConnectionString\nSECRET=x=y;z\n")
     found = opened(PLACEHOLDERS.format(secrets=secrets, module=PLAIN))
-    config = found.connector(FLOW, Connector.SOURCE).plain
+    config = found.layered_connector_config(FLOW, MirrorConnector.SOURCE).props
     text = found.expand(config).values["source.consumer.sasl.jaas.config"]
-    module, _ = login_module(text)
+    module, _ = parse_login_module(text)
     assert module.options == {"username": "$ConnectionString", "password": "x=y;z"}
     assert "x=y;z" not in str(config)
-    (duplicate,) = found.file.duplicates
+    (duplicate,) = found.properties.duplicates
     assert (duplicate.key, duplicate.lines) == ("source.sasl.jaas.config", (8, 9))
 
 
 def test_placeholders_without_a_provider_stay_and_are_noticed() -> None:
     lines = [line for line in PLACEHOLDERS.splitlines() if not line.startswith("config.providers")]
     text = "\n".join(lines).format(secrets="/properties/access.properties", module=PLAIN)
-    review = review_file(parse(text.encode(), file="mm2.properties"), {})
-    assert review.objections == ()
+    review = validate_file(parse_properties(text.encode(), file="mm2.properties"), {})
+    assert review.errors == ()
     assert NoticeKind.UNRESOLVED_VARIABLE in {notice.kind for notice in review.notices}
     worker = opened(text).worker_config(FLOW)
     assert worker["bootstrap.servers"] == "${file:/properties/access.properties:TGT_BROKERS}"
 
 
 def test_a_worker_file_with_quotes_old_keys_and_blanks_is_accepted() -> None:
-    file = parse(RENDERED_BY_COMPOSE.encode(), file="connect.properties")
-    assert review_file(file, {}).objections == ()
+    file = parse_properties(RENDERED_BY_COMPOSE.encode(), file="connect.properties")
+    assert validate_file(file, {}).errors == ()
     config = WorkerFile.open(file, {}).config()
     assert config["group.id"] == '"mm2-connect"'
     assert config["listeners"] == ("http://:8083",)
@@ -127,6 +127,6 @@ def test_a_worker_file_with_quotes_old_keys_and_blanks_is_accepted() -> None:
     ["username='$ConnectionString' password='p'", 'username="$ConnectionString" password=abc_1-2'],
 )
 def test_quotes_of_both_kinds_and_none_are_legal(options: str) -> None:
-    module, notices = login_module(f"{PLAIN} required {options};")
+    module, notices = parse_login_module(f"{PLAIN} required {options};")
     assert module.options["username"] == "$ConnectionString"
     assert notices == ()

@@ -13,12 +13,21 @@ from collections.abc import Iterable
 from itertools import groupby, zip_longest
 from typing import Any
 
-from sparkmirror.mirror.connect_configs import ConnectorConfig, TaskConfig, decode
-from sparkmirror.mirror.records import RecordBytes
+from sparkmirror.mirror.connect_topics.connect_configs import (
+    ConnectorConfig,
+    TaskConfig,
+    decode_config_record,
+)
+from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
+from tests.support.connect.fake_connectors import ConnectorProbe
+from tests.support.connect.in_memory_herder import (
+    HerderHarness,
+    exactly_once_settings,
+    poll_until,
+    running_herder,
+)
 from tests.support.golden import golden_records
-from tests.support.herders import Stage, eventually, exactly_once, herding
-from tests.support.small_connectors import Watch
 
 
 def recorded(file: str, topic: str) -> list[RecordBytes]:
@@ -54,64 +63,66 @@ def connector(records: Iterable[RecordBytes], name: str, number: int = 0) -> dic
     found = [
         change.properties
         for record in records
-        if isinstance(change := decode(record), ConnectorConfig)
+        if isinstance(change := decode_config_record(record), ConnectorConfig)
         and change.connector == name
         and change.properties is not None
     ]
     return dict(found[number])
 
 
-def work(records: Iterable[RecordBytes]) -> Watch:
+def work(records: Iterable[RecordBytes]) -> ConnectorProbe:
     """The recorded partitions and groups, in an order from which dealing makes the same hands."""
     hands: dict[int, list[str]] = {}
     groups: list[str] = []
     for record in records:
-        change = decode(record)
+        change = decode_config_record(record)
         if isinstance(change, TaskConfig) and "Source" in str(change.properties):
             assigned = str(change.properties["task.assigned.partitions"]).split(",")
             hands.setdefault(change.task, assigned)
         elif isinstance(change, TaskConfig) and "task.assigned.groups" in change.properties:
             groups = str(change.properties["task.assigned.groups"]).split(",")
     dealt = [one for turn in zip_longest(*(hands[n] for n in sorted(hands))) for one in turn if one]
-    return Watch(partitions=[TopicPartition.parse(one) for one in dealt], consumers=groups)
+    return ConnectorProbe(
+        partitions=[TopicPartition.parse(one) for one in dealt], consumer_groups=groups
+    )
 
 
 def of(records: Iterable[RecordBytes], name: str) -> list[RecordBytes]:
     return [record for record in records if name in (record.key or b"").decode()]
 
 
-def restart(stage: Stage, name: str, *, tasks: int) -> None:
-    starts = stage.watch.calls.count(f"start {name}")
-    stage.herder.restart_with(name, include_tasks=True, only_failed=False)
-    eventually(lambda: stage.watch.calls.count(f"start {name}") > starts, "it was begun anew")
-    stage.reaches(name, *["RUNNING"] * (tasks + 1))
+def restart(stage: HerderHarness, name: str, *, tasks: int) -> None:
+    starts = stage.probe.calls.count(f"start {name}")
+    stage.herder.restart_connector_and_tasks(name, include_tasks=True, only_failed=False)
+    poll_until(lambda: stage.probe.calls.count(f"start {name}") > starts, "it was begun anew")
+    stage.wait_for_states(name, *["RUNNING"] * (tasks + 1))
 
 
 def test_a_lifecycle_leaves_the_records_that_java_left() -> None:
     java = recorded("connect-mode", "connect-configs")
     names = {"mm2-msc": 2, "mm2-cpc": 1, "mm2-hbc": 1}
-    with herding(watch=work(java)) as stage:
+    with running_herder(watch=work(java)) as stage:
         herder = stage.herder
         for name, tasks in names.items():
-            herder.create(name, connector(java, name), None)
-            stage.reaches(name, *["RUNNING"] * (tasks + 1))
+            herder.create_connector(name, connector(java, name), None)
+            stage.wait_for_states(name, *["RUNNING"] * (tasks + 1))
         restart(stage, "mm2-msc", tasks=2)
         restart(stage, "mm2-cpc", tasks=1)
-        herder.pause("mm2-hbc")
-        stage.reaches("mm2-hbc", "PAUSED", "PAUSED")
-        herder.stop("mm2-cpc")
-        stage.reaches("mm2-cpc", "STOPPED")
-        herder.resume("mm2-hbc")
-        stage.reaches("mm2-hbc", "RUNNING", "RUNNING")
+        herder.pause_connector("mm2-hbc")
+        stage.wait_for_states("mm2-hbc", "PAUSED", "PAUSED")
+        herder.stop_connector("mm2-cpc")
+        stage.wait_for_states("mm2-cpc", "STOPPED")
+        herder.resume_connector("mm2-hbc")
+        stage.wait_for_states("mm2-hbc", "RUNNING", "RUNNING")
         for name in names:
-            herder.delete(name)
-            stage.reaches(name)
+            herder.delete_connector(name)
+            stage.wait_for_states(name)
     for name in names:
-        assert configs(of(stage.configs.records, name)) == configs(of(java, name))
+        assert configs(of(stage.config_log.records, name)) == configs(of(java, name))
     theirs = recorded("connect-mode", "connect-status")
-    assert states_only(stage.statuses.records) == states_only(theirs)
+    assert states_only(stage.status_log.records) == states_only(theirs)
     beats = "status-topic-heartbeats:connector-mm2-hbc"
-    assert statuses(stage.statuses.records)[beats] == statuses(theirs)[beats] == ["used", None]
+    assert statuses(stage.status_log.records)[beats] == statuses(theirs)[beats] == ["used", None]
 
 
 def states_only(records: Iterable[RecordBytes]) -> dict[str, list[str | None]]:
@@ -122,23 +133,23 @@ def states_only(records: Iterable[RecordBytes]) -> dict[str, list[str | None]]:
 def test_exactly_once_support_leaves_the_fencing_records_that_java_left() -> None:
     java = recorded("exactly-once", "connect-configs")
     name = "mm2-msc"
-    with herding(exactly_once(), watch=work(java)) as stage:
+    with running_herder(exactly_once_settings(), watch=work(java)) as stage:
         herder = stage.herder
-        herder.create(name, connector(java, name), None)
-        stage.reaches(name, "RUNNING", "RUNNING", "RUNNING")
-        herder.put_config(name, connector(java, name, 1))
-        stage.reaches(name, "RUNNING", "RUNNING")
+        herder.create_connector(name, connector(java, name), None)
+        stage.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
+        herder.put_connector_config(name, connector(java, name, 1))
+        stage.wait_for_states(name, "RUNNING", "RUNNING")
         restart(stage, name, tasks=1)
-        herder.stop(name)
-        herder.reset_offsets(name)
-        herder.resume(name)
-        stage.reaches(name, "RUNNING", "RUNNING")
-        herder.stop(name)
-        herder.reset_offsets(name)
-        herder.delete(name)
-        stage.reaches(name)
-        assert configs(stage.configs.records) == configs(of(java, name))
-        assert stage.fenced == [
+        herder.stop_connector(name)
+        herder.reset_connector_offsets(name)
+        herder.resume_connector(name)
+        stage.wait_for_states(name, "RUNNING", "RUNNING")
+        herder.stop_connector(name)
+        herder.reset_connector_offsets(name)
+        herder.delete_connector(name)
+        stage.wait_for_states(name)
+        assert configs(stage.config_log.records) == configs(of(java, name))
+        assert stage.fenced_ids == [
             ["connect-cluster-mm2-msc-0", "connect-cluster-mm2-msc-1"],
             ["connect-cluster-mm2-msc-0"],
             [],

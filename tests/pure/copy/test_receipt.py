@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sparkmirror.copy.lease import Identity, Lease
-from sparkmirror.copy.parcel import Parcel
-from sparkmirror.copy.receipt import Receipts
-from sparkmirror.mirror.runs import Run
+from sparkmirror.copy.lease import Lease, LeaseIdentity
+from sparkmirror.copy.receipt import ReceiptCollector
+from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.header import read_header
-from sparkmirror.wire.records import Record, build
+from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.records import Record, build_batch
 
 
 def lease(partition: int) -> Lease:
@@ -17,29 +17,29 @@ def lease(partition: int) -> Lease:
         target=TopicPartition("primary.orders", partition),
         position=0,
         expected=0,
-        identity=Identity(producer_id=1, producer_epoch=0, anchor=0),
+        identity=LeaseIdentity(producer_id=1, producer_epoch=0, anchor=0),
     )
 
 
-def parcel(*times_ms: int) -> Parcel:
-    batch = memoryview(build([Record(n, ms, None, b"v") for n, ms in enumerate(times_ms)]))
-    return Parcel(
+def parcel(*times_ms: int) -> PendingBatch:
+    batch = memoryview(build_batch([Record(n, ms, None, b"v") for n, ms in enumerate(times_ms)]))
+    return PendingBatch(
         header=read_header(batch),
         batch=batch,
         spans=((0, len(times_ms)),),
-        source_next=len(times_ms),
+        next_source_offset=len(times_ms),
         release=lambda: None,
     )
 
 
 def test_parcels_of_a_partition_add_up() -> None:
-    receipts = Receipts()
+    receipts = ReceiptCollector()
     first, second = parcel(1000, 3000), parcel(2000, 2500, 2600)
-    receipts.add(lease(3), first, [Run(10, 70, 2)])
-    receipts.add(lease(3), second, [Run(14, 72, 1), Run(16, 73, 2)])
-    receipts.count(TopicPartition("orders", 3), {"plain": 1})
-    receipts.count(TopicPartition("orders", 3), {"plain": 1, "compacted": 1})
-    [(receipt, lanes)] = receipts.all()
+    receipts.add(lease(3), first, [OffsetRun(10, 70, 2)])
+    receipts.add(lease(3), second, [OffsetRun(14, 72, 1), OffsetRun(16, 73, 2)])
+    receipts.count_lanes(TopicPartition("orders", 3), {"plain": 1})
+    receipts.count_lanes(TopicPartition("orders", 3), {"plain": 1, "compacted": 1})
+    [(receipt, lanes)] = receipts.list_receipts()
     assert (receipt.source, receipt.target.topic) == (TopicPartition("orders", 3), "primary.orders")
     assert (receipt.source_first, receipt.source_last) == (10, 17)
     assert (receipt.target_first, receipt.target_last) == (70, 74)
@@ -49,13 +49,13 @@ def test_parcels_of_a_partition_add_up() -> None:
 
 
 def test_each_partition_has_its_own_receipt_in_order() -> None:
-    receipts = Receipts()
+    receipts = ReceiptCollector()
     for number in (2, 0, 1):
-        receipts.add(lease(number), parcel(1), [Run(number, number, 1)])
-    assert [receipt.source.partition for receipt, _ in receipts.all()] == [0, 1, 2]
+        receipts.add(lease(number), parcel(1), [OffsetRun(number, number, 1)])
+    assert [receipt.source.partition for receipt, _ in receipts.list_receipts()] == [0, 1, 2]
 
 
 def test_a_partition_of_which_nothing_was_copied_has_none() -> None:
-    receipts = Receipts()
-    receipts.count(TopicPartition("orders", 0), {"control": 4})
-    assert receipts.all() == []
+    receipts = ReceiptCollector()
+    receipts.count_lanes(TopicPartition("orders", 0), {"control": 4})
+    assert receipts.list_receipts() == []

@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.rest_client import Client, served
-from tests.support.scripted_herding import ScriptedHerding
+from tests.support.rest.rest_client import RestClient, running_rest_server
+from tests.support.rest.scripted_herder import ScriptedHerder
 
 
 @pytest.fixture(scope="session")
-def herding() -> ScriptedHerding:
+def herding() -> ScriptedHerder:
     """The worker behind the server."""
-    return ScriptedHerding()
+    return ScriptedHerder()
 
 
 @pytest.fixture(scope="session")
-def address(herding: ScriptedHerding) -> Iterator[str]:
+def address(herding: ScriptedHerder) -> Iterator[str]:
     """Where it is served."""
-    with served(herding) as server:
+    with running_rest_server(herding) as server:
         yield server.address
 
 
 @pytest.fixture
-def client(address: str) -> Iterator[Client]:
+def client(address: str) -> Iterator[RestClient]:
     """A caller with a connection of its own."""
-    caller = Client(address)
+    caller = RestClient(address)
     yield caller
     caller.close()

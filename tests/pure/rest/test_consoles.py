@@ -13,8 +13,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.herders import SOURCE, Stage, herding
-from tests.support.rest_client import JSON, Answer, Client, served
+from tests.support.connect.in_memory_herder import SOURCE_CONFIG, HerderHarness, running_herder
+from tests.support.rest.rest_client import (
+    JSON_HEADERS,
+    RestClient,
+    RestResponse,
+    running_rest_server,
+)
 
 NAME = "source->target.MirrorSourceConnector"
 PLUGIN = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -110,7 +115,7 @@ KCCTL = {
         lambda body: {"name", "type", "required", "default_value", "documentation"} <= {*body[0]},
     ),
     "validate": Sent(
-        "PUT", f"/connector-plugins/{PLUGIN}/config/validate", 200, reads_validation, SOURCE
+        "PUT", f"/connector-plugins/{PLUGIN}/config/validate", 200, reads_validation, SOURCE_CONFIG
     ),
     "connectors": Sent("GET", "/connectors/", 200, lambda body: NAME in body),
     "create": Sent(
@@ -118,7 +123,7 @@ KCCTL = {
         "/connectors/",
         201,
         reads_info,
-        {"name": "source->new", "config": {**SOURCE, "tasks.max": 2}},
+        {"name": "source->new", "config": {**SOURCE_CONFIG, "tasks.max": 2}},
     ),
     "connector": Sent("GET", "/connectors/{c}", 200, reads_info),
     "restart": Sent("POST", "/connectors/{c}/restart", 204),
@@ -136,7 +141,9 @@ KCCTL = {
     "status": Sent("GET", "/connectors/{c}/status", 200, reads_status),
     "topics": Sent("GET", "/connectors/{c}/topics", 200, reads_topics),
     "config": Sent("GET", "/connectors/{c}/config", 200, reads_config),
-    "update": Sent("PUT", "/connectors/{c}/config", 200, reads_info, {**SOURCE, "tasks.max": 1}),
+    "update": Sent(
+        "PUT", "/connectors/{c}/config", 200, reads_info, {**SOURCE_CONFIG, "tasks.max": 1}
+    ),
     "offsets": Sent("GET", "/connectors/{c}/offsets", 200, reads_offsets),
     "reset-offsets": Sent("DELETE", "/connectors/{c}/offsets", 200, reads_message, stopped=True),
     "patch-offsets": Sent(
@@ -173,9 +180,9 @@ KAFKA_UI = {
     ),
     "task": Sent("GET", "/connectors/{c}/tasks/1/status", 200, lambda body: body["id"] == 1),
     "create": Sent(
-        "POST", "/connectors", 201, reads_info, {"name": "source->ui", "config": SOURCE}
+        "POST", "/connectors", 201, reads_info, {"name": "source->ui", "config": SOURCE_CONFIG}
     ),
-    "edit": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE),
+    "edit": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE_CONFIG),
     "delete": Sent("DELETE", "/connectors/{c}", 204),
     "pause": Sent("PUT", "/connectors/{c}/pause", 202),
     "resume": Sent("PUT", "/connectors/{c}/resume", 202),
@@ -189,7 +196,7 @@ KAFKA_UI = {
     "reset-offsets": Sent("DELETE", "/connectors/{c}/offsets", 200, reads_message, stopped=True),
     "plugins": Sent("GET", "/connector-plugins", 200, reads_plugins),
     "validate": Sent(
-        "PUT", f"/connector-plugins/{PLUGIN}/config/validate", 200, reads_validation, SOURCE
+        "PUT", f"/connector-plugins/{PLUGIN}/config/validate", 200, reads_validation, SOURCE_CONFIG
     ),
 }
 
@@ -198,9 +205,9 @@ AKHQ = {
     "connector": Sent("GET", "/connectors/{c}", 200, reads_info),
     "status": Sent("GET", "/connectors/{c}/status", 200, reads_status),
     "create": Sent(
-        "POST", "/connectors", 201, reads_info, {"name": "source->hq", "config": SOURCE}
+        "POST", "/connectors", 201, reads_info, {"name": "source->hq", "config": SOURCE_CONFIG}
     ),
-    "edit": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE),
+    "edit": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE_CONFIG),
     "delete": Sent("DELETE", "/connectors/{c}", 204),
     "pause": Sent("PUT", "/connectors/{c}/pause", 202),
     "resume": Sent("PUT", "/connectors/{c}/resume", 202),
@@ -226,9 +233,9 @@ REDPANDA_CONSOLE = {
     "topics": Sent("GET", "/connectors/{c}/topics", 200, reads_topics),
     "reset-topics": Sent("PUT", "/connectors/{c}/topics/reset", 202),
     "create": Sent(
-        "POST", "/connectors", 201, reads_info, {"name": "source->rp", "config": SOURCE}
+        "POST", "/connectors", 201, reads_info, {"name": "source->rp", "config": SOURCE_CONFIG}
     ),
-    "edit": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE),
+    "edit": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE_CONFIG),
     "delete": Sent("DELETE", "/connectors/{c}", 204),
     "pause": Sent("PUT", "/connectors/{c}/pause", 202),
     "resume": Sent("PUT", "/connectors/{c}/resume", 202),
@@ -238,13 +245,17 @@ REDPANDA_CONSOLE = {
     ),
     "restart-task": Sent("POST", "/connectors/{c}/tasks/0/restart", 204),
     "validate": Sent(
-        "PUT", "/connector-plugins/MirrorSource/config/validate", 200, reads_validation, SOURCE
+        "PUT",
+        "/connector-plugins/MirrorSource/config/validate",
+        200,
+        reads_validation,
+        SOURCE_CONFIG,
     ),
 }
 
 STRIMZI = {
     "names": Sent("GET", "/connectors", 200, lambda body: NAME in body),
-    "put": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE),
+    "put": Sent("PUT", "/connectors/{c}/config", 200, reads_info, SOURCE_CONFIG),
     "status": Sent("GET", "/connectors/{c}/status", 200, reads_status),
     "topics": Sent("GET", "/connectors/{c}/topics", 200, reads_topics),
     "pause": Sent("PUT", "/connectors/{c}/pause", 202),
@@ -271,90 +282,94 @@ _numbers = count()
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def stage() -> Iterator[HerderHarness]:
     """A worker with one source connector that nobody touches."""
-    with herding() as made:
+    with running_herder() as made:
         make_connector(made, NAME)
         yield made
 
 
 @pytest.fixture(scope="module")
-def console(stage: Stage) -> Iterator[Client]:
-    with served(stage.herder) as server:
-        client = Client(server.address)
+def console(stage: HerderHarness) -> Iterator[RestClient]:
+    with running_rest_server(stage.herder) as server:
+        client = RestClient(server.address)
         yield client
         client.close()
 
 
-def make_connector(stage: Stage, name: str) -> None:
-    stage.herder.put_config(name, {**SOURCE, "name": name})
-    stage.reaches(name, "RUNNING", "RUNNING", "RUNNING")
+def make_connector(stage: HerderHarness, name: str) -> None:
+    stage.herder.put_connector_config(name, {**SOURCE_CONFIG, "name": name})
+    stage.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
 
 
-def connector_for(call: Sent, stage: Stage) -> str:
+def connector_for(call: Sent, stage: HerderHarness) -> str:
     """The one that nobody touches, if the call only looks; else one of its own."""
     if call.method == "GET" or "{c}" not in call.path:
         return NAME
     name = f"source->{next(_numbers)}"
     make_connector(stage, name)
     if call.stopped:
-        stage.herder.stop(name)
+        stage.herder.stop_connector(name)
     return name
 
 
-def ask(console: Client, call: Sent, name: str, headers: dict[str, str]) -> Answer:
+def ask(console: RestClient, call: Sent, name: str, headers: dict[str, str]) -> RestResponse:
     path = call.path.replace("{c}", name.replace(">", "%3E"))
     body = None if call.body is None else json.dumps(call.body)
-    return console.ask(call.method, path, body, headers)
+    return console.request(call.method, path, body, headers)
 
 
-def is_understood(call: Sent, answer: Answer) -> bool:
+def is_understood(call: Sent, answer: RestResponse) -> bool:
     assert answer.status == call.status, answer.content
     return bool(call.reads(answer.json if answer.content else None))
 
 
 @pytest.mark.parametrize("call", KCCTL.values(), ids=KCCTL)
-def test_kcctl(call: Sent, stage: Stage, console: Client) -> None:
-    headers = {"Accept": "application/json", **(JSON if call.body else {})}
+def test_kcctl(call: Sent, stage: HerderHarness, console: RestClient) -> None:
+    headers = {"Accept": "application/json", **(JSON_HEADERS if call.body else {})}
     assert is_understood(call, ask(console, call, connector_for(call, stage), headers))
 
 
 @pytest.mark.parametrize("call", KAFKA_UI.values(), ids=KAFKA_UI)
-def test_kafka_ui(call: Sent, stage: Stage, console: Client) -> None:
-    headers = {"Accept": "application/json", **(JSON if call.body else {})}
+def test_kafka_ui(call: Sent, stage: HerderHarness, console: RestClient) -> None:
+    headers = {"Accept": "application/json", **(JSON_HEADERS if call.body else {})}
     assert is_understood(call, ask(console, call, connector_for(call, stage), headers))
 
 
 @pytest.mark.parametrize("call", AKHQ.values(), ids=AKHQ)
-def test_akhq(call: Sent, stage: Stage, console: Client) -> None:
-    headers = {"Accept": "application/json", **JSON}
+def test_akhq(call: Sent, stage: HerderHarness, console: RestClient) -> None:
+    headers = {"Accept": "application/json", **JSON_HEADERS}
     assert is_understood(call, ask(console, call, connector_for(call, stage), headers))
 
 
 @pytest.mark.parametrize("call", REDPANDA_CONSOLE.values(), ids=REDPANDA_CONSOLE)
-def test_redpanda_console(call: Sent, stage: Stage, console: Client) -> None:
-    headers = {"Accept": "application/json", "User-Agent": "CloudHut-Connect-Client", **JSON}
+def test_redpanda_console(call: Sent, stage: HerderHarness, console: RestClient) -> None:
+    headers = {
+        "Accept": "application/json",
+        "User-Agent": "CloudHut-Connect-Client",
+        **JSON_HEADERS,
+    }
     assert is_understood(call, ask(console, call, connector_for(call, stage), headers))
 
 
 @pytest.mark.parametrize("call", STRIMZI.values(), ids=STRIMZI)
-def test_strimzi(call: Sent, stage: Stage, console: Client) -> None:
-    headers = {"Accept": "application/json", **(JSON if call.body else {})}
+def test_strimzi(call: Sent, stage: HerderHarness, console: RestClient) -> None:
+    headers = {"Accept": "application/json", **(JSON_HEADERS if call.body else {})}
     assert is_understood(call, ask(console, call, connector_for(call, stage), headers))
 
 
-def test_a_failed_task_shows_its_cause_first(stage: Stage, console: Client) -> None:
+def test_a_failed_task_shows_its_cause_first(stage: HerderHarness, console: RestClient) -> None:
     name = f"source->{next(_numbers)}"
     make_connector(stage, name)
-    stage.watch.group(name).fail(1, ValueError("orders-1: too large"))
-    stage.reaches(name, "RUNNING", "RUNNING", "FAILED")
+    stage.probe.task_group(name).fail(1, ValueError("orders-1: too large"))
+    stage.wait_for_states(name, "RUNNING", "RUNNING", "FAILED")
     path = f"/connectors/{name.replace('>', '%3E')}/tasks/1/status"
-    trace = console.ask("GET", path).json["trace"]
+    trace = console.request("GET", path).json["trace"]
     assert "orders-1: too large" in trace.splitlines()[0]
 
 
-def test_an_error_has_the_body_that_every_client_reads(console: Client) -> None:
-    answer = console.ask("GET", "/connectors/nope/status")
+def test_an_error_has_the_body_that_every_client_reads(console: RestClient) -> None:
+    answer = console.request("GET", "/connectors/nope/status")
     assert (answer.status, answer.message) == (404, "No status found for connector nope")
-    again = console.send("POST", "/connectors", {"name": NAME, "config": SOURCE})
+    again = console.send_json("POST", "/connectors", {"name": NAME, "config": SOURCE_CONFIG})
     assert (again.status, again.message) == (409, f"Connector {NAME} already exists")

@@ -14,23 +14,28 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sparkmirror.rest.options import Limits, RestOptions
-from tests.support.busy_herding import BusyHerding
-from tests.support.rest_client import JSON, Client, ask_once, served
-from tests.support.scripted_herding import ScriptedHerding
+from sparkmirror.rest.options import RestLimits, RestOptions
+from tests.support.rest.blocking_herder import BlockingHerder
+from tests.support.rest.rest_client import (
+    JSON_HEADERS,
+    RestClient,
+    request_once,
+    running_rest_server,
+)
+from tests.support.rest.scripted_herder import ScriptedHerder
 from tests.support.waiting import wait_until
 
 CALLS = 2
 
 
 @contextmanager
-def limited(limits: Limits) -> Iterator[str]:
+def limited(limits: RestLimits) -> Iterator[str]:
     """A server before a worker that hangs; a test is strict in what it is about, in nothing else.
 
     Otherwise a slow computer would come up against another limit before.
     """
-    worker = BusyHerding()
-    with served(worker, RestOptions(limits=limits, access_log=False)) as server:
+    worker = BlockingHerder()
+    with running_rest_server(worker, RestOptions(limits=limits, access_log=False)) as server:
         try:
             yield server.address
         finally:
@@ -40,14 +45,16 @@ def limited(limits: Limits) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def small() -> Iterator[str]:
     """Takes small bodies only."""
-    with limited(Limits(body_bytes=1000)) as address:
+    with limited(RestLimits(max_body_bytes=1000)) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[str]:
     """Waits for a worker that hangs, but not for long."""
-    with limited(Limits(request_s=0.3, health_s=0.2, calls=CALLS)) as address:
+    with limited(
+        RestLimits(request_timeout_s=0.3, health_timeout_s=0.2, max_concurrent_requests=CALLS)
+    ) as address:
         yield address
 
 
@@ -70,8 +77,8 @@ def message_of(answer: bytes) -> str:
 
 @pytest.mark.parametrize("size", [1001, 5000, 100_000])
 def test_a_body_that_is_too_large_is_refused(size: int, small: str) -> None:
-    client = Client(small)
-    answer = client.ask("POST", "/connectors", b"x" * size, JSON)
+    client = RestClient(small)
+    answer = client.request("POST", "/connectors", b"x" * size, JSON_HEADERS)
     client.close()
     assert (answer.status, answer.message) == (
         413,
@@ -89,7 +96,7 @@ def test_a_body_whose_size_was_not_announced_is_measured(small: str) -> None:
 
 def test_a_body_that_does_not_arrive_is_given_up() -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
-    with limited(Limits(body_s=0.3)) as address:
+    with limited(RestLimits(body_timeout_s=0.3)) as address:
         answer = raw(address, head + b"{")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert message_of(answer) == "The body of the request did not arrive within 0.3 s"
@@ -97,23 +104,23 @@ def test_a_body_that_does_not_arrive_is_given_up() -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
 def test_headers_that_do_not_arrive_are_given_up(sent: bytes) -> None:
-    with limited(Limits(headers_s=0.3)) as address:
+    with limited(RestLimits(headers_timeout_s=0.3)) as address:
         answer = raw(address, sent)
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert message_of(answer) == "The headers of the request did not arrive within 0.3 s"
 
 
 def test_a_byte_now_and_then_does_not_keep_a_connection() -> None:
-    with limited(Limits(headers_s=0.3)) as address:
+    with limited(RestLimits(headers_timeout_s=0.3)) as address:
         answer = raw(address, b"G", b"E", b"T", b" ", pause_s=0.1)
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 def test_an_idle_connection_is_closed() -> None:
-    with limited(Limits(idle_s=1)) as address:
+    with limited(RestLimits(keep_alive_s=1)) as address:
         began = time.monotonic()
         answer = raw(address, b"GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert 0.9 < time.monotonic() - began < Limits().idle_s
+        assert 0.9 < time.monotonic() - began < RestLimits().keep_alive_s
     assert answer.startswith(b"HTTP/1.1 404 ")
 
 
@@ -149,24 +156,24 @@ def test_a_client_that_asks_first_is_spared_a_body_that_is_too_large(small: str)
 
 
 def test_a_worker_that_hangs_does_not_hang_the_server(hasty: str) -> None:
-    answer = ask_once(hasty, "GET", "/connectors")
+    answer = request_once(hasty, "GET", "/connectors")
     assert (answer.status, answer.message) == (
         500,
         "Request timed out. The worker has not finished GET /connectors within 0.3 s.",
     )
-    health = ask_once(hasty, "GET", "/health")
+    health = request_once(hasty, "GET", "/health")
     assert health.status == 500
     assert health.json == {
         "status": "unhealthy",
         "message": "Worker was unable to handle this request and may be unable to handle other "
         "requests. The worker has not finished GET /health within 0.2 s.",
     }
-    assert ask_once(hasty, "GET", "/nope").status == 404
+    assert request_once(hasty, "GET", "/nope").status == 404
 
 
 def test_calls_that_hang_do_not_pile_up(hasty: str) -> None:
     def status(_: int) -> int:
-        return ask_once(hasty, "GET", "/connectors").status
+        return request_once(hasty, "GET", "/connectors").status
 
     with ThreadPoolExecutor(8) as callers:
         assert set(callers.map(status, range(8))) == {500}
@@ -178,8 +185,8 @@ def test_calls_that_hang_do_not_pile_up(hasty: str) -> None:
 
 
 def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
-    with served(BusyHerding()) as server:
-        answer = ask_once(server.address, "GET", "/connectors/x")
+    with running_rest_server(BlockingHerder()) as server:
+        answer = request_once(server.address, "GET", "/connectors/x")
     assert (answer.status, answer.message) == (
         500,
         "KeyError: the worker's log says more about it",
@@ -188,21 +195,21 @@ def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFi
     assert "GET /connectors/x" in caplog.text
 
 
-def test_two_hundred_callers_are_all_answered(address: str, herding: ScriptedHerding) -> None:
-    herding.will_say(200, ["a", "b"])
+def test_two_hundred_callers_are_all_answered(address: str, herding: ScriptedHerder) -> None:
+    herding.set_response(200, ["a", "b"])
 
     together = threading.Barrier(200)
 
     def ask(_: int) -> Any:
         together.wait(50)
-        return ask_once(address, "GET", "/connectors").json
+        return request_once(address, "GET", "/connectors").json
 
     with ThreadPoolExecutor(200) as callers:
         assert list(callers.map(ask, range(200))) == [["a", "b"]] * 200
 
 
-def test_headers_are_spelt_as_scripts_look_for_them(address: str, herding: ScriptedHerding) -> None:
-    herding.will_say(201, {"name": "x", "config": {"name": "x"}, "tasks": [], "type": "source"})
+def test_headers_are_spelt_as_scripts_look_for_them(address: str, herding: ScriptedHerder) -> None:
+    herding.set_response(201, {"name": "x", "config": {"name": "x"}, "tasks": [], "type": "source"})
     head = b"PUT /connectors/x/config HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     body = b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
     lines = raw(address, head + body).split(b"\r\n")
@@ -211,32 +218,34 @@ def test_headers_are_spelt_as_scripts_look_for_them(address: str, herding: Scrip
     assert [line[:16] for line in lines if line.startswith(b"Content-Length: ")]
 
 
-def test_a_connection_is_kept_for_many_requests(client: Client, herding: ScriptedHerding) -> None:
-    herding.will_say(200, [])
+def test_a_connection_is_kept_for_many_requests(
+    client: RestClient, herding: ScriptedHerder
+) -> None:
+    herding.set_response(200, [])
     plugs = set()
     for _ in range(5):
-        assert client.ask("GET", "/connectors").status == 200
-        plugs.add(client.port)
+        assert client.request("GET", "/connectors").status == 200
+        plugs.add(client.local_port)
     assert len(plugs) == 1
 
 
 def test_a_kept_connection_waits_for_no_acknowledgement(
-    client: Client, herding: ScriptedHerding
+    client: RestClient, herding: ScriptedHerder
 ) -> None:
-    herding.will_say(200, [])
+    herding.set_response(200, [])
     took = []
     for _ in range(40):
         began = time.monotonic()
-        client.ask("GET", "/connectors")
+        client.request("GET", "/connectors")
         took.append(time.monotonic() - began)
     # 40 ms is what the other side's system waits before it confirms, but not from the beginning.
     assert min(took[20:]) < 0.03
 
 
-def test_a_caller_that_hangs_up_disturbs_nobody(address: str, herding: ScriptedHerding) -> None:
+def test_a_caller_that_hangs_up_disturbs_nobody(address: str, herding: ScriptedHerder) -> None:
     url = urlsplit(address)
     for sent in (b"POST /connectors HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{", b"GE"):
         with socket.create_connection((url.hostname, url.port)) as plug:
             plug.sendall(sent)
-    herding.will_say(200, [])
-    assert ask_once(address, "GET", "/connectors").status == 200
+    herding.set_response(200, [])
+    assert request_once(address, "GET", "/connectors").status == 200

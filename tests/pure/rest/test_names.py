@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.rest_client import JSON, Client
-from tests.support.rest_recordings import Exchange, exchanges
-from tests.support.scripted_herding import ScriptedHerding
+from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
+from tests.support.rest.rest_client import JSON_HEADERS, RestClient
+from tests.support.rest.scripted_herder import ScriptedHerder
 
 NAMES = [
     "a/b",
@@ -28,8 +28,8 @@ NAMES = [
 ]
 REFUSED_BY_JETTY = [
     exchange
-    for exchange in exchanges("03-lifecycle-identity")
-    if exchange.status == 400 and "text/html" in exchange.headers.get("content-type", "")
+    for exchange in recorded_exchanges("03-lifecycle-identity")
+    if exchange.status == 400 and "text/html" in exchange.response_headers.get("content-type", "")
 ]
 
 
@@ -39,92 +39,94 @@ def created(name: str) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_location_of_a_new_connector_leads_to_it(
-    name: str, client: Client, herding: ScriptedHerding
+    name: str, client: RestClient, herding: ScriptedHerder
 ) -> None:
-    herding.will_say(201, created(name))
-    answer = client.send("POST", "/connectors", {"name": name, "config": {}})
+    herding.set_response(201, created(name))
+    answer = client.send_json("POST", "/connectors", {"name": name, "config": {}})
     assert answer.status == 201
-    assert herding.asked == [("create", name, {"name": name}, None)]
+    assert herding.calls == [("create", name, {"name": name}, None)]
 
-    herding.will_say(200, created(name))
+    herding.set_response(200, created(name))
     place = urlsplit(answer.headers["location"])
-    assert client.ask("GET", place.path).json == created(name)
-    assert herding.asked == [("info", name)]
+    assert client.request("GET", place.path).json == created(name)
+    assert herding.calls == [("info", name)]
 
 
 @pytest.mark.parametrize("exchange", REFUSED_BY_JETTY, ids=lambda each: f"{each.seq}")
 def test_what_jetty_refuses_is_answered(
-    exchange: Exchange, client: Client, herding: ScriptedHerding
+    exchange: RecordedExchange, client: RestClient, herding: ScriptedHerder
 ) -> None:
-    herding.will_say(404, {"error_code": 404, "message": "No such connector"})
-    answer = client.ask(exchange.method, exchange.path)
+    herding.set_response(404, {"error_code": 404, "message": "No such connector"})
+    answer = client.request(exchange.method, exchange.path)
     assert (answer.status, answer.message) == (404, "No such connector")
     assert answer.headers["content-type"] == "application/json"
-    ((_, name),) = herding.asked
+    ((_, name),) = herding.calls
     assert name in ("a/b", "a%b", "a%2Fb", "a\\b", "a->b")
 
 
-def test_a_path_with_an_empty_segment_is_refused_in_json(client: Client) -> None:
-    answer = client.ask("GET", "//")
+def test_a_path_with_an_empty_segment_is_refused_in_json(client: RestClient) -> None:
+    answer = client.request("GET", "//")
     assert (answer.status, answer.message) == (400, "Ambiguous URI empty segment")
 
 
-def test_a_content_type_that_is_none_is_refused_in_json(client: Client) -> None:
-    answer = client.ask("POST", "/connectors", "{}", {"Content-Type": "json"})
+def test_a_content_type_that_is_none_is_refused_in_json(client: RestClient) -> None:
+    answer = client.request("POST", "/connectors", "{}", {"Content-Type": "json"})
     assert answer.status == 400
     assert "use application/json" in answer.message
 
 
 def test_the_name_in_the_config_must_be_the_connectors(
-    client: Client, herding: ScriptedHerding
+    client: RestClient, herding: ScriptedHerder
 ) -> None:
-    herding.will_say(200, None)
-    answer = client.send("PUT", "/connectors/a-%3Eb/config", {"name": "c"})
+    herding.set_response(200, None)
+    answer = client.send_json("PUT", "/connectors/a-%3Eb/config", {"name": "c"})
     assert answer.status == 400
     assert answer.message == (
         "Connector name configuration (c) doesn't match connector name in the URL (a->b)"
     )
-    assert herding.asked == []
+    assert herding.calls == []
 
 
 @pytest.mark.parametrize("sent", [{"x": "1"}, {"name": None, "x": "1"}])
 def test_a_config_without_a_name_gets_the_connectors(
-    sent: dict[str, Any], client: Client, herding: ScriptedHerding
+    sent: dict[str, Any], client: RestClient, herding: ScriptedHerder
 ) -> None:
-    herding.will_say(200, created("a->b"))
-    client.send("PUT", "/connectors/a->b/config", sent)
-    assert herding.asked == [("put_config", "a->b", {"x": "1", "name": "a->b"})]
+    herding.set_response(200, created("a->b"))
+    client.send_json("PUT", "/connectors/a->b/config", sent)
+    assert herding.calls == [("put_config", "a->b", {"x": "1", "name": "a->b"})]
 
 
-def test_a_patch_may_rename(client: Client, herding: ScriptedHerding) -> None:
-    herding.will_say(200, created("x"))
-    assert client.send("PATCH", "/connectors/x/config", {"name": "y"}).status == 200
-    assert herding.asked == [("patch_config", "x", {"name": "y"})]
+def test_a_patch_may_rename(client: RestClient, herding: ScriptedHerder) -> None:
+    herding.set_response(200, created("x"))
+    assert client.send_json("PATCH", "/connectors/x/config", {"name": "y"}).status == 200
+    assert herding.calls == [("patch_config", "x", {"name": "y"})]
 
 
 def test_a_patch_of_nothing_is_a_fault_if_the_connector_exists(
-    client: Client, herding: ScriptedHerding
+    client: RestClient, herding: ScriptedHerder
 ) -> None:
-    herding.will_say(200, created("x"))
-    answer = client.ask("PATCH", "/connectors/x/config", "null", JSON)
+    herding.set_response(200, created("x"))
+    answer = client.request("PATCH", "/connectors/x/config", "null", JSON_HEADERS)
     assert (answer.status, "not null" in answer.message) == (500, True)
 
 
-def test_the_location_is_where_the_caller_called(client: Client, herding: ScriptedHerding) -> None:
-    herding.will_say(201, created("x"))
-    headers = {**JSON, "Host": "connect.example:8083"}
-    answer = client.ask("POST", "/connectors", '{"name":"x","config":{}}', headers)
+def test_the_location_is_where_the_caller_called(
+    client: RestClient, herding: ScriptedHerder
+) -> None:
+    herding.set_response(201, created("x"))
+    headers = {**JSON_HEADERS, "Host": "connect.example:8083"}
+    answer = client.request("POST", "/connectors", '{"name":"x","config":{}}', headers)
     assert answer.headers["location"] == "http://connect.example:8083/connectors/x"
 
 
-def test_a_host_that_is_none_is_not_repeated(client: Client, herding: ScriptedHerding) -> None:
-    herding.will_say(201, created("x"))
-    headers = {**JSON, "Host": "evil/path?"}
-    answer = client.ask("POST", "/connectors", '{"name":"x","config":{}}', headers)
+def test_a_host_that_is_none_is_not_repeated(client: RestClient, herding: ScriptedHerder) -> None:
+    herding.set_response(201, created("x"))
+    headers = {**JSON_HEADERS, "Host": "evil/path?"}
+    answer = client.request("POST", "/connectors", '{"name":"x","config":{}}', headers)
     assert answer.headers["location"] == f"{client.address}/connectors/x"
 
 
-def test_tasks_are_listed_in_order(client: Client, herding: ScriptedHerding) -> None:
+def test_tasks_are_listed_in_order(client: RestClient, herding: ScriptedHerder) -> None:
     state = {"state": "RESTARTING", "worker_id": "w", "version": "4.3.0"}
     said = {
         "name": "x",
@@ -132,6 +134,6 @@ def test_tasks_are_listed_in_order(client: Client, herding: ScriptedHerding) -> 
         "tasks": [{"id": number, **state} for number in (10, 1, 2)],
         "type": "source",
     }
-    herding.will_say(202, said)
-    answer = client.ask("POST", "/connectors/x/restart?includeTasks=true")
+    herding.set_response(202, said)
+    answer = client.request("POST", "/connectors/x/restart?includeTasks=true")
     assert [task["id"] for task in answer.json["tasks"]] == [1, 2, 10]

@@ -13,9 +13,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.support.rest_client import Answer, Client
-from tests.support.rest_recordings import Exchange, exchanges
-from tests.support.scripted_herding import ScriptedHerding
+from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
+from tests.support.rest.rest_client import RestClient, RestResponse
+from tests.support.rest.scripted_herder import ScriptedHerder
 
 FILES = [
     "01-empty-worker",
@@ -96,32 +96,34 @@ ASKED_OF_HEAD: dict[str, Any] = {
 }
 
 
-def is_told_elsewhere(exchange: Exchange) -> bool:
+def is_told_elsewhere(exchange: RecordedExchange) -> bool:
     """Exchanges that other tests are about, because ours is better or has no such thing."""
     return (
         any(part in exchange.path for part in ADDRESSES_JETTY_REFUSES)
-        or "X-Connect-Authorization" in exchange.sent_headers
+        or "X-Connect-Authorization" in exchange.request_headers
         or (exchange.file, exchange.name) in ELSEWHERE
         or (exchange.name == "create-name" and exchange.status == 500)
     )
 
 
-def ask(client: Client, herding: ScriptedHerding, exchange: Exchange) -> Answer:
+def ask(client: RestClient, herding: ScriptedHerder, exchange: RecordedExchange) -> RestResponse:
     said = ASKED_OF_HEAD.get(exchange.path) if exchange.method == "HEAD" else exchange.body
-    herding.will_say(exchange.status, said)
-    return client.ask(exchange.method, exchange.path, exchange.request, exchange.sent_headers)
+    herding.set_response(exchange.status, said)
+    return client.request(
+        exchange.method, exchange.path, exchange.request, exchange.request_headers
+    )
 
 
-def differences(exchange: Exchange, answer: Answer, address: str) -> list[Any]:
+def differences(exchange: RecordedExchange, answer: RestResponse, address: str) -> list[Any]:
     found: list[Any] = []
     if answer.status != exchange.status:
         found.append(("status", exchange.status, answer.status, answer.content[:200]))
     for name in COMPARED_HEADERS:
-        ours, theirs = answer.headers.get(name), exchange.headers.get(name)
+        ours, theirs = answer.headers.get(name), exchange.response_headers.get(name)
         if ours != (theirs if theirs is None else here(theirs, address)):
             found.append((name, theirs, ours))
     if not same_body(exchange, answer):
-        found.append(("body", exchange.text, answer.content))
+        found.append(("body", exchange.raw_body, answer.content))
     return [(exchange.seq, exchange.name, exchange.path, each) for each in found]
 
 
@@ -133,15 +135,15 @@ def here(recorded: str, address: str) -> str:
     return address + LOCATIONS_THAT_LEAD_NOWHERE.get(place, place)
 
 
-def same_body(exchange: Exchange, answer: Answer) -> bool:
-    if any(words in (exchange.text or "") for words in JAVAS_OWN_WORDS):
+def same_body(exchange: RecordedExchange, answer: RestResponse) -> bool:
+    if any(words in (exchange.raw_body or "") for words in JAVAS_OWN_WORDS):
         return bool(answer.message) and "java" not in answer.message
-    if exchange.text is None:
+    if exchange.raw_body is None:
         return bool(json.loads(answer.content) == exchange.body)
-    return answer.content == exchange.text.encode("utf-8")
+    return answer.content == exchange.raw_body.encode("utf-8")
 
 
-def expected_question(exchange: Exchange) -> tuple[Any, ...] | None:
+def expected_question(exchange: RecordedExchange) -> tuple[Any, ...] | None:
     """What the worker must be asked, and about whom; None if it must not be asked at all."""
     refused = exchange.status >= 400
     if refused and any(words in str(exchange.body) for words in REFUSED_BEFORE_ASKING):
@@ -161,21 +163,21 @@ def expected_question(exchange: Exchange) -> tuple[Any, ...] | None:
     return (verb, *name)
 
 
-def misunderstandings(exchange: Exchange, herding: ScriptedHerding) -> list[Any]:
+def misunderstandings(exchange: RecordedExchange, herding: ScriptedHerder) -> list[Any]:
     """The worker was asked something else, or was asked in vain."""
     if exchange.method in ("HEAD", "OPTIONS"):
         return []
     wanted = expected_question(exchange)
-    first = herding.asked[0][: len(wanted or ())] if herding.asked else None
+    first = herding.calls[0][: len(wanted or ())] if herding.calls else None
     return [] if first == wanted else [(exchange.seq, exchange.name, wanted, first)]
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_answers_are_those_of_the_recording(
-    file: str, client: Client, herding: ScriptedHerding
+    file: str, client: RestClient, herding: ScriptedHerder
 ) -> None:
     found = []
-    for exchange in exchanges(file):
+    for exchange in recorded_exchanges(file):
         if not is_told_elsewhere(exchange):
             found += differences(exchange, ask(client, herding, exchange), client.address)
             found += misunderstandings(exchange, herding)

@@ -10,8 +10,8 @@ import pytest
 
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.errors import ConfigError
-from sparkmirror.lab.certificates import Authority
-from sparkmirror.rest.basic_auth import EXTENSION
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.rest.http.basic_auth import EXTENSION
 from sparkmirror.rest.settings import RestSettings, rest_settings
 
 NEEDED = {
@@ -31,8 +31,8 @@ def read(said: dict[str, str], **environment: str) -> RestSettings:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    made = Authority.create(tmp_path_factory.mktemp("settings") / "tls")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    made = CertificateAuthority.create(tmp_path_factory.mktemp("settings") / "tls")
     made.issue("server")
     return made
 
@@ -44,7 +44,7 @@ def test_nothing_said_means_8083_on_every_interface() -> None:
     assert settings.options.admin_listeners is None
     assert settings.options.users is None
     assert settings.options.tls is None
-    assert settings.options.headers.headers() == ()
+    assert settings.options.response_headers.headers() == ()
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,21 @@ def test_a_worker_is_named_after_what_others_should_call(
     assert read(said).worker_id == worker_id
 
 
-def test_others_are_told_the_listener_without_tls_unless_it_is_said(authority: Authority) -> None:
+def test_others_are_told_the_listener_without_tls_unless_it_is_said(
+    authority: CertificateAuthority,
+) -> None:
     said = {
         "listeners": "https://a:8443,http://b:8083",
-        "ssl.keystore.location": str(authority.identity("server")),
+        "ssl.keystore.location": str(authority.key_store("server")),
     }
     assert str(read(said).advertised) == "http://b:8083"
     assert str(read({**said, "rest.advertised.listener": "https"}).advertised) == "https://a:8443"
 
 
 def test_keys_for_https_stand_under_their_prefix_or_plain(
-    authority: Authority, tmp_path: Path
+    authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    key = str(authority.identity("server"))
+    key = str(authority.key_store("server"))
     said = {"listeners": "https://:8443"}
     assert read({**said, "ssl.keystore.location": key}).options.tls is not None
     assert read({**said, "listeners.https.ssl.keystore.location": key}).options.tls is not None
@@ -92,8 +94,8 @@ def test_keys_for_https_stand_under_their_prefix_or_plain(
         read(said)
 
 
-def test_admin_may_have_listeners_and_keys_of_its_own(authority: Authority) -> None:
-    key = str(authority.identity("server"))
+def test_admin_may_have_listeners_and_keys_of_its_own(authority: CertificateAuthority) -> None:
+    key = str(authority.key_store("server"))
     options = read(
         {
             "admin.listeners": "https://localhost:9443",
@@ -118,7 +120,7 @@ def test_headers_and_origins_are_taken_over() -> None:
         }
     ).options
     assert (options.cors.origin, options.cors.methods) == ("http://example.org", "GET,PUT")
-    assert options.headers.headers() == (("X-Frame-Options", "DENY"),)
+    assert options.response_headers.headers() == (("X-Frame-Options", "DENY"),)
 
 
 def users_file(directory: Path) -> Path:
@@ -135,7 +137,7 @@ def test_users_are_found_where_java_finds_them(name: str, tmp_path: Path) -> Non
     flag = f'-Xmx1g "-Dx=y" -Djava.security.auth.login.config="{users_file(tmp_path)}" -Da=b'
     options = read({"rest.extension.classes": name}, KAFKA_OPTS=flag).options
     assert options.users is not None
-    assert options.users.admitted("Basic YWxpY2U6czNjcmV0") == "alice"
+    assert options.users.authenticate("Basic YWxpY2U6czNjcmV0") == "alice"
     assert "s3cret" not in repr(options)
 
 

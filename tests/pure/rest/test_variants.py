@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.rest.cors import Cors
-from sparkmirror.rest.header_rules import HeaderRules
-from sparkmirror.rest.listener import Listener
+from sparkmirror.rest.http.cors import Cors
+from sparkmirror.rest.http.listener import RestListener
+from sparkmirror.rest.http.response_headers import ResponseHeaderRules
 from sparkmirror.rest.options import RestOptions
-from tests.support.rest_client import Client, served
-from tests.support.rest_recordings import Exchange, exchanges
-from tests.support.scripted_herding import ScriptedHerding
+from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
+from tests.support.rest.rest_client import RestClient, running_rest_server
+from tests.support.rest.scripted_herder import ScriptedHerder
 
-RECORDED = exchanges("07-worker-variants")
+RECORDED = recorded_exchanges("07-worker-variants")
 DRESSED = [each for each in RECORDED if each.seq <= 26]
 BARE = [each for each in RECORDED if each.seq > 26]
 COMPARED = (
@@ -34,52 +34,54 @@ COMPARED = (
 )
 
 
-def short(exchange: Exchange) -> str:
+def short(exchange: RecordedExchange) -> str:
     return f"{exchange.seq}-{exchange.name}"
 
 
 @pytest.fixture(scope="module")
-def worker() -> ScriptedHerding:
-    return ScriptedHerding()
+def worker() -> ScriptedHerder:
+    return ScriptedHerder()
 
 
 @pytest.fixture(scope="module")
-def dressed(worker: ScriptedHerding) -> Iterator[tuple[str, ...]]:
+def dressed(worker: ScriptedHerder) -> Iterator[tuple[str, ...]]:
     """A server with everything that 07's first worker had: its address and its admin address."""
     options = RestOptions(
-        admin_listeners=(Listener.parse("http://127.0.0.1:0"),),
+        admin_listeners=(RestListener.parse("http://127.0.0.1:0"),),
         cors=Cors(origin="http://example.org", methods="PUT,POST,GET"),
-        headers=HeaderRules.parse("add X-Added: one, set X-Set: two", time.time),
+        response_headers=ResponseHeaderRules.parse("add X-Added: one, set X-Set: two", time.time),
         access_log=False,
     )
-    with served(worker, options) as server:
+    with running_rest_server(worker, options) as server:
         yield server.addresses
 
 
 @pytest.fixture(scope="module")
-def bare(worker: ScriptedHerding) -> Iterator[str]:
+def bare(worker: ScriptedHerder) -> Iterator[str]:
     """A server without /admin."""
-    with served(worker, RestOptions(admin_listeners=(), access_log=False)) as server:
+    with running_rest_server(worker, RestOptions(admin_listeners=(), access_log=False)) as server:
         yield server.address
 
 
-def same_as_recorded(exchange: Exchange, address: str, worker: ScriptedHerding) -> None:
-    worker.will_say(exchange.status, exchange.body)
-    client = Client(address)
-    answer = client.ask(exchange.method, exchange.path, exchange.request, exchange.sent_headers)
+def same_as_recorded(exchange: RecordedExchange, address: str, worker: ScriptedHerder) -> None:
+    worker.set_response(exchange.status, exchange.body)
+    client = RestClient(address)
+    answer = client.request(
+        exchange.method, exchange.path, exchange.request, exchange.request_headers
+    )
     client.close()
     assert answer.status == exchange.status
-    if exchange.text is not None:
-        assert answer.content == exchange.text.encode()
+    if exchange.raw_body is not None:
+        assert answer.content == exchange.raw_body.encode()
     else:
         assert answer.json == exchange.body
     ours = {name: answer.headers.get(name) for name in COMPARED}
-    assert ours == {name: exchange.headers.get(name) for name in COMPARED}
+    assert ours == {name: exchange.response_headers.get(name) for name in COMPARED}
 
 
 @pytest.mark.parametrize("exchange", DRESSED, ids=short)
 def test_headers_and_listeners_are_as_recorded(
-    exchange: Exchange, dressed: tuple[str, ...], worker: ScriptedHerding
+    exchange: RecordedExchange, dressed: tuple[str, ...], worker: ScriptedHerder
 ) -> None:
     asked_of_admin = "on-admin-listener" in exchange.name
     same_as_recorded(exchange, dressed[1 if asked_of_admin else 0], worker)
@@ -87,7 +89,7 @@ def test_headers_and_listeners_are_as_recorded(
 
 @pytest.mark.parametrize("exchange", BARE, ids=short)
 def test_without_admin_listeners_there_is_no_admin(
-    exchange: Exchange, bare: str, worker: ScriptedHerding
+    exchange: RecordedExchange, bare: str, worker: ScriptedHerder
 ) -> None:
     same_as_recorded(exchange, bare, worker)
 
@@ -115,12 +117,16 @@ def test_a_preflight_is_told_the_usual_methods() -> None:
     assert headers["Access-Control-Allow-Methods"] == "GET,POST,HEAD"
 
 
-def test_an_extra_header_never_contradicts_the_answers_own(worker: ScriptedHerding) -> None:
-    rules = HeaderRules.parse("set Content-Type: text/html, set Content-Length: 7", time.time)
-    worker.will_say(200, [])
-    with served(worker, RestOptions(headers=rules, access_log=False)) as server:
-        client = Client(server.address)
-        answer = client.ask("GET", "/connectors")
+def test_an_extra_header_never_contradicts_the_answers_own(worker: ScriptedHerder) -> None:
+    rules = ResponseHeaderRules.parse(
+        "set Content-Type: text/html, set Content-Length: 7", time.time
+    )
+    worker.set_response(200, [])
+    with running_rest_server(
+        worker, RestOptions(response_headers=rules, access_log=False)
+    ) as server:
+        client = RestClient(server.address)
+        answer = client.request("GET", "/connectors")
         client.close()
     assert answer.headers["content-type"] == "application/json"
     assert answer.content == b"[]"

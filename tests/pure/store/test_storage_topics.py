@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.errors import ConfigError
-from sparkmirror.store.storage_topics import Storage, StorageTopics
+from sparkmirror.store.storage_topics import StorageKind, StorageTopics
 
 NAMES = {
     "config.storage.topic": "connect-configs",
@@ -15,7 +15,7 @@ NAMES = {
 
 
 def test_sizes_without_a_word_are_those_of_connect() -> None:
-    topics = StorageTopics.of(NAMES)
+    topics = StorageTopics.from_worker_config(NAMES)
     sizes = {
         topic.name: (topic.partitions, topic.replication_factor)
         for topic in (topics.configs, topics.offsets, topics.statuses)
@@ -36,11 +36,11 @@ def test_sizes_and_settings_can_be_said() -> None:
         "offset.storage.segment.bytes": "1000000",
         "status.storage.min.insync.replicas": "2",
     }
-    topics = StorageTopics.of(worker)
+    topics = StorageTopics.from_worker_config(worker)
     assert (topics.offsets.partitions, topics.offsets.replication_factor) == (7, -1)
     assert topics.offsets.configs() == {"cleanup.policy": "compact", "segment.bytes": "1000000"}
-    assert topics.statuses.settings == {"min.insync.replicas": "2"}
-    assert topics.configs.settings == {}
+    assert topics.statuses.extra_configs == {"min.insync.replicas": "2"}
+    assert topics.configs.extra_configs == {}
 
 
 def test_compaction_and_one_partition_of_configs_are_no_choice(
@@ -51,7 +51,7 @@ def test_compaction_and_one_partition_of_configs_are_no_choice(
         "config.storage.partitions": "3",
         "status.storage.cleanup.policy": "delete",
     }
-    topics = StorageTopics.of(worker)
+    topics = StorageTopics.from_worker_config(worker)
     assert topics.configs.partitions == 1
     assert topics.configs.configs() == {"cleanup.policy": "compact"}
     assert topics.statuses.configs() == {"cleanup.policy": "compact"}
@@ -62,5 +62,5 @@ def test_compaction_and_one_partition_of_configs_are_no_choice(
 
 def test_every_missing_name_is_told() -> None:
     with pytest.raises(ConfigError) as refused:
-        StorageTopics.of({})
-    assert {fault.key for fault in refused.value.faults} == {kind.topic_key for kind in Storage}
+        StorageTopics.from_worker_config({})
+    assert {fault.key for fault in refused.value.faults} == {kind.topic_key for kind in StorageKind}

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataResponse
 
-from tests.support.fake_broker import (
+from tests.support.kafka.fake_broker import (
     FakeBroker,
     Reply,
-    answering,
-    greeting,
-    hang_up,
-    saying,
-    saying_half,
-    silence,
+    api_versions_reply,
+    close_connection,
+    no_reply,
+    raw_reply,
+    response_reply,
+    truncated_reply,
 )
 from tests.support.waiting import wait_until
 
@@ -34,7 +34,7 @@ def ask(sock: socket.socket, api_key: int, version: int, correlation_id: int) ->
 def test_a_request_is_heard_whole_and_answered_in_its_version() -> None:
     metadata = MetadataResponse(brokers=[], topics=[], cluster_id="c", controller_id=4)
     with (
-        FakeBroker([answering(metadata)]) as broker,
+        FakeBroker([response_reply(metadata)]) as broker,
         socket.create_connection(broker.address) as sock,
     ):
         ask(sock, 18, 0, 7)
@@ -47,7 +47,7 @@ def test_a_request_is_heard_whole_and_answered_in_its_version() -> None:
         body = sock.recv(size - 5, socket.MSG_WAITALL)
         assert (correlation_id, tags) == (8, 0)
         assert decode(MetadataResponse, body, version=9).controller_id == 4
-    assert [(h.api_key, h.version, h.client_id, h.body) for h in broker.heard] == [
+    assert [(h.api_key, h.version, h.client_id, h.body) for h in broker.requests] == [
         (18, 0, "me", b"abc"),
         (3, 9, "me", b"abc"),
     ]
@@ -55,7 +55,7 @@ def test_a_request_is_heard_whole_and_answered_in_its_version() -> None:
 
 def test_nonsense_is_said_as_it_is() -> None:
     with (
-        FakeBroker([saying(b"\x00nonsense")], greets=False) as broker,
+        FakeBroker([raw_reply(b"\x00nonsense")], greets=False) as broker,
         socket.create_connection(broker.address) as sock,
     ):
         ask(sock, 18, 0, 1)
@@ -64,7 +64,7 @@ def test_nonsense_is_said_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "said"),
-    [(saying_half(saying(b"12345678")), b"1234"), (hang_up, b"")],
+    [(truncated_reply(raw_reply(b"12345678")), b"1234"), (close_connection, b"")],
     ids=["half", "nothing"],
 )
 def test_it_can_hang_up_in_the_middle_of_an_answer(reply: Reply, said: bytes) -> None:
@@ -79,7 +79,7 @@ def test_it_can_hang_up_in_the_middle_of_an_answer(reply: Reply, said: bytes) ->
 
 def test_without_replies_left_it_is_silent() -> None:
     with (
-        FakeBroker([silence], greets=False) as broker,
+        FakeBroker([no_reply], greets=False) as broker,
         socket.create_connection(broker.address) as sock,
     ):
         ask(sock, 18, 0, 1)
@@ -91,7 +91,7 @@ def test_without_replies_left_it_is_silent() -> None:
 
 
 def test_a_wrong_correlation_id_can_be_had() -> None:
-    reply = answering(ApiVersionsResponse(error_code=0, api_keys=[]), correlation_off_by=5)
+    reply = response_reply(ApiVersionsResponse(error_code=0, api_keys=[]), correlation_off_by=5)
     with (
         FakeBroker([reply], greets=False) as broker,
         socket.create_connection(broker.address) as sock,
@@ -102,7 +102,7 @@ def test_a_wrong_correlation_id_can_be_had() -> None:
 
 def test_it_says_which_versions_it_takes() -> None:
     with (
-        FakeBroker([greeting({3: (7, 9)})], greets=False) as broker,
+        FakeBroker([api_versions_reply({3: (7, 9)})], greets=False) as broker,
         socket.create_connection(broker.address) as sock,
     ):
         ask(sock, ApiVersionsRequest.API_KEY, 0, 1)

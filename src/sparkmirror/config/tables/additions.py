@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import LOW, MEDIUM, ConfigDef, Key
-from sparkmirror.config.validators import OneOf, Range
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import Range, ValidString
+from sparkmirror.config.definition.value_types import Type
 
 SPARK_PREFIX: Final = "spark."
 """Unless a cluster has that name: then it is the cluster's."""
 
 SOURCE_ADDITIONS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "sparkmirror.on.loss",
         Type.STRING,
         "halt",
         MEDIUM,
         "What to do with a partition when the source no longer holds what comes next: halt it "
         "until somebody decides, skip what is lost, or restart from its beginning.",
-        validator=OneOf(("halt", "skip", "restart")),
+        validator=ValidString(("halt", "skip", "restart")),
     ),
-    Key(
+    ConfigKey(
         "sparkmirror.bytes.per.second",
         Type.LONG,
         0,
@@ -37,7 +37,7 @@ SOURCE_ADDITIONS: Final = ConfigDef(
 """What a source connector reads besides Kafka's keys."""
 
 PROCESS_ADDITIONS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "sparkmirror.receipts",
         Type.STRING,
         "",
@@ -45,7 +45,7 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         "Where receipts of what was copied are added as Parquet: a directory, or any path that "
         "Spark can write to. Empty: below the user's state directory.",
     ),
-    Key(
+    ConfigKey(
         "sparkmirror.log.dir",
         Type.STRING,
         "",
@@ -53,7 +53,7 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         "Directory of the logs of Spark and of the driver processes. Empty: below the user's "
         "state directory.",
     ),
-    Key(
+    ConfigKey(
         "sparkmirror.epoch.seconds",
         Type.DOUBLE,
         300.0,

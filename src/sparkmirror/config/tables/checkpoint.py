@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
-from sparkmirror.config.definition import LOW, REQUIRED, ConfigDef, Key
+from sparkmirror.config.definition.config_def import LOW, REQUIRED, ConfigDef, ConfigKey
+from sparkmirror.config.definition.java_classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
+from sparkmirror.config.definition.validators import ValidList
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.filters import GROUP_FILTER
 from sparkmirror.config.tables.mirror import (
     METRIC_NAMES,
@@ -14,11 +16,9 @@ from sparkmirror.config.tables.mirror import (
     TASK_INDEX,
     TOPIC_FILTER_CLASS_DOC,
 )
-from sparkmirror.config.validators import ListOf
-from sparkmirror.config.value import Type
 
 CHECKPOINT: Final = MIRROR + ConfigDef(
-    Key(
+    ConfigKey(
         "consumer.poll.timeout.ms",
         Type.LONG,
         1000,
@@ -27,7 +27,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         "change.",
     ),
     *GROUP_FILTER,
-    Key(
+    ConfigKey(
         "group.filter.class",
         Type.CLASS,
         DEFAULT_GROUP_FILTER,
@@ -35,14 +35,14 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         "Filter that decides which consumer groups are followed. The default reads groups and "
         "groups.exclude.",
     ),
-    Key(
+    ConfigKey(
         "refresh.groups.enabled",
         Type.BOOLEAN,
         True,
         LOW,
         "Whether to look for new consumer groups on the source from time to time.",
     ),
-    Key(
+    ConfigKey(
         "refresh.groups.interval.seconds",
         Type.LONG,
         600,
@@ -50,7 +50,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         "How often to look for new consumer groups, in seconds. Lower it if new groups must be "
         "ready for failover quickly.",
     ),
-    Key(
+    ConfigKey(
         "emit.checkpoints.enabled",
         Type.BOOLEAN,
         True,
@@ -58,7 +58,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         "Whether checkpoints are written. The connector refuses to run without; disable the "
         "connector instead.",
     ),
-    Key(
+    ConfigKey(
         "emit.checkpoints.interval.seconds",
         Type.LONG,
         60,
@@ -66,7 +66,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         "How often offsets are translated and checkpoints written, in seconds. Bounds how much "
         "a group reads again after a failover.",
     ),
-    Key(
+    ConfigKey(
         "sync.group.offsets.enabled",
         Type.BOOLEAN,
         False,
@@ -74,14 +74,14 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         "Whether translated offsets are also committed on the target, for groups with no active "
         "member there. Turn it on if applications shall fail over without code of their own.",
     ),
-    Key(
+    ConfigKey(
         "sync.group.offsets.interval.seconds",
         Type.LONG,
         60,
         LOW,
         "How often translated offsets are committed on the target, in seconds.",
     ),
-    Key(
+    ConfigKey(
         "checkpoints.topic.replication.factor",
         Type.SHORT,
         3,
@@ -90,7 +90,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         "number of brokers: set it to 1 on a one-broker cluster.",
     ),
     OFFSET_SYNCS_LOCATION,
-    Key(
+    ConfigKey(
         "topic.filter.class",
         Type.CLASS,
         DEFAULT_TOPIC_FILTER,
@@ -101,13 +101,13 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
 )
 
 CHECKPOINT_TASK: Final = CHECKPOINT + ConfigDef(
-    Key(
+    ConfigKey(
         "task.assigned.groups",
         Type.LIST,
         REQUIRED,
         LOW,
         "Consumer groups that the task follows; written by the connector.",
-        validator=ListOf(may_be_empty=False),
+        validator=ValidList(may_be_empty=False),
     ),
     TASK_INDEX,
 )

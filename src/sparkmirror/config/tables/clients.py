@@ -7,31 +7,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import HIGH, MEDIUM, REQUIRED, ConfigDef, Key
+from sparkmirror.config.definition.config_def import HIGH, MEDIUM, REQUIRED, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import CaseInsensitiveValidString, ValidList
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.naming import FORWARDING_ADMIN_KEY, NAMING
 from sparkmirror.config.tables.sasl import CLIENT_SASL
 from sparkmirror.config.tables.ssl import CLIENT_SSL
-from sparkmirror.config.validators import ListOf, OneOfAnyCase
-from sparkmirror.config.value import Type
 
-BOOTSTRAP_SERVERS: Final = Key(
+BOOTSTRAP_SERVERS: Final = ConfigKey(
     "bootstrap.servers",
     Type.LIST,
     REQUIRED,
     HIGH,
     "Some brokers of the cluster, as host:port. One would do; name two or three, so that a broker "
     "may be down when the mirror starts.",
-    validator=ListOf(may_be_empty=False),
+    validator=ValidList(may_be_empty=False),
 )
 
-SECURITY_PROTOCOL: Final = Key(
+SECURITY_PROTOCOL: Final = ConfigKey(
     "security.protocol",
     Type.STRING,
     "PLAINTEXT",
     MEDIUM,
     "How to talk to the brokers: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Must match the "
     "listener that bootstrap.servers points at.",
-    validator=OneOfAnyCase(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")),
+    validator=CaseInsensitiveValidString(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")),
 )
 
 _SECURITY: Final = ConfigDef(SECURITY_PROTOCOL) + CLIENT_SSL + CLIENT_SASL

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import (
+from sparkmirror.config.definition.config_def import (
+    HIGH,
+    LOW,
+    REQUIRED,
+    ConfigDef,
+    ConfigKey,
+    Width,
+)
+from sparkmirror.config.definition.java_classes import (
     CONVERTERS,
     JSON_CONVERTER,
     SIMPLE_HEADER_CONVERTER,
     STRING_CONVERTER,
 )
-from sparkmirror.config.definition import HIGH, LOW, REQUIRED, ConfigDef, Key, Width
-from sparkmirror.config.validators import OneOf, OneOfAnyCase
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.validators import CaseInsensitiveValidString, ValidString
+from sparkmirror.config.definition.value_types import Type
 
 CONVERTER_TYPE: Final = "converter.type"
 
-_TYPE: Final = Key(
+_TYPE: Final = ConfigKey(
     CONVERTER_TYPE,
     Type.STRING,
     REQUIRED,
     LOW,
     "What the converter is for: key, value or header. Written by the worker.",
-    validator=OneOf(("key", "value", "header")),
+    validator=ValidString(("key", "value", "header")),
 )
 
 _JSON: Final = ConfigDef(
     _TYPE,
-    Key(
+    ConfigKey(
         "schemas.enable",
         Type.BOOLEAN,
         True,
@@ -38,7 +45,7 @@ _JSON: Final = ConfigDef(
         width=Width.MEDIUM,
         display_name="Enable Schemas",
     ),
-    Key(
+    ConfigKey(
         "schemas.cache.size",
         Type.INT,
         1000,
@@ -49,7 +56,7 @@ _JSON: Final = ConfigDef(
         width=Width.MEDIUM,
         display_name="Schema Cache Size",
     ),
-    Key(
+    ConfigKey(
         "schema.content",
         Type.STRING,
         None,
@@ -60,19 +67,19 @@ _JSON: Final = ConfigDef(
         width=Width.MEDIUM,
         display_name="Schema Content",
     ),
-    Key(
+    ConfigKey(
         "decimal.format",
         Type.STRING,
         "BASE64",
         LOW,
         "How decimals are written: BASE64 or NUMERIC.",
-        validator=OneOfAnyCase(("BASE64", "NUMERIC")),
+        validator=CaseInsensitiveValidString(("BASE64", "NUMERIC")),
         group="Serialization",
         order=0,
         width=Width.MEDIUM,
         display_name="Decimal Format",
     ),
-    Key(
+    ConfigKey(
         "replace.null.with.default",
         Type.BOOLEAN,
         True,
@@ -87,7 +94,7 @@ _JSON: Final = ConfigDef(
 
 _STRING: Final = ConfigDef(
     _TYPE,
-    Key(
+    ConfigKey(
         "converter.encoding",
         Type.STRING,
         "UTF-8",

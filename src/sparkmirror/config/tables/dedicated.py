@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import HIGH, REQUIRED, ConfigDef, Key
+from sparkmirror.config.definition.config_def import HIGH, REQUIRED, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import ValidList
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
 from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY
 from sparkmirror.config.tables.rest_server import REST_SERVER
 from sparkmirror.config.tables.sasl import CLIENT_SASL
 from sparkmirror.config.tables.ssl import CLIENT_SSL
-from sparkmirror.config.validators import ListOf
-from sparkmirror.config.value import Type
 
 DEDICATED: Final = (
     ConfigDef(
-        Key(
+        ConfigKey(
             "clusters",
             Type.LIST,
             REQUIRED,
             HIGH,
             "Aliases of all clusters in the file. Every ordered pair of them is a possible flow.",
-            validator=ListOf(),
+            validator=ValidList(),
         ),
-        Key(
+        ConfigKey(
             "dedicated.mode.enable.internal.rest",
             Type.BOOLEAN,
             False,

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import HIGH, LOW, MEDIUM, REQUIRED, ConfigDef, Key
+from sparkmirror.config.definition.config_def import (
+    HIGH,
+    LOW,
+    MEDIUM,
+    REQUIRED,
+    ConfigDef,
+    ConfigKey,
+)
+from sparkmirror.config.definition.validators import CaseInsensitiveValidString, Range
+from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.definition.worker_validators import (
+    ConnectProtocolValidator,
+    MacAlgorithmListValidator,
+    MacAlgorithmValidator,
+)
 from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
 from sparkmirror.config.tables.internal_topics import INTERNAL_TOPICS
 from sparkmirror.config.tables.network import METADATA_RECOVERY, NETWORK
@@ -12,14 +26,11 @@ from sparkmirror.config.tables.rest_server import WORKER_REST
 from sparkmirror.config.tables.sasl import CLIENT_SASL
 from sparkmirror.config.tables.ssl import CLIENT_SSL
 from sparkmirror.config.tables.worker import WORKER, WORKER_TRACKING
-from sparkmirror.config.validators import OneOfAnyCase, Range
-from sparkmirror.config.value import Type
-from sparkmirror.config.worker_validators import Algorithm, Algorithms, GroupProtocol
 
-_MOST: Final = 2**31 - 1
+_MAX_INT: Final = 2**31 - 1
 
 _GROUP: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "group.id",
         Type.STRING,
         REQUIRED,
@@ -27,21 +38,21 @@ _GROUP: Final = ConfigDef(
         "Name of the group of workers. All workers with the same name on the same cluster share "
         "the connectors; it must differ from every consumer group.",
     ),
-    Key(
+    ConfigKey(
         "session.timeout.ms",
         Type.INT,
         10000,
         HIGH,
         "After how long without a sign of life a worker counts as gone, in milliseconds.",
     ),
-    Key(
+    ConfigKey(
         "rebalance.timeout.ms",
         Type.INT,
         60000,
         HIGH,
         "How long a worker may take to hand over its work when the group changes, in milliseconds.",
     ),
-    Key(
+    ConfigKey(
         "heartbeat.interval.ms",
         Type.INT,
         3000,
@@ -49,19 +60,19 @@ _GROUP: Final = ConfigDef(
         "How often a worker tells the group that it lives, in milliseconds. At most a third of "
         "session.timeout.ms.",
     ),
-    Key(
+    ConfigKey(
         "exactly.once.source.support",
         Type.STRING,
         "disabled",
         HIGH,
         "Whether connectors copy exactly once, with transactions: disabled, preparing or "
         "enabled. To turn it on, take all workers to preparing first, then to enabled.",
-        validator=OneOfAnyCase(("DISABLED", "ENABLED", "PREPARING")),
+        validator=CaseInsensitiveValidString(("DISABLED", "ENABLED", "PREPARING")),
     ),
 )
 
 _SYNC: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "worker.sync.timeout.ms",
         Type.INT,
         3000,
@@ -69,7 +80,7 @@ _SYNC: Final = ConfigDef(
         "How long a worker that lags behind the others' configs tries to catch up before it "
         "leaves the group, in milliseconds.",
     ),
-    Key(
+    ConfigKey(
         "worker.unsync.backoff.ms",
         Type.INT,
         300000,
@@ -78,64 +89,64 @@ _SYNC: Final = ConfigDef(
     ),
 )
 
-_BETWEEN_WORKERS: Final = ConfigDef(
-    Key(
+_INTER_WORKER: Final = ConfigDef(
+    ConfigKey(
         "connect.protocol",
         Type.STRING,
         "sessioned",
         LOW,
         "How workers agree on who does what: sessioned (signed requests between workers), "
         "compatible or eager. Change it only for a group with very old workers.",
-        validator=GroupProtocol(),
+        validator=ConnectProtocolValidator(),
     ),
-    Key(
+    ConfigKey(
         "scheduled.rebalance.max.delay.ms",
         Type.INT,
         300000,
         LOW,
         "How long the work of a worker that has gone waits for its return before others take it "
         "over, in milliseconds. Lower it for faster failover.",
-        validator=Range(0, _MOST),
+        validator=Range(0, _MAX_INT),
     ),
-    Key(
+    ConfigKey(
         "inter.worker.key.ttl.ms",
         Type.INT,
         3600000,
         LOW,
         "After how long the key that signs requests between workers is replaced, in milliseconds.",
-        validator=Range(0, _MOST),
+        validator=Range(0, _MAX_INT),
     ),
-    Key(
+    ConfigKey(
         "inter.worker.key.generation.algorithm",
         Type.STRING,
         "HmacSHA256",
         LOW,
         "Algorithm that makes such keys.",
-        validator=Algorithm("Any KeyGenerator algorithm supported by the worker JVM"),
+        validator=MacAlgorithmValidator("Any KeyGenerator algorithm supported by the worker JVM"),
     ),
-    Key(
+    ConfigKey(
         "inter.worker.key.size",
         Type.INT,
         None,
         LOW,
         "Size of such keys in bits. Left out, the algorithm's own.",
     ),
-    Key(
+    ConfigKey(
         "inter.worker.signature.algorithm",
         Type.STRING,
         "HmacSHA256",
         LOW,
         "Algorithm that signs requests between workers.",
-        validator=Algorithm("Any MAC algorithm supported by the worker JVM"),
+        validator=MacAlgorithmValidator("Any MAC algorithm supported by the worker JVM"),
     ),
-    Key(
+    ConfigKey(
         "inter.worker.verification.algorithms",
         Type.LIST,
         ("HmacSHA256",),
         LOW,
         "Algorithms whose signatures are accepted. Must contain the one that the others sign "
         "with; name two while a group is moved from one to another.",
-        validator=Algorithms(
+        validator=MacAlgorithmListValidator(
             "A list of one or more MAC algorithms, each supported by the worker JVM"
         ),
     ),
@@ -152,6 +163,6 @@ DISTRIBUTED: Final = (
     + CLIENT_SASL
     + _SYNC
     + INTERNAL_TOPICS
-    + _BETWEEN_WORKERS
+    + _INTER_WORKER
     + METADATA_RECOVERY
 )

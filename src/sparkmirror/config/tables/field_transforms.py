@@ -8,17 +8,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import HIGH, LOW, MEDIUM, REQUIRED, ConfigDef, Key
-from sparkmirror.config.validators import (
-    ColonPairs,
-    NonEmptyList,
-    NonEmptyString,
-    OneOf,
-    OneOfAnyCase,
+from sparkmirror.config.definition.config_def import (
+    HIGH,
+    LOW,
+    MEDIUM,
+    REQUIRED,
+    ConfigDef,
+    ConfigKey,
 )
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.validators import (
+    CaseInsensitiveValidString,
+    ColonDelimitedPairs,
+    NonEmptyListValidator,
+    NonEmptyString,
+    ValidString,
+)
+from sparkmirror.config.definition.value_types import Type
 
-KEEP_DEFAULTS: Final = Key(
+KEEP_DEFAULTS: Final = ConfigKey(
     "replace.null.with.default",
     Type.BOOLEAN,
     True,
@@ -27,91 +34,101 @@ KEEP_DEFAULTS: Final = Key(
 )
 
 _INSERT_FIELD: Final = ConfigDef(
-    Key("topic.field", Type.STRING, None, MEDIUM, "Field that gets the topic's name."),
-    Key("partition.field", Type.STRING, None, MEDIUM, "Field that gets the partition's number."),
-    Key("offset.field", Type.STRING, None, MEDIUM, "Field that gets the offset; sinks only."),
-    Key("timestamp.field", Type.STRING, None, MEDIUM, "Field that gets the record's time."),
-    Key("static.field", Type.STRING, None, MEDIUM, "Field that gets the text in static.value."),
-    Key("static.value", Type.STRING, None, MEDIUM, "Text for the field named in static.field."),
+    ConfigKey("topic.field", Type.STRING, None, MEDIUM, "Field that gets the topic's name."),
+    ConfigKey(
+        "partition.field", Type.STRING, None, MEDIUM, "Field that gets the partition's number."
+    ),
+    ConfigKey("offset.field", Type.STRING, None, MEDIUM, "Field that gets the offset; sinks only."),
+    ConfigKey("timestamp.field", Type.STRING, None, MEDIUM, "Field that gets the record's time."),
+    ConfigKey(
+        "static.field", Type.STRING, None, MEDIUM, "Field that gets the text in static.value."
+    ),
+    ConfigKey(
+        "static.value", Type.STRING, None, MEDIUM, "Text for the field named in static.field."
+    ),
     KEEP_DEFAULTS,
 )
 
 _TIMESTAMP_CONVERTER: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "field",
         Type.STRING,
         "",
         HIGH,
         "Field that holds the time; empty if the whole key or value is one.",
     ),
-    Key(
+    ConfigKey(
         "target.type",
         Type.STRING,
         REQUIRED,
         HIGH,
         "What to make of it: string, unix, Date, Time or Timestamp.",
-        validator=OneOf(("string", "unix", "Date", "Time", "Timestamp")),
+        validator=ValidString(("string", "unix", "Date", "Time", "Timestamp")),
     ),
-    Key(
+    ConfigKey(
         "format",
         Type.STRING,
         "",
         MEDIUM,
         "How times are written as text, in Java's SimpleDateFormat notation.",
     ),
-    Key(
+    ConfigKey(
         "unix.precision",
         Type.STRING,
         "milliseconds",
         LOW,
         "Unit of times that are numbers.",
-        validator=OneOf(("nanoseconds", "microseconds", "milliseconds", "seconds")),
+        validator=ValidString(("nanoseconds", "microseconds", "milliseconds", "seconds")),
     ),
     KEEP_DEFAULTS,
 )
 
 FIELD_TRANSFORMS: Final = {
     "Cast": ConfigDef(
-        Key(
+        ConfigKey(
             "spec",
             Type.LIST,
             REQUIRED,
             HIGH,
             "Fields and their new types as field:type, or one type for the whole key or value.",
-            validator=NonEmptyList(),
+            validator=NonEmptyListValidator(),
         ),
         KEEP_DEFAULTS,
     ),
     "ExtractField": ConfigDef(
-        Key("field", Type.STRING, REQUIRED, MEDIUM, "Field that replaces the whole."),
+        ConfigKey("field", Type.STRING, REQUIRED, MEDIUM, "Field that replaces the whole."),
         KEEP_DEFAULTS,
-        Key(
+        ConfigKey(
             "field.syntax.version",
             Type.STRING,
             "V1",
             HIGH,
             "How names of fields are read: V1 as they stand, V2 with dots leading into nested "
             "fields.",
-            validator=OneOfAnyCase(("V1", "V2")),
+            validator=CaseInsensitiveValidString(("V1", "V2")),
         ),
     ),
     "Flatten": ConfigDef(
-        Key("delimiter", Type.STRING, ".", MEDIUM, "Text between the names of nested fields."),
+        ConfigKey(
+            "delimiter", Type.STRING, ".", MEDIUM, "Text between the names of nested fields."
+        ),
     ),
     "HoistField": ConfigDef(
-        Key("field", Type.STRING, REQUIRED, MEDIUM, "Name of the one field around the whole."),
+        ConfigKey(
+            "field", Type.STRING, REQUIRED, MEDIUM, "Name of the one field around the whole."
+        ),
     ),
     "InsertField": _INSERT_FIELD,
     "MaskField": ConfigDef(
-        Key(
+        ConfigKey(
             "fields",
             Type.LIST,
             REQUIRED,
             HIGH,
             "Fields whose values are hidden.",
-            validator=NonEmptyList(),
+            validator=NonEmptyListValidator(),
         ),
-        Key(
+        ConfigKey(
             "replacement",
             Type.STRING,
             None,
@@ -122,32 +139,32 @@ FIELD_TRANSFORMS: Final = {
         KEEP_DEFAULTS,
     ),
     "ReplaceField": ConfigDef(
-        Key("exclude", Type.LIST, (), MEDIUM, "Fields to take away; wins over include."),
-        Key("include", Type.LIST, (), MEDIUM, "Fields to keep; empty keeps all."),
-        Key(
+        ConfigKey("exclude", Type.LIST, (), MEDIUM, "Fields to take away; wins over include."),
+        ConfigKey("include", Type.LIST, (), MEDIUM, "Fields to keep; empty keeps all."),
+        ConfigKey(
             "renames",
             Type.LIST,
             (),
             MEDIUM,
             "New names of fields, as old:new.",
-            validator=ColonPairs(),
+            validator=ColonDelimitedPairs(),
         ),
         KEEP_DEFAULTS,
     ),
     "SetSchemaMetadata": ConfigDef(
-        Key("schema.name", Type.STRING, None, HIGH, "New name of the schema."),
-        Key("schema.version", Type.INT, None, HIGH, "New version of the schema."),
+        ConfigKey("schema.name", Type.STRING, None, HIGH, "New name of the schema."),
+        ConfigKey("schema.version", Type.INT, None, HIGH, "New version of the schema."),
         KEEP_DEFAULTS,
     ),
     "TimestampConverter": _TIMESTAMP_CONVERTER,
     "ValueToKey": ConfigDef(
-        Key(
+        ConfigKey(
             "fields",
             Type.LIST,
             REQUIRED,
             HIGH,
             "Fields of the value that become the key.",
-            validator=NonEmptyList(),
+            validator=NonEmptyListValidator(),
         ),
         KEEP_DEFAULTS,
     ),

@@ -7,53 +7,53 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import HIGH, MEDIUM, ConfigDef, Key
-from sparkmirror.config.validators import ListOf
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.config_def import HIGH, MEDIUM, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import ValidList
+from sparkmirror.config.definition.value_types import Type
 
 TOPIC_FILTER: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "topics",
         Type.LIST,
         (".*",),
         HIGH,
         "Topics to mirror: names or Java regular expressions, each of which must match a whole "
         "name. An empty list mirrors nothing.",
-        validator=ListOf(),
+        validator=ValidList(),
     ),
-    Key(
+    ConfigKey(
         "topics.exclude",
         Type.LIST,
         (r"mm2.*\.internal", r".*\.replica", "__.*"),
         HIGH,
         "Topics not to mirror, written like topics; wins over it. Keep the default patterns when "
         "you add your own, or internal topics will be mirrored.",
-        validator=ListOf(),
+        validator=ValidList(),
     ),
 )
 
 GROUP_FILTER: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "groups",
         Type.LIST,
         (".*",),
         HIGH,
         "Consumer groups whose offsets are translated: ids or Java regular expressions, each of "
         "which must match a whole id. An empty list translates nothing.",
-        validator=ListOf(),
+        validator=ValidList(),
     ),
-    Key(
+    ConfigKey(
         "groups.exclude",
         Type.LIST,
         ("console-consumer-.*", "connect-.*", "__.*"),
         HIGH,
         "Consumer groups not to translate, written like groups; wins over it.",
-        validator=ListOf(),
+        validator=ValidList(),
     ),
 )
 
 CONFIG_FILTER: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "config.properties.exclude",
         Type.LIST,
         (
@@ -69,9 +69,9 @@ CONFIG_FILTER: Final = ConfigDef(
         HIGH,
         "Topic configs that are not copied to the remote topic: names or Java regular "
         "expressions. Add what the target shall decide for itself, retention.ms for instance.",
-        validator=ListOf(),
+        validator=ValidList(),
     ),
-    Key(
+    ConfigKey(
         "use.defaults.from",
         Type.STRING,
         "target",

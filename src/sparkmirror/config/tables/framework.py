@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import CONVERTERS, HEADER_CONVERTERS
-from sparkmirror.config.definition import (
+from sparkmirror.config.definition.config_def import (
     HIGH,
     LOW,
     MEDIUM,
     REQUIRED,
     ConfigDef,
-    Key,
+    ConfigKey,
     Width,
 )
-from sparkmirror.config.recommenders import Offer, VisibleWith
-from sparkmirror.config.validators import (
-    ClassOf,
-    ConnectorName,
-    OneOf,
+from sparkmirror.config.definition.java_classes import CONVERTERS, HEADER_CONVERTERS
+from sparkmirror.config.definition.plugin_versions import PluginVersionValidator
+from sparkmirror.config.definition.recommenders import FixedRecommender, VisibleIfSetRecommender
+from sparkmirror.config.definition.validators import (
+    ConcreteSubClassValidator,
+    NonEmptyStringWithoutControlChars,
     Range,
     UniqueAliases,
+    ValidString,
 )
-from sparkmirror.config.value import Type
-from sparkmirror.config.versions import PluginVersion
+from sparkmirror.config.definition.value_types import Type
 
 COMMON_GROUP: Final = "Common"
 TRANSFORMS_GROUP: Final = "Transforms"
@@ -34,55 +34,55 @@ _STORAGE = "org.apache.kafka.connect.storage"
 _CLASSES: Final = {"Converter": CONVERTERS, "HeaderConverter": HEADER_CONVERTERS}
 
 
-def _converter(part: str, kind: str, order: int, doc: str) -> tuple[Key, Key]:
+def _converter(part: str, kind: str, order: int, doc: str) -> tuple[ConfigKey, ConfigKey]:
     """One of the three converters, and its version: equal rows but for the names."""
     name = f"{part}.converter"
     return (
-        Key(
+        ConfigKey(
             name,
             Type.CLASS,
             None,
             LOW,
             doc,
-            validator=ClassOf(f"{_STORAGE}.{kind}", _CLASSES[kind]),
+            validator=ConcreteSubClassValidator(f"{_STORAGE}.{kind}", _CLASSES[kind]),
             group=COMMON_GROUP,
             order=order,
             width=Width.SHORT,
             display_name=f"{part.capitalize()} converter class",
-            recommender=Offer(),
+            recommender=FixedRecommender(),
         ),
-        Key(
+        ConfigKey(
             f"{name}.plugin.version",
             Type.STRING,
             None,
             LOW,
             f"Version of the {part} converter to use. There is one version of each, so leave it "
             "out.",
-            validator=PluginVersion(),
+            validator=PluginVersionValidator(),
             group=COMMON_GROUP,
             order=order + 1,
             width=Width.SHORT,
             display_name=f"{part.capitalize()} converter version",
-            recommender=VisibleWith(name),
+            recommender=VisibleIfSetRecommender(name),
         ),
     )
 
 
 _IDENTITY: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "name",
         Type.STRING,
         REQUIRED,
         HIGH,
         "Name of the connector, unique within the cluster of workers. Its positions are stored "
         "under this name: a new name starts from the beginning.",
-        validator=ConnectorName(),
+        validator=NonEmptyStringWithoutControlChars(),
         group=COMMON_GROUP,
         order=1,
         width=Width.MEDIUM,
         display_name="Connector name",
     ),
-    Key(
+    ConfigKey(
         "connector.class",
         Type.STRING,
         REQUIRED,
@@ -94,21 +94,21 @@ _IDENTITY: Final = ConfigDef(
         width=Width.LONG,
         display_name="Connector class",
     ),
-    Key(
+    ConfigKey(
         "connector.plugin.version",
         Type.STRING,
         None,
         MEDIUM,
         "Version of the connector to use, or a range of versions. There is one version of each, "
         "so leave it out.",
-        validator=PluginVersion(),
+        validator=PluginVersionValidator(),
         group=COMMON_GROUP,
         order=3,
         width=Width.MEDIUM,
         display_name="Connector version",
-        recommender=Offer(),
+        recommender=FixedRecommender(),
     ),
-    Key(
+    ConfigKey(
         "tasks.max",
         Type.INT,
         1,
@@ -121,7 +121,7 @@ _IDENTITY: Final = ConfigDef(
         width=Width.SHORT,
         display_name="Tasks max",
     ),
-    Key(
+    ConfigKey(
         "tasks.max.enforce",
         Type.BOOLEAN,
         True,
@@ -159,8 +159,8 @@ _CONVERTERS: Final = ConfigDef(
     ),
 )
 
-_CHANGES: Final = ConfigDef(
-    Key(
+_TRANSFORMS_AND_PREDICATES: Final = ConfigDef(
+    ConfigKey(
         "transforms",
         Type.LIST,
         (),
@@ -173,7 +173,7 @@ _CHANGES: Final = ConfigDef(
         width=Width.LONG,
         display_name="Transforms",
     ),
-    Key(
+    ConfigKey(
         "predicates",
         Type.LIST,
         (),
@@ -186,14 +186,14 @@ _CHANGES: Final = ConfigDef(
         width=Width.LONG,
         display_name="Predicates",
     ),
-    Key(
+    ConfigKey(
         "config.action.reload",
         Type.STRING,
         "restart",
         LOW,
         "What to do when a secret that a config provider gave has expired: restart the connector "
         "with the new one, or none.",
-        validator=OneOf(("none", "restart")),
+        validator=ValidString(("none", "restart")),
         group=COMMON_GROUP,
         order=14,
         width=Width.MEDIUM,
@@ -202,7 +202,7 @@ _CHANGES: Final = ConfigDef(
 )
 
 _ERRORS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "errors.retry.timeout",
         Type.LONG,
         0,
@@ -214,7 +214,7 @@ _ERRORS: Final = ConfigDef(
         width=Width.MEDIUM,
         display_name="Retry Timeout for Errors",
     ),
-    Key(
+    ConfigKey(
         "errors.retry.delay.max.ms",
         Type.LONG,
         60000,
@@ -225,20 +225,20 @@ _ERRORS: Final = ConfigDef(
         width=Width.MEDIUM,
         display_name="Maximum Delay Between Retries for Errors",
     ),
-    Key(
+    ConfigKey(
         "errors.tolerance",
         Type.STRING,
         "none",
         MEDIUM,
         "What to do with a record that a transformation cannot handle: none fails the task, all "
         "leaves the record out. For a mirror, all means losing records.",
-        validator=OneOf(("none", "all")),
+        validator=ValidString(("none", "all")),
         group=ERROR_GROUP,
         order=3,
         width=Width.SHORT,
         display_name="Error Tolerance",
     ),
-    Key(
+    ConfigKey(
         "errors.log.enable",
         Type.BOOLEAN,
         False,
@@ -249,7 +249,7 @@ _ERRORS: Final = ConfigDef(
         width=Width.SHORT,
         display_name="Log Errors",
     ),
-    Key(
+    ConfigKey(
         "errors.log.include.messages",
         Type.BOOLEAN,
         False,
@@ -263,4 +263,4 @@ _ERRORS: Final = ConfigDef(
     ),
 )
 
-CONNECTOR: Final = _IDENTITY + _CONVERTERS + _CHANGES + _ERRORS
+CONNECTOR: Final = _IDENTITY + _CONVERTERS + _TRANSFORMS_AND_PREDICATES + _ERRORS

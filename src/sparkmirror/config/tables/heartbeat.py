@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import LOW, ConfigDef, Key
+from sparkmirror.config.definition.config_def import LOW, ConfigDef, ConfigKey
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.mirror import MIRROR
-from sparkmirror.config.value import Type
 
 HEARTBEAT: Final = MIRROR + ConfigDef(
-    Key(
+    ConfigKey(
         "emit.heartbeats.enabled",
         Type.BOOLEAN,
         True,
@@ -17,14 +17,14 @@ HEARTBEAT: Final = MIRROR + ConfigDef(
         "Whether heartbeats are written to the target. Tools use them to see which flows exist "
         "and whether they live; in a dedicated file every pair of clusters beats by default.",
     ),
-    Key(
+    ConfigKey(
         "emit.heartbeats.interval.seconds",
         Type.LONG,
         1,
         LOW,
         "How often a heartbeat is written, in seconds.",
     ),
-    Key(
+    ConfigKey(
         "heartbeats.topic.replication.factor",
         Type.SHORT,
         3,

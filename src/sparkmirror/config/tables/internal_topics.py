@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import HIGH, LOW, REQUIRED, ConfigDef, Key
-from sparkmirror.config.validators import TopicSetting
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.config_def import HIGH, LOW, REQUIRED, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import TopicSettingValidator
+from sparkmirror.config.definition.value_types import Type
 
-_PARTITIONS: Final = TopicSetting(
+_PARTITIONS: Final = TopicSettingValidator(
     "Number of partitions must be positive",
     "Positive number, or -1 to use the broker's default",
 )
-_REPLICATION: Final = TopicSetting(
+_REPLICATION: Final = TopicSettingValidator(
     "Replication factor must be positive and not larger than the number of brokers in the Kafka "
     "cluster",
     "Positive number not larger than the number of brokers in the Kafka cluster, or -1 to use the "
     "broker's default",
 )
-_NOT_MORE = "Must not exceed the number of brokers: set it to 1 on a one-broker cluster."
+_REPLICATION_ADVICE = "Must not exceed the number of brokers: set it to 1 on a one-broker cluster."
 
 INTERNAL_TOPICS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "offset.storage.topic",
         Type.STRING,
         REQUIRED,
@@ -29,7 +29,7 @@ INTERNAL_TOPICS: Final = ConfigDef(
         "Topic for the positions of all connectors; compacted. Must be the same for all workers "
         "of a group and used by no other group.",
     ),
-    Key(
+    ConfigKey(
         "offset.storage.partitions",
         Type.INT,
         25,
@@ -37,15 +37,15 @@ INTERNAL_TOPICS: Final = ConfigDef(
         "Partitions of the topic of positions, when the worker creates it.",
         validator=_PARTITIONS,
     ),
-    Key(
+    ConfigKey(
         "offset.storage.replication.factor",
         Type.SHORT,
         3,
         LOW,
-        f"Replication factor of the topic of positions. {_NOT_MORE}",
+        f"Replication factor of the topic of positions. {_REPLICATION_ADVICE}",
         validator=_REPLICATION,
     ),
-    Key(
+    ConfigKey(
         "config.storage.topic",
         Type.STRING,
         REQUIRED,
@@ -53,15 +53,15 @@ INTERNAL_TOPICS: Final = ConfigDef(
         "Topic for the configs of all connectors; compacted, always one partition. Must be the "
         "same for all workers of a group and used by no other group.",
     ),
-    Key(
+    ConfigKey(
         "config.storage.replication.factor",
         Type.SHORT,
         3,
         LOW,
-        f"Replication factor of the topic of configs. {_NOT_MORE}",
+        f"Replication factor of the topic of configs. {_REPLICATION_ADVICE}",
         validator=_REPLICATION,
     ),
-    Key(
+    ConfigKey(
         "status.storage.topic",
         Type.STRING,
         REQUIRED,
@@ -69,7 +69,7 @@ INTERNAL_TOPICS: Final = ConfigDef(
         "Topic for the status of all connectors and tasks; compacted. Must be the same for all "
         "workers of a group and used by no other group.",
     ),
-    Key(
+    ConfigKey(
         "status.storage.partitions",
         Type.INT,
         5,
@@ -77,12 +77,12 @@ INTERNAL_TOPICS: Final = ConfigDef(
         "Partitions of the topic of status, when the worker creates it.",
         validator=_PARTITIONS,
     ),
-    Key(
+    ConfigKey(
         "status.storage.replication.factor",
         Type.SHORT,
         3,
         LOW,
-        f"Replication factor of the topic of status. {_NOT_MORE}",
+        f"Replication factor of the topic of status. {_REPLICATION_ADVICE}",
         validator=_REPLICATION,
     ),
 )

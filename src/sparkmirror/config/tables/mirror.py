@@ -4,54 +4,54 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import JMX_REPORTER
-from sparkmirror.config.definition import HIGH, LOW, REQUIRED, ConfigDef, Key
+from sparkmirror.config.definition.config_def import HIGH, LOW, REQUIRED, ConfigDef, ConfigKey
+from sparkmirror.config.definition.java_classes import JMX_REPORTER
+from sparkmirror.config.definition.validators import ValidList, ValidString
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
 from sparkmirror.config.tables.framework import CONNECTOR
 from sparkmirror.config.tables.naming import FORWARDING_ADMIN_KEY, NAMING
 from sparkmirror.config.tables.sasl import CLIENT_SASL
 from sparkmirror.config.tables.ssl import CLIENT_SSL
-from sparkmirror.config.validators import ListOf, OneOf
-from sparkmirror.config.value import Type
 
-METRIC_REPORTERS: Final = Key(
+METRIC_REPORTERS: Final = ConfigKey(
     "metric.reporters",
     Type.LIST,
     (JMX_REPORTER,),
     LOW,
     "Java classes that would carry metrics elsewhere. Accepted; metrics are served over HTTP "
     "whatever is said here.",
-    validator=ListOf(),
+    validator=ValidList(),
 )
 
-CONFIG_PROVIDERS_KEY: Final = Key(
+CONFIG_PROVIDERS_KEY: Final = ConfigKey(
     "config.providers",
     Type.LIST,
     (),
     LOW,
     "Names of providers that ${name:path:key} variables may use; each needs "
     "config.providers.<name>.class. Use them to keep secrets out of the file.",
-    validator=ListOf(),
+    validator=ValidList(),
 )
 
-OFFSET_SYNCS_LOCATION: Final = Key(
+OFFSET_SYNCS_LOCATION: Final = ConfigKey(
     "offset-syncs.topic.location",
     Type.STRING,
     "source",
     LOW,
     "Cluster on which the topic of offset syncs lies: source or target. Choose target if the "
     "mirror may not write to the source; say the same to source and checkpoint connector.",
-    validator=OneOf(("source", "target")),
+    validator=ValidString(("source", "target")),
 )
 
-METRIC_NAMES: Final = Key(
+METRIC_NAMES: Final = ConfigKey(
     "metric.names.formats",
     Type.LIST,
     ("legacy",),
     LOW,
     "Under which names the connector's metrics are kept: legacy, new, or both while dashboards "
     "are moved.",
-    validator=ListOf(words=("legacy", "new"), may_be_empty=False),
+    validator=ValidList(valid_strings=("legacy", "new"), may_be_empty=False),
 )
 
 TOPIC_FILTER_CLASS_DOC: Final = (
@@ -59,7 +59,7 @@ TOPIC_FILTER_CLASS_DOC: Final = (
     "topics.exclude."
 )
 
-TASK_INDEX: Final = Key(
+TASK_INDEX: Final = ConfigKey(
     "task.index",
     Type.INT,
     None,
@@ -68,7 +68,7 @@ TASK_INDEX: Final = Key(
 )
 
 _FLOW: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "enabled",
         Type.BOOLEAN,
         True,
@@ -76,7 +76,7 @@ _FLOW: Final = ConfigDef(
         "Whether the connector does anything. In a dedicated file a flow is off until "
         "source->target.enabled=true says otherwise; the heartbeat connector does not look at it.",
     ),
-    Key(
+    ConfigKey(
         "source.cluster.alias",
         Type.STRING,
         REQUIRED,
@@ -84,7 +84,7 @@ _FLOW: Final = ConfigDef(
         "Short name of the cluster to copy from. It becomes part of the names of remote topics, "
         "so choose it once and for all.",
     ),
-    Key(
+    ConfigKey(
         "target.cluster.alias",
         Type.STRING,
         "target",
@@ -92,7 +92,7 @@ _FLOW: Final = ConfigDef(
         "Short name of the cluster to copy to. It becomes part of the name of the topic of "
         "offset syncs.",
     ),
-    Key(
+    ConfigKey(
         "admin.timeout.ms",
         Type.LONG,
         60000,

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import DEFAULT_POLICY, FORWARDING_ADMIN
-from sparkmirror.config.definition import LOW, ConfigDef, Key
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.config_def import LOW, ConfigDef, ConfigKey
+from sparkmirror.config.definition.java_classes import DEFAULT_REPLICATION_POLICY, FORWARDING_ADMIN
+from sparkmirror.config.definition.value_types import Type
 
 NAMING: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "replication.policy.class",
         Type.CLASS,
-        DEFAULT_POLICY,
+        DEFAULT_REPLICATION_POLICY,
         LOW,
         "Rule that names remote topics. The default writes source.topic; "
         "IdentityReplicationPolicy keeps the name, which forbids mirroring in a circle. All "
         "connectors of a flow should agree on it.",
     ),
-    Key(
+    ConfigKey(
         "replication.policy.separator",
         Type.STRING,
         ".",
@@ -26,7 +26,7 @@ NAMING: Final = ConfigDef(
         "Text between the alias of a cluster and the name of a topic. Change it if your topic "
         "names contain dots that look like aliases, and before the first record is mirrored.",
     ),
-    Key(
+    ConfigKey(
         "replication.policy.internal.topic.separator.enabled",
         Type.BOOLEAN,
         True,
@@ -36,7 +36,7 @@ NAMING: Final = ConfigDef(
     ),
 )
 
-FORWARDING_ADMIN_KEY: Final = Key(
+FORWARDING_ADMIN_KEY: Final = ConfigKey(
     "forwarding.admin.class",
     Type.CLASS,
     FORWARDING_ADMIN,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import LOW, MEDIUM, ConfigDef, Key
-from sparkmirror.config.validators import OneOfAnyCase, Range
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import CaseInsensitiveValidString, Range
+from sparkmirror.config.definition.value_types import Type
 
 NETWORK: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "metadata.max.age.ms",
         Type.LONG,
         300000,
@@ -18,14 +18,14 @@ NETWORK: Final = ConfigDef(
         "failed, in milliseconds.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "client.id",
         Type.STRING,
         "",
         LOW,
         "Name under which the worker's clients appear in the brokers' logs, metrics and quotas.",
     ),
-    Key(
+    ConfigKey(
         "send.buffer.bytes",
         Type.INT,
         131072,
@@ -34,7 +34,7 @@ NETWORK: Final = ConfigDef(
         "it for long distances.",
         validator=Range(-1),
     ),
-    Key(
+    ConfigKey(
         "receive.buffer.bytes",
         Type.INT,
         32768,
@@ -43,7 +43,7 @@ NETWORK: Final = ConfigDef(
         "Raise it for long distances.",
         validator=Range(-1),
     ),
-    Key(
+    ConfigKey(
         "reconnect.backoff.ms",
         Type.LONG,
         50,
@@ -52,7 +52,7 @@ NETWORK: Final = ConfigDef(
         "reconnect.backoff.max.ms.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "reconnect.backoff.max.ms",
         Type.LONG,
         1000,
@@ -60,7 +60,7 @@ NETWORK: Final = ConfigDef(
         "Longest pause between attempts to connect to a broker, in milliseconds.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "socket.connection.setup.timeout.ms",
         Type.LONG,
         10000,
@@ -69,7 +69,7 @@ NETWORK: Final = ConfigDef(
         "to socket.connection.setup.timeout.max.ms.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "socket.connection.setup.timeout.max.ms",
         Type.LONG,
         30000,
@@ -77,7 +77,7 @@ NETWORK: Final = ConfigDef(
         "How long an attempt to open a connection may take at most, in milliseconds.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "retry.backoff.ms",
         Type.LONG,
         100,
@@ -86,7 +86,7 @@ NETWORK: Final = ConfigDef(
         "retry.backoff.max.ms.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "retry.backoff.max.ms",
         Type.LONG,
         1000,
@@ -94,7 +94,7 @@ NETWORK: Final = ConfigDef(
         "Longest pause before a failed request is sent again, in milliseconds.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "request.timeout.ms",
         Type.INT,
         40000,
@@ -102,7 +102,7 @@ NETWORK: Final = ConfigDef(
         "How long to wait for the answer to a request before it counts as failed, in milliseconds.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "connections.max.idle.ms",
         Type.LONG,
         540000,
@@ -113,16 +113,16 @@ NETWORK: Final = ConfigDef(
 )
 
 METADATA_RECOVERY: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "metadata.recovery.strategy",
         Type.STRING,
         "rebootstrap",
         LOW,
         "What to do when none of the known brokers answers: rebootstrap starts anew with "
         "bootstrap.servers, none keeps trying the known ones.",
-        validator=OneOfAnyCase(("REBOOTSTRAP", "NONE")),
+        validator=CaseInsensitiveValidString(("REBOOTSTRAP", "NONE")),
     ),
-    Key(
+    ConfigKey(
         "metadata.recovery.rebootstrap.trigger.ms",
         Type.LONG,
         300000,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import LOW, MEDIUM, ConfigDef, Key
-from sparkmirror.config.validators import ListOf, OneOfAnyCase, Range
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import CaseInsensitiveValidString, Range, ValidList
+from sparkmirror.config.definition.value_types import Type
 
 _PACKAGE = "org.apache.kafka.common.security.oauthbearer"
 _BROKER_SIDE = "Read by those who check tokens, not by those who send them; no effect in a mirror."
 
 _TOKENS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.jwt.retriever.class",
         Type.CLASS,
         f"{_PACKAGE}.DefaultJwtRetriever",
@@ -20,14 +20,14 @@ _TOKENS: Final = ConfigDef(
         "Java class that gets hold of tokens; the default chooses by the other keys: client "
         "credentials for an http address, the file itself for a file address.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.jwt.validator.class",
         Type.CLASS,
         f"{_PACKAGE}.DefaultJwtValidator",
         MEDIUM,
         "Java class that looks a token over before it is sent. Leave it at the default.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.scope",
         Type.STRING,
         None,
@@ -35,7 +35,7 @@ _TOKENS: Final = ConfigDef(
         "Scope to ask for when a token is fetched. Set it if the identity provider hands out "
         "tokens per scope.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.client.credentials.client.id",
         Type.STRING,
         None,
@@ -43,7 +43,7 @@ _TOKENS: Final = ConfigDef(
         "Name of this client at the identity provider, for the client credentials grant. "
         "Replaces clientId in the JAAS line.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.client.credentials.client.secret",
         Type.PASSWORD,
         None,
@@ -54,23 +54,23 @@ _TOKENS: Final = ConfigDef(
 )
 
 _ASSERTION: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.algorithm",
         Type.STRING,
         "RS256",
         MEDIUM,
         "Algorithm that signs the assertion of the jwt-bearer grant: RS256 for RSA keys, ES256 "
         "for elliptic curves.",
-        validator=OneOfAnyCase(("ES256", "RS256")),
+        validator=CaseInsensitiveValidString(("ES256", "RS256")),
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.claim.aud",
         Type.STRING,
         None,
         MEDIUM,
         "Claim aud of the assertion: for whom it is meant, usually the identity provider.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.claim.exp.seconds",
         Type.INT,
         300,
@@ -78,14 +78,14 @@ _ASSERTION: Final = ConfigDef(
         "How long an assertion is valid after it was made, in seconds.",
         validator=Range(0, 86400),
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.claim.iss",
         Type.STRING,
         None,
         MEDIUM,
         "Claim iss of the assertion: who made it.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.claim.jti.include",
         Type.BOOLEAN,
         False,
@@ -93,7 +93,7 @@ _ASSERTION: Final = ConfigDef(
         "Whether each assertion carries an id of its own (claim jti), for providers that refuse "
         "to see one twice.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.claim.nbf.seconds",
         Type.INT,
         60,
@@ -102,35 +102,35 @@ _ASSERTION: Final = ConfigDef(
         "differ.",
         validator=Range(0, 3600),
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.claim.sub",
         Type.STRING,
         None,
         MEDIUM,
         "Claim sub of the assertion: about whom it speaks, usually the service account.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.file",
         Type.STRING,
         None,
         MEDIUM,
         "File with a ready-made assertion, instead of making one from a private key.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.private.key.file",
         Type.STRING,
         None,
         MEDIUM,
         "File with the private key (PEM) that signs assertions.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.private.key.passphrase",
         Type.PASSWORD,
         None,
         MEDIUM,
         "Password of the file with the private key, if it has one.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.assertion.template.file",
         Type.STRING,
         None,
@@ -140,7 +140,7 @@ _ASSERTION: Final = ConfigDef(
 )
 
 _PROVIDER: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.scope.claim.name",
         Type.STRING,
         "scope",
@@ -148,7 +148,7 @@ _PROVIDER: Final = ConfigDef(
         "Name of the claim that holds a token's scope. Change it only for a provider that calls "
         "it otherwise.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.sub.claim.name",
         Type.STRING,
         "sub",
@@ -156,28 +156,30 @@ _PROVIDER: Final = ConfigDef(
         "Name of the claim that holds the principal. Change it only for a provider that calls it "
         "otherwise.",
     ),
-    Key(
+    ConfigKey(
         "sasl.oauthbearer.token.endpoint.url",
         Type.STRING,
         None,
         MEDIUM,
         "Address that hands out tokens, or file: and a path to read the token from that file.",
     ),
-    Key("sasl.oauthbearer.jwks.endpoint.url", Type.STRING, None, MEDIUM, _BROKER_SIDE),
-    Key("sasl.oauthbearer.jwks.endpoint.refresh.ms", Type.LONG, 3600000, LOW, _BROKER_SIDE),
-    Key("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", Type.LONG, 10000, LOW, _BROKER_SIDE),
-    Key("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", Type.LONG, 100, LOW, _BROKER_SIDE),
-    Key("sasl.oauthbearer.clock.skew.seconds", Type.INT, 30, LOW, _BROKER_SIDE),
-    Key(
+    ConfigKey("sasl.oauthbearer.jwks.endpoint.url", Type.STRING, None, MEDIUM, _BROKER_SIDE),
+    ConfigKey("sasl.oauthbearer.jwks.endpoint.refresh.ms", Type.LONG, 3600000, LOW, _BROKER_SIDE),
+    ConfigKey(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", Type.LONG, 10000, LOW, _BROKER_SIDE
+    ),
+    ConfigKey("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", Type.LONG, 100, LOW, _BROKER_SIDE),
+    ConfigKey("sasl.oauthbearer.clock.skew.seconds", Type.INT, 30, LOW, _BROKER_SIDE),
+    ConfigKey(
         "sasl.oauthbearer.expected.audience",
         Type.LIST,
         (),
         LOW,
         _BROKER_SIDE,
-        validator=ListOf(),
+        validator=ValidList(),
     ),
-    Key("sasl.oauthbearer.expected.issuer", Type.STRING, None, LOW, _BROKER_SIDE),
-    Key(
+    ConfigKey("sasl.oauthbearer.expected.issuer", Type.STRING, None, LOW, _BROKER_SIDE),
+    ConfigKey(
         "sasl.oauthbearer.header.urlencode",
         Type.BOOLEAN,
         False,

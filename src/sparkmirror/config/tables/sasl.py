@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import LOW, MEDIUM, ConfigDef, Key
+from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import Range
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.oauthbearer import OAUTHBEARER
-from sparkmirror.config.validators import Range
-from sparkmirror.config.value import Type
 
 _KERBEROS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "sasl.kerberos.service.name",
         Type.STRING,
         None,
@@ -18,21 +18,21 @@ _KERBEROS: Final = ConfigDef(
         "Kerberos name of the brokers' service, usually kafka. Needed for GSSAPI unless the JAAS "
         "line says serviceName.",
     ),
-    Key(
+    ConfigKey(
         "sasl.kerberos.kinit.cmd",
         Type.STRING,
         "/usr/bin/kinit",
         LOW,
         "Path of the kinit program that renews a Kerberos ticket.",
     ),
-    Key(
+    ConfigKey(
         "sasl.kerberos.ticket.renew.window.factor",
         Type.DOUBLE,
         0.8,
         LOW,
         "Part of a Kerberos ticket's life after which it is renewed, between 0 and 1.",
     ),
-    Key(
+    ConfigKey(
         "sasl.kerberos.ticket.renew.jitter",
         Type.DOUBLE,
         0.05,
@@ -40,7 +40,7 @@ _KERBEROS: Final = ConfigDef(
         "Random part added to the time of a ticket's renewal, so that many clients do not renew "
         "at once.",
     ),
-    Key(
+    ConfigKey(
         "sasl.kerberos.min.time.before.relogin",
         Type.LONG,
         60000,
@@ -50,7 +50,7 @@ _KERBEROS: Final = ConfigDef(
 )
 
 _LOGIN: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "sasl.login.refresh.window.factor",
         Type.DOUBLE,
         0.8,
@@ -59,7 +59,7 @@ _LOGIN: Final = ConfigDef(
         "or fails at times.",
         validator=Range(0.5, 1.0),
     ),
-    Key(
+    ConfigKey(
         "sasl.login.refresh.window.jitter",
         Type.DOUBLE,
         0.05,
@@ -68,7 +68,7 @@ _LOGIN: Final = ConfigDef(
         "do not ask at once.",
         validator=Range(0.0, 0.25),
     ),
-    Key(
+    ConfigKey(
         "sasl.login.refresh.min.period.seconds",
         Type.SHORT,
         60,
@@ -77,7 +77,7 @@ _LOGIN: Final = ConfigDef(
         "the buffer when both exceed the token's life.",
         validator=Range(0, 900),
     ),
-    Key(
+    ConfigKey(
         "sasl.login.refresh.buffer.seconds",
         Type.SHORT,
         300,
@@ -85,7 +85,7 @@ _LOGIN: Final = ConfigDef(
         "How long before a token's end it must have been refreshed, in seconds.",
         validator=Range(0, 3600),
     ),
-    Key(
+    ConfigKey(
         "sasl.mechanism",
         Type.STRING,
         "GSSAPI",
@@ -93,7 +93,7 @@ _LOGIN: Final = ConfigDef(
         "How to prove who one is: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM "
         "or GSSAPI (Kerberos). Must be one that the brokers offer.",
     ),
-    Key(
+    ConfigKey(
         "sasl.jaas.config",
         Type.PASSWORD,
         None,
@@ -102,7 +102,7 @@ _LOGIN: Final = ConfigDef(
         "user and password for PLAIN and SCRAM. Keep secrets out of it with a "
         "${file:...} variable.",
     ),
-    Key(
+    ConfigKey(
         "sasl.client.callback.handler.class",
         Type.CLASS,
         None,
@@ -110,7 +110,7 @@ _LOGIN: Final = ConfigDef(
         "Java class that answers a mechanism's questions. Needed for AWS_MSK_IAM "
         "(IAMClientCallbackHandler); the name decides which built-in part is used.",
     ),
-    Key(
+    ConfigKey(
         "sasl.login.callback.handler.class",
         Type.CLASS,
         None,
@@ -118,7 +118,7 @@ _LOGIN: Final = ConfigDef(
         "Java class that fetches tokens for OAUTHBEARER. The name decides which built-in token "
         "provider is used.",
     ),
-    Key(
+    ConfigKey(
         "sasl.login.class",
         Type.CLASS,
         None,
@@ -126,7 +126,7 @@ _LOGIN: Final = ConfigDef(
         "Java class that logs in and keeps the login fresh. Only Kafka's own is understood; "
         "leave it out.",
     ),
-    Key(
+    ConfigKey(
         "sasl.login.connect.timeout.ms",
         Type.INT,
         None,
@@ -134,7 +134,7 @@ _LOGIN: Final = ConfigDef(
         "How long to wait for a connection to the server that hands out tokens, in milliseconds. "
         "OAUTHBEARER only.",
     ),
-    Key(
+    ConfigKey(
         "sasl.login.read.timeout.ms",
         Type.INT,
         None,
@@ -142,14 +142,14 @@ _LOGIN: Final = ConfigDef(
         "How long to wait for the answer of the server that hands out tokens, in milliseconds. "
         "OAUTHBEARER only.",
     ),
-    Key(
+    ConfigKey(
         "sasl.login.retry.backoff.max.ms",
         Type.LONG,
         10000,
         LOW,
         "Longest pause between attempts to fetch a token, in milliseconds. OAUTHBEARER only.",
     ),
-    Key(
+    ConfigKey(
         "sasl.login.retry.backoff.ms",
         Type.LONG,
         100,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import DEFAULT_CONFIG_FILTER, DEFAULT_TOPIC_FILTER
-from sparkmirror.config.definition import LOW, REQUIRED, ConfigDef, Key
+from sparkmirror.config.definition.config_def import LOW, REQUIRED, ConfigDef, ConfigKey
+from sparkmirror.config.definition.java_classes import DEFAULT_CONFIG_FILTER, DEFAULT_TOPIC_FILTER
+from sparkmirror.config.definition.validators import ValidList
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.filters import CONFIG_FILTER, TOPIC_FILTER
 from sparkmirror.config.tables.mirror import (
     METRIC_NAMES,
@@ -14,20 +16,18 @@ from sparkmirror.config.tables.mirror import (
     TASK_INDEX,
     TOPIC_FILTER_CLASS_DOC,
 )
-from sparkmirror.config.validators import ListOf
-from sparkmirror.config.value import Type
 
-_SELECTION: Final = ConfigDef(
+_TOPIC_SELECTION: Final = ConfigDef(
     *TOPIC_FILTER,
     CONFIG_FILTER["config.properties.exclude"],
-    Key(
+    ConfigKey(
         "topic.filter.class",
         Type.CLASS,
         DEFAULT_TOPIC_FILTER,
         LOW,
         TOPIC_FILTER_CLASS_DOC,
     ),
-    Key(
+    ConfigKey(
         "config.property.filter.class",
         Type.CLASS,
         DEFAULT_CONFIG_FILTER,
@@ -35,7 +35,7 @@ _SELECTION: Final = ConfigDef(
         "Filter that decides which topic configs are copied. The default reads "
         "config.properties.exclude and use.defaults.from.",
     ),
-    Key(
+    ConfigKey(
         "consumer.poll.timeout.ms",
         Type.LONG,
         1000,
@@ -44,15 +44,15 @@ _SELECTION: Final = ConfigDef(
     ),
 )
 
-_UPKEEP: Final = ConfigDef(
-    Key(
+_TOPIC_SYNC: Final = ConfigDef(
+    ConfigKey(
         "refresh.topics.enabled",
         Type.BOOLEAN,
         True,
         LOW,
         "Whether to look for new topics and partitions on the source from time to time.",
     ),
-    Key(
+    ConfigKey(
         "refresh.topics.interval.seconds",
         Type.LONG,
         600,
@@ -60,7 +60,7 @@ _UPKEEP: Final = ConfigDef(
         "How often to look for new topics and partitions, in seconds. Lower it if new topics "
         "must appear on the target quickly.",
     ),
-    Key(
+    ConfigKey(
         "sync.topic.configs.enabled",
         Type.BOOLEAN,
         True,
@@ -68,14 +68,14 @@ _UPKEEP: Final = ConfigDef(
         "Whether remote topics follow the configs of their source topics. Turn it off where the "
         "target's admin API does not allow changes.",
     ),
-    Key(
+    ConfigKey(
         "sync.topic.configs.interval.seconds",
         Type.LONG,
         600,
         LOW,
         "How often topic configs are compared and copied, in seconds.",
     ),
-    Key(
+    ConfigKey(
         "sync.topic.acls.enabled",
         Type.BOOLEAN,
         True,
@@ -83,14 +83,14 @@ _UPKEEP: Final = ConfigDef(
         "Whether read rights on a source topic are given on its remote topic as well. Turn it "
         "off for clusters without an authorizer or with their own rights management.",
     ),
-    Key(
+    ConfigKey(
         "sync.topic.acls.interval.seconds",
         Type.LONG,
         600,
         LOW,
         "How often topic ACLs are compared and copied, in seconds.",
     ),
-    Key(
+    ConfigKey(
         "replication.factor",
         Type.INT,
         2,
@@ -101,7 +101,7 @@ _UPKEEP: Final = ConfigDef(
 )
 
 _OFFSETS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "offset-syncs.topic.replication.factor",
         Type.SHORT,
         3,
@@ -109,7 +109,7 @@ _OFFSETS: Final = ConfigDef(
         "Replication factor of the topic of offset syncs. Must not exceed the number of brokers: "
         "set it to 1 on a one-broker cluster.",
     ),
-    Key(
+    ConfigKey(
         "offset.lag.max",
         Type.LONG,
         100,
@@ -118,7 +118,7 @@ _OFFSETS: Final = ConfigDef(
         "offset sync is written. Lower it for finer translation at the price of more syncs.",
     ),
     OFFSET_SYNCS_LOCATION,
-    Key(
+    ConfigKey(
         "emit.offset-syncs.enabled",
         Type.BOOLEAN,
         True,
@@ -126,7 +126,7 @@ _OFFSETS: Final = ConfigDef(
         "Whether offset syncs are written at all. Without them group offsets cannot be "
         "translated and no checkpoint connector can run.",
     ),
-    Key(
+    ConfigKey(
         "heartbeats.replication.enabled",
         Type.BOOLEAN,
         True,
@@ -137,16 +137,16 @@ _OFFSETS: Final = ConfigDef(
     METRIC_NAMES,
 )
 
-SOURCE: Final = MIRROR + _SELECTION + _UPKEEP + _OFFSETS
+SOURCE: Final = MIRROR + _TOPIC_SELECTION + _TOPIC_SYNC + _OFFSETS
 
 SOURCE_TASK: Final = SOURCE + ConfigDef(
-    Key(
+    ConfigKey(
         "task.assigned.partitions",
         Type.LIST,
         REQUIRED,
         LOW,
         "Partitions that the task copies, as topic-partition; written by the connector.",
-        validator=ListOf(may_be_empty=False),
+        validator=ValidList(may_be_empty=False),
     ),
     TASK_INDEX,
 )

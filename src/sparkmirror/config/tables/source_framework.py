@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition import LOW, MEDIUM, ConfigDef, Key, Width
+from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey, Width
+from sparkmirror.config.definition.validators import (
+    CaseInsensitiveValidString,
+    NonEmptyString,
+    Range,
+    UniqueAliases,
+)
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.framework import CONNECTOR
-from sparkmirror.config.validators import NonEmptyString, OneOfAnyCase, Range, UniqueAliases
-from sparkmirror.config.value import Type
 
 TOPIC_CREATION_GROUP: Final = "Topic Creation"
 EXACTLY_ONCE_GROUP: Final = "Exactly Once Support"
 OFFSETS_GROUP: Final = "offsets.topic"
 
 SOURCE_ONLY: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "topic.creation.groups",
         Type.LIST,
         (),
@@ -27,33 +32,33 @@ SOURCE_ONLY: Final = ConfigDef(
         width=Width.LONG,
         display_name="Topic Creation Groups",
     ),
-    Key(
+    ConfigKey(
         "exactly.once.support",
         Type.STRING,
         "requested",
         MEDIUM,
         "Whether the connector must copy exactly once: required refuses a config that cannot, "
         "requested takes what it gets. Needs exactly.once.source.support=enabled on the worker.",
-        validator=OneOfAnyCase(("REQUIRED", "REQUESTED")),
+        validator=CaseInsensitiveValidString(("REQUIRED", "REQUESTED")),
         group=EXACTLY_ONCE_GROUP,
         order=2,
         width=Width.SHORT,
         display_name="Exactly once support",
     ),
-    Key(
+    ConfigKey(
         "transaction.boundary",
         Type.STRING,
         "poll",
         MEDIUM,
         "Where transactions end when copying exactly once: after each batch (poll) or after a "
         "time (interval). The third choice, connector, is not offered by these connectors.",
-        validator=OneOfAnyCase(("INTERVAL", "POLL", "CONNECTOR")),
+        validator=CaseInsensitiveValidString(("INTERVAL", "POLL", "CONNECTOR")),
         group=EXACTLY_ONCE_GROUP,
         order=3,
         width=Width.SHORT,
         display_name="Transaction Boundary",
     ),
-    Key(
+    ConfigKey(
         "transaction.boundary.interval.ms",
         Type.LONG,
         None,
@@ -66,7 +71,7 @@ SOURCE_ONLY: Final = ConfigDef(
         width=Width.SHORT,
         display_name="Transaction boundary interval",
     ),
-    Key(
+    ConfigKey(
         "offsets.storage.topic",
         Type.STRING,
         None,

@@ -8,80 +8,87 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import PREDICATES, TRANSFORMATIONS
-from sparkmirror.config.definition import HIGH, MEDIUM, REQUIRED, ConfigDef, Key
-from sparkmirror.config.tables.field_transforms import FIELD_TRANSFORMS, KEEP_DEFAULTS
-from sparkmirror.config.validators import (
-    AllOf,
-    JavaRegex,
-    NonEmptyList,
+from sparkmirror.config.definition.config_def import HIGH, MEDIUM, REQUIRED, ConfigDef, ConfigKey
+from sparkmirror.config.definition.java_classes import PREDICATES, TRANSFORMATIONS
+from sparkmirror.config.definition.validators import (
+    CompositeValidator,
+    NonEmptyListValidator,
     NonEmptyString,
-    NonNull,
-    OneOf,
+    NonNullValidator,
+    RegexValidator,
+    ValidString,
 )
-from sparkmirror.config.value import Type
+from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.tables.field_transforms import FIELD_TRANSFORMS, KEEP_DEFAULTS
 
 _DROP_HEADERS: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "headers",
         Type.LIST,
         REQUIRED,
         HIGH,
         "Names of the headers to take away.",
-        validator=NonEmptyList(),
+        validator=NonEmptyListValidator(),
     ),
 )
 
 _HEADER_FROM: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "fields",
         Type.LIST,
         REQUIRED,
         HIGH,
         "Fields to make headers of.",
-        validator=NonEmptyList(),
+        validator=NonEmptyListValidator(),
     ),
-    Key(
+    ConfigKey(
         "headers",
         Type.LIST,
         REQUIRED,
         HIGH,
         "Names of those headers, in the order of fields.",
-        validator=NonEmptyList(),
+        validator=NonEmptyListValidator(),
     ),
-    Key(
+    ConfigKey(
         "operation",
         Type.STRING,
         REQUIRED,
         HIGH,
         "Whether the field stays in the record (copy) or not (move).",
-        validator=OneOf(("move", "copy")),
+        validator=ValidString(("move", "copy")),
     ),
     KEEP_DEFAULTS,
 )
 
 _INSERT_HEADER: Final = ConfigDef(
-    Key("header", Type.STRING, REQUIRED, HIGH, "Name of the header to add.", validator=NonNull()),
-    Key(
+    ConfigKey(
+        "header",
+        Type.STRING,
+        REQUIRED,
+        HIGH,
+        "Name of the header to add.",
+        validator=NonNullValidator(),
+    ),
+    ConfigKey(
         "value.literal",
         Type.STRING,
         REQUIRED,
         HIGH,
         "Value of that header, the same for every record.",
-        validator=NonNull(),
+        validator=NonNullValidator(),
     ),
 )
 
 _REGEX_ROUTER: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "regex",
         Type.STRING,
         REQUIRED,
         HIGH,
         "Java regular expression that a whole topic name must match to be changed.",
-        validator=JavaRegex(),
+        validator=RegexValidator(),
     ),
-    Key(
+    ConfigKey(
         "replacement",
         Type.STRING,
         REQUIRED,
@@ -91,14 +98,14 @@ _REGEX_ROUTER: Final = ConfigDef(
 )
 
 _TIMESTAMP_ROUTER: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "topic.format",
         Type.STRING,
         "${topic}-${timestamp}",
         HIGH,
         "New topic name, made of ${topic} and ${timestamp}.",
     ),
-    Key(
+    ConfigKey(
         "timestamp.format",
         Type.STRING,
         "yyyyMMdd",
@@ -116,7 +123,7 @@ _BY_NAME: Final = {
     "TimestampRouter": _TIMESTAMP_ROUTER,
     **FIELD_TRANSFORMS,
     "HasHeaderKey": ConfigDef(
-        Key(
+        ConfigKey(
             "name",
             Type.STRING,
             REQUIRED,
@@ -127,13 +134,13 @@ _BY_NAME: Final = {
     ),
     "RecordIsTombstone": ConfigDef(),
     "TopicNameMatches": ConfigDef(
-        Key(
+        ConfigKey(
             "pattern",
             Type.STRING,
             REQUIRED,
             MEDIUM,
             "Java regular expression that a whole topic name must match.",
-            validator=AllOf((NonEmptyString(), JavaRegex())),
+            validator=CompositeValidator((NonEmptyString(), RegexValidator())),
         ),
     ),
 }

@@ -4,35 +4,47 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.classes import SIMPLE_HEADER_CONVERTER
-from sparkmirror.config.definition import HIGH, LOW, MEDIUM, REQUIRED, ConfigDef, Key
+from sparkmirror.config.definition.config_def import (
+    HIGH,
+    LOW,
+    MEDIUM,
+    REQUIRED,
+    ConfigDef,
+    ConfigKey,
+)
+from sparkmirror.config.definition.java_classes import SIMPLE_HEADER_CONVERTER
+from sparkmirror.config.definition.validators import (
+    CaseInsensitiveValidString,
+    Range,
+    ValidList,
+    ValidString,
+)
+from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.clients import BOOTSTRAP_SERVERS
 from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY, METRIC_REPORTERS
-from sparkmirror.config.validators import ListOf, OneOf, OneOfAnyCase, Range
-from sparkmirror.config.value import Type
 
 _ONE_VERSION = "Version of the worker's {} converter. There is one version of each; leave it out."
 
 _CONVERTERS: Final = ConfigDef(
     BOOTSTRAP_SERVERS,
-    Key(
+    ConfigKey(
         "client.dns.lookup",
         Type.STRING,
         "use_all_dns_ips",
         MEDIUM,
         "How host names are looked up: try every address of a name in turn, or replace each "
         "bootstrap name by its canonical names first.",
-        validator=OneOf(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+        validator=ValidString(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
     ),
-    Key(
+    ConfigKey(
         "key.converter",
         Type.CLASS,
         REQUIRED,
         HIGH,
         "Converter for record keys of connectors that name none. For a mirror: ByteArrayConverter.",
     ),
-    Key("key.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("key")),
-    Key(
+    ConfigKey("key.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("key")),
+    ConfigKey(
         "value.converter",
         Type.CLASS,
         REQUIRED,
@@ -40,18 +52,20 @@ _CONVERTERS: Final = ConfigDef(
         "Converter for record values of connectors that name none. For a mirror: "
         "ByteArrayConverter.",
     ),
-    Key("value.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("value")),
+    ConfigKey(
+        "value.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("value")
+    ),
 )
 
-_RUNNING: Final = ConfigDef(
-    Key(
+_RUNTIME: Final = ConfigDef(
+    ConfigKey(
         "task.shutdown.graceful.timeout.ms",
         Type.LONG,
         5000,
         LOW,
         "How long tasks may take to finish when the worker stops, in milliseconds, all together.",
     ),
-    Key(
+    ConfigKey(
         "offset.flush.interval.ms",
         Type.LONG,
         60000,
@@ -59,7 +73,7 @@ _RUNNING: Final = ConfigDef(
         "How often positions are stored, in milliseconds. Lower it to have less to compare after "
         "a crash.",
     ),
-    Key(
+    ConfigKey(
         "offset.flush.timeout.ms",
         Type.LONG,
         5000,
@@ -67,23 +81,25 @@ _RUNNING: Final = ConfigDef(
         "How long storing positions may wait for records under way, in milliseconds, before the "
         "attempt is given up until the next time.",
     ),
-    Key(
+    ConfigKey(
         "plugin.path",
         Type.LIST,
         None,
         LOW,
         "Folders with Java plug-ins. Accepted and ignored: all that a mirror needs is built in.",
-        validator=ListOf(may_be_null=True),
+        validator=ValidList(may_be_null=True),
     ),
-    Key(
+    ConfigKey(
         "plugin.discovery",
         Type.STRING,
         "hybrid_warn",
         LOW,
         "How Java plug-ins would be found in plugin.path. Accepted and ignored.",
-        validator=OneOfAnyCase(("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL")),
+        validator=CaseInsensitiveValidString(
+            ("ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL")
+        ),
     ),
-    Key(
+    ConfigKey(
         "metrics.sample.window.ms",
         Type.LONG,
         30000,
@@ -91,7 +107,7 @@ _RUNNING: Final = ConfigDef(
         "Length of one window of a metric that is averaged over time, in milliseconds.",
         validator=Range(0),
     ),
-    Key(
+    ConfigKey(
         "metrics.num.samples",
         Type.INT,
         2,
@@ -99,16 +115,16 @@ _RUNNING: Final = ConfigDef(
         "How many such windows an average looks back over.",
         validator=Range(1),
     ),
-    Key(
+    ConfigKey(
         "metrics.recording.level",
         Type.STRING,
         "INFO",
         LOW,
         "How much is measured: INFO, or DEBUG for more detail at some cost.",
-        validator=OneOf(("INFO", "DEBUG")),
+        validator=ValidString(("INFO", "DEBUG")),
     ),
     METRIC_REPORTERS,
-    Key(
+    ConfigKey(
         "header.converter",
         Type.CLASS,
         SIMPLE_HEADER_CONVERTER,
@@ -116,9 +132,11 @@ _RUNNING: Final = ConfigDef(
         "Converter for record headers of connectors that name none. For a mirror: "
         "ByteArrayConverter.",
     ),
-    Key("header.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("header")),
+    ConfigKey(
+        "header.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("header")
+    ),
     CONFIG_PROVIDERS_KEY,
-    Key(
+    ConfigKey(
         "connector.client.config.override.policy",
         Type.STRING,
         "All",
@@ -126,7 +144,7 @@ _RUNNING: Final = ConfigDef(
         "Which producer.override.* keys a connector may set: All, None, Principal (credentials "
         "only) or Allowlist (those in connector.client.config.override.allowlist).",
     ),
-    Key(
+    ConfigKey(
         "topic.creation.enable",
         Type.BOOLEAN,
         True,
@@ -136,7 +154,7 @@ _RUNNING: Final = ConfigDef(
 )
 
 WORKER_TRACKING: Final = ConfigDef(
-    Key(
+    ConfigKey(
         "topic.tracking.enable",
         Type.BOOLEAN,
         True,
@@ -144,7 +162,7 @@ WORKER_TRACKING: Final = ConfigDef(
         "Whether the worker remembers which topics each connector has written to, for GET "
         "/connectors/<name>/topics.",
     ),
-    Key(
+    ConfigKey(
         "topic.tracking.allow.reset",
         Type.BOOLEAN,
         True,
@@ -153,4 +171,4 @@ WORKER_TRACKING: Final = ConfigDef(
     ),
 )
 
-WORKER: Final = _CONVERTERS + _RUNNING
+WORKER: Final = _CONVERTERS + _RUNTIME

@@ -1,0 +1,116 @@
+"""The lines of the table: what is shown, and which ratio is demanded. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.run_statistics import MetricKey
+from bench.systems import System
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """What our figure divided by another's must be."""
+
+    limit: float
+    at_least: bool
+    baseline: System = System.MM2_TUNED
+
+    def is_met(self, ratio: float) -> bool:
+        """Whether a ratio is good enough."""
+        return ratio >= self.limit if self.at_least else ratio <= self.limit
+
+    def text(self) -> str:
+        """As people write it."""
+        sign = "≥" if self.at_least else "≤"
+        if not self.at_least and self.limit < 1 / 5:
+            return f"{sign} 1/{1 / self.limit:.0f}"
+        return f"{sign} {self.limit:g}x"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One line: a figure of every contestant, and what is demanded of ours."""
+
+    title: str
+    key: MetricKey
+    unit: str
+    requirement: Requirement
+    scale: float = 1.0
+    """What a value is divided by to be counted in the unit."""
+
+
+def _throughput(title: str, workload: str, limit: float) -> Metric:
+    return Metric(
+        title=f"catching up: {title}",
+        key=MetricKey("throughput", workload, "records_per_s"),
+        unit="k rec/s",
+        scale=1000,
+        requirement=Requirement(limit=limit, at_least=True),
+    )
+
+
+def _cpu(title: str, workload: str, limit: float) -> Metric:
+    return Metric(
+        title=f"processor per record: {title}",
+        key=MetricKey("throughput", workload, "cpu_us_per_record"),
+        unit="µs",
+        requirement=Requirement(limit=1 / limit, at_least=False),
+    )
+
+
+def _latency(title: str, name: str, limit: float) -> Metric:
+    return Metric(
+        title=f"latency at 1,000 rec/s: {title}",
+        key=MetricKey("latency", "1000-per-s", name),
+        unit="ms",
+        requirement=Requirement(limit=limit, at_least=False, baseline=System.MM2_DEFAULT),
+    )
+
+
+def _wan(limit: float, against: System) -> Metric:
+    return Metric(
+        title="one partition, 100 ms away",
+        key=MetricKey("wan", "100-ms", "records_per_s"),
+        unit="k rec/s",
+        scale=1000,
+        requirement=Requirement(limit=limit, at_least=True, baseline=against),
+    )
+
+
+METRICS = (
+    _throughput("1 KB, batches of 128 KB", "1k-128k", 4),
+    _throughput("100 B, batches of 128 KB", "100b-128k", 8),
+    _throughput("1 KB, batches of 16 KB", "1k-16k", 2.5),
+    _throughput("100 B, batches of 16 KB", "100b-16k", 6),
+    _throughput("100 B, lz4", "100b-lz4", 7),
+    _throughput("100 B, zstd", "100b-zstd", 7),
+    _cpu("1 KB", "1k-128k", 7),
+    _cpu("100 B", "100b-128k", 20),
+    _cpu("100 B, lz4", "100b-lz4", 30),
+    _latency("p50", "p50_ms", 0.4),
+    _latency("p99", "p99_ms", 1),
+    _latency("p99.9", "p999_ms", 2),
+    Metric(
+        title="start to first record",
+        key=MetricKey("throughput", "1k-128k", "start_s"),
+        unit="s",
+        requirement=Requirement(limit=1.5, at_least=False),
+    ),
+    Metric(
+        title="peak memory",
+        key=MetricKey("memory", "1k-128k", "peak_bytes"),
+        unit="MB",
+        scale=1e6,
+        requirement=Requirement(limit=0.7, at_least=False),
+    ),
+    Metric(
+        title="processor, 1,000 quiet partitions",
+        key=MetricKey("idle", "quiet", "cpu_share"),
+        unit="% of a core",
+        scale=0.01,
+        requirement=Requirement(limit=1, at_least=False),
+    ),
+    _wan(30, System.MM2_DEFAULT),
+    _wan(1.2, System.MM2_TUNED),
+)

@@ -1,0 +1,40 @@
+"""A steady writer: so many records a second, each with the moment it was sent.
+
+    python -m bench.paced_producer BOOTSTRAP TOPIC PARTITIONS PER_SECOND SECONDS
+
+Every record begins with the nanoseconds of `time.time_ns` at which it was handed to the producer:
+finer than a record's own timestamp, which has milliseconds.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import time
+
+from confluent_kafka import Producer
+
+SENT_AT = struct.Struct(">Q")
+VALUE_BYTES = 1000
+_PADDING = b"." * (VALUE_BYTES - SENT_AT.size)
+
+
+def main() -> None:
+    """Write until the time is over."""
+    bootstrap, topic, *numbers = sys.argv[1:]
+    partitions, per_second, seconds = (int(number) for number in numbers)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "acks": "all"})
+    begun = time.monotonic()
+    for number in range(per_second * seconds):
+        due = begun + number / per_second
+        while (left := due - time.monotonic()) > 0:
+            time.sleep(left)
+        producer.produce(
+            topic, SENT_AT.pack(time.time_ns()) + _PADDING, partition=number % partitions
+        )
+        producer.poll(0)
+    producer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`sparkmirror copy`: one copy of topics, planned, run and shown."""

@@ -1,0 +1,1 @@
+"""`sparkmirror demo`: a live mirror between two clusters, checked at its end."""

@@ -1,0 +1,130 @@
+"""Kafka's own scripts, by name: the same flags, usage texts and exit codes, our mirror behind them.
+
+connect-mirror-maker.sh [-daemon] mm2.properties [--clusters CLUSTER ...]
+connect-distributed.sh [-daemon] connect-distributed.properties
+kafka-mirror-maker.sh --consumer.config F --producer.config F --include REGEX     (`legacy`)
+
+exit code   255   arguments of connect-mirror-maker that make no sense
+            1     usage of the others; a herder has died
+            2     anything that went wrong while starting
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from sparkmirror import logs
+from sparkmirror.errors import MirrorError
+
+log = logging.getLogger(__name__)
+
+EXIT_BAD_ARGUMENTS = 255
+EXIT_USAGE = 1
+EXIT_ERROR = 2
+DAEMON_FLAG = "-daemon"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Ends as Java's parser does, whatever it has to say."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        sys.stderr.write(f"{self.prog}: error: {message}\n")
+        sys.exit(EXIT_BAD_ARGUMENTS)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if message:
+            sys.stderr.write(message)
+        sys.exit(EXIT_BAD_ARGUMENTS)
+
+
+def connect_mirror_maker(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run all flows of a file."""
+    given = _daemonize("connect-mirror-maker", sys.argv[1:] if arguments is None else arguments)
+    parser = _Parser(prog="connect-mirror-maker", description="MirrorMaker 2.0 driver")
+    parser.add_argument("config", metavar="mm2.properties", help="MM2 configuration file.")
+    parser.add_argument(
+        "--clusters",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="CLUSTER",
+        help="Target cluster to use for this node.",
+    )
+    chosen = parser.parse_args(given)
+    file = Path(chosen.config)
+    if not file.exists() or not os.access(file, os.R_OK):
+        parser.error(f"argument  config:  Insufficient permissions to read file: '{file}'")
+
+    def run() -> int:
+        from sparkmirror.cli.run import run_flows
+
+        return run_flows(file, chosen.clusters)
+
+    _run(run)
+
+
+def connect_distributed(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a Connect worker."""
+    given = _daemonize("connect-distributed", sys.argv[1:] if arguments is None else arguments)
+    if not given or "--help" in given:
+        sys.stdout.write("Usage: ConnectDistributed worker.properties\n")
+        sys.exit(EXIT_USAGE)
+
+    def run() -> int:
+        from sparkmirror.cli.worker import run_worker
+
+        return run_worker(Path(given[0]))
+
+    _run(run)
+
+
+def kafka_mirror_maker(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a one-way mirror with equal topic names."""
+    from sparkmirror.cli.mirror_maker_1 import MirrorMaker1Arguments, run_mirror_maker_1
+
+    given = _daemonize("kafka-mirror-maker", sys.argv[1:] if arguments is None else arguments)
+    try:
+        chosen = MirrorMaker1Arguments.parse(given)
+    except MirrorError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(EXIT_USAGE)
+    _run(lambda: run_mirror_maker_1(chosen))
+
+
+def _run(command: Callable[[], int]) -> NoReturn:
+    try:
+        code = command()
+    except (MirrorError, OSError) as error:
+        if not logging.getLogger().handlers:
+            logs.install(sys.stdout)
+        log.error("Stopping due to error: %s", error)
+        sys.exit(EXIT_ERROR)
+    sys.exit(code)
+
+
+def _daemonize(name: str, arguments: Sequence[str]) -> list[str]:
+    """Start again without a terminal, and leave, if that is asked for; else the arguments."""
+    given = list(arguments)
+    if DAEMON_FLAG not in given[:1]:
+        return given
+    directory = Path(os.environ.get("LOG_DIR", "logs"))
+    directory.mkdir(parents=True, exist_ok=True)
+    entry = name.replace("-", "_")
+    code = f"from sparkmirror.cli.kafka_scripts import {entry}; {entry}()"
+    with (directory / f"{name}.out").open("ab") as out:
+        subprocess.Popen(
+            [sys.executable, "-c", code, *given[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    sys.exit(0)

@@ -1,0 +1,1 @@
+"""`sparkmirror lab`: Kafka clusters on this computer, by command."""

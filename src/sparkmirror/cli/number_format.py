@@ -1,0 +1,60 @@
+"""Numbers as people read them: counts, sizes, rates and times. Knows no screen."""
+
+from __future__ import annotations
+
+_THOUSAND = 1000
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+_COUNTS = ("", "k", "M", "G")
+_MINUTE_S = 60
+_HOUR_S = 3600
+_DAY_S = 86400
+
+
+def count(number: int) -> str:
+    """Write a number in full: 1,234,567."""
+    return f"{number:,}"
+
+
+def count_with_noun(number: int, noun: str) -> str:
+    """Write a number with its noun: 1 topic, 2 topics."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: float) -> str:
+    """Write a number of bytes: 1.2 MB."""
+    shown, unit = _scaled(number, _SIZES)
+    return f"{shown} {unit}"
+
+
+def per_second(number: float) -> str:
+    """Write a rate of things: 1.2k/s."""
+    shown, unit = _scaled(number, _COUNTS)
+    return f"{shown}{unit}/s"
+
+
+def size_per_second(number: float) -> str:
+    """Write a rate of bytes: 1.2 MB/s."""
+    return f"{size(number)}/s"
+
+
+def duration(seconds: float) -> str:
+    """Write a time that passes: 4.2 s, 3m 12s, 2h 05m, 3d 04h."""
+    if seconds < _MINUTE_S:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _HOUR_S:
+        return f"{whole // _MINUTE_S}m {whole % _MINUTE_S:02}s"
+    if whole < _DAY_S:
+        return f"{whole // _HOUR_S}h {whole % _HOUR_S // _MINUTE_S:02}m"
+    return f"{whole // _DAY_S}d {whole % _DAY_S // _HOUR_S:02}h"
+
+
+def _scaled(number: float, units: tuple[str, ...]) -> tuple[str, str]:
+    """Give at most three digits before the point and the unit they are counted in."""
+    if round(number) < _THOUSAND:
+        return f"{number:.0f}", units[0]
+    for unit in units[1:-1]:
+        number /= _THOUSAND
+        if round(number, 1) < _THOUSAND:
+            return f"{number:.1f}", unit
+    return f"{number / _THOUSAND:.1f}", units[-1]

@@ -1,0 +1,55 @@
+"""Topics that brokers create on demand, asked for as a Java producer asks.
+
+A producer's question about a topic that is not there makes brokers with
+`auto.create.topics.enable` create it, with the cluster's own defaults. MirrorMaker 2 lives on that
+where it may not, or cannot, create a topic itself; people's set-ups depend on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from kafka.protocol.metadata import MetadataRequest
+
+from sparkmirror.wire.net.routing import AnyBroker, Router
+from sparkmirror.wire.protocol.apis import METADATA
+from sparkmirror.wire.protocol.metadata import read_metadata
+
+AUTO_CREATION_TIMEOUT_S = 3.0
+"""Brokers that do it have done it by then; the others cannot be told from slow ones."""
+_RETRY_DELAY_S = 0.2
+
+
+def request_auto_creation(
+    router: Router, topics: Collection[str], *, within_s: float = AUTO_CREATION_TIMEOUT_S
+) -> frozenset[str]:
+    """Ask about topics in a way that may create them; return those that can be used now."""
+    deadline = time.monotonic() + within_s
+    ready: set[str] = set()
+    while waiting := sorted(set(topics) - ready):
+        answer = router.call(
+            METADATA,
+            partial(_auto_creation_request, waiting),
+            AnyBroker(),
+            codes=lambda answer: (answer.error_code or 0,),
+        )
+        found = read_metadata(answer)
+        ready |= {
+            name
+            for name, topic in found.topics.items()
+            if topic.partitions
+            and all(one.leader.node_id in found.brokers for one in topic.partitions.values())
+        }
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_RETRY_DELAY_S)
+    return frozenset(ready)
+
+
+def _auto_creation_request(topics: Sequence[str]) -> MetadataRequest:
+    return MetadataRequest(
+        topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
+        allow_auto_topic_creation=True,
+    )

@@ -1,0 +1,1 @@
+"""ConfigDef: keys, types, validators, and the validation of a config against them."""

@@ -1,0 +1,198 @@
+"""The keys that a connector's other keys bring along.
+
+`transforms=r` makes `transforms.r.type` a key, whose value in turn brings the transformation's own
+keys; likewise `predicates=p`. Knows how Connect names, groups and orders them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sparkmirror.config.definition.config_def import (
+    HIGH,
+    MEDIUM,
+    REQUIRED,
+    ConfigDef,
+    ConfigKey,
+    ConfigValue,
+    Width,
+)
+from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION, AvailableVersionValidator
+from sparkmirror.config.definition.recommenders import FixedRecommender
+from sparkmirror.config.definition.validators import ConcreteSubClassValidator, Validator
+from sparkmirror.config.definition.value_types import (
+    ClassResolver,
+    ParsedValue,
+    Props,
+    Type,
+    split_list,
+    trim,
+)
+from sparkmirror.config.tables.framework import PREDICATES_GROUP, TRANSFORMS_GROUP
+from sparkmirror.config.tables.source_framework import SOURCE_CONNECTOR_FRAMEWORK
+from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
+from sparkmirror.errors import ConfigFault
+
+_PREDICATE_KEYS: Final = ConfigDef(
+    ConfigKey(
+        "negate",
+        Type.BOOLEAN,
+        False,
+        MEDIUM,
+        "Whether the transformation is applied where its predicate is false instead.",
+    ),
+    ConfigKey(
+        "predicate",
+        Type.STRING,
+        None,
+        MEDIUM,
+        "Alias of the predicate that decides which records are transformed; left out, all are.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AliasList:
+    """One list of aliases, and what each alias brings."""
+
+    key: str
+    group: str
+    display_noun: str
+    interface: str
+    tables: Mapping[str, ConfigDef]
+    common_keys: ConfigDef
+
+
+_ALIAS_LISTS: Final = (
+    _AliasList(
+        key="transforms",
+        group=TRANSFORMS_GROUP,
+        display_noun="Transformation",
+        interface="org.apache.kafka.connect.transforms.Transformation",
+        tables=TRANSFORMATION_TABLES,
+        common_keys=_PREDICATE_KEYS,
+    ),
+    _AliasList(
+        key="predicates",
+        group=PREDICATES_GROUP,
+        display_noun="Predicate",
+        interface="org.apache.kafka.connect.transforms.predicates.Predicate",
+        tables=PREDICATE_TABLES,
+        common_keys=ConfigDef(),
+    ),
+)
+
+
+ALIAS_LIST_KEYS: Final = tuple(chain.key for chain in _ALIAS_LISTS)
+"""Keys whose values become part of the names of other keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnprefixedValidator:
+    """Judges under the short name: a transformation does not know its alias."""
+
+    inner: Validator
+    prefix: str
+
+    @property
+    def description(self) -> str:
+        return self.inner.description
+
+    def validation_error(self, name: str, value: ParsedValue) -> str | None:
+        return self.inner.validation_error(name.removeprefix(self.prefix), value)
+
+
+def enrich(props: Props, classes: ClassResolver) -> ConfigDef:
+    """Build the framework's table for this config: with the keys of its chains at the end."""
+    keys = [
+        key
+        for chain in _ALIAS_LISTS
+        for alias in _aliases(props, chain.key)
+        for key in _alias_keys(chain, alias, props, classes)
+    ]
+    # Two aliases can bring the same key: t a TimestampConverter's target.type, t.target its type.
+    return SOURCE_CONNECTOR_FRAMEWORK + ConfigDef(*{key.name: key for key in keys}.values())
+
+
+def predicate_faults(props: Props, values: Mapping[str, ConfigValue]) -> Iterator[ConfigFault]:
+    """Find conditions that hang in the air."""
+    known = _aliases(props, "predicates")
+    for alias in _aliases(props, "transforms"):
+        negate, predicate = f"transforms.{alias}.negate", f"transforms.{alias}.predicate"
+        if predicate not in values:
+            continue
+        named = values[predicate].value
+        if named is not None and named not in known:
+            yield ConfigFault(
+                predicate, f"Predicate '{named}' is not defined; add it to predicates."
+            )
+        if negate in props and named is None:
+            yield ConfigFault(
+                negate,
+                f"Config '{negate}' was provided but there is no config '{predicate}' defining a "
+                "predicate to be negated.",
+            )
+
+
+def _aliases(props: Props, key: str) -> list[str]:
+    return [alias for alias in dict.fromkeys(split_list(props.get(key) or "")) if alias]
+
+
+def _alias_keys(
+    chain: _AliasList, alias: str, props: Props, classes: ClassResolver
+) -> Iterator[ConfigKey]:
+    prefix = f"{chain.key}.{alias}."
+    group = f"{chain.group}: {alias}"
+    said = props.get(f"{prefix}type")
+    class_name = classes(trim(said)) if said else None
+    yield from _class_and_version_keys(chain, alias, class_name)
+    if class_name is None:
+        return
+    own = chain.tables.get(class_name, ConfigDef())
+    for order, key in enumerate([*own, *chain.common_keys], start=2):
+        yield replace(
+            key,
+            name=f"{prefix}{key.name}",
+            validator=UnprefixedValidator(key.validator, prefix) if key.validator else None,
+            group=group,
+            order=order,
+        )
+
+
+def _class_and_version_keys(
+    chain: _AliasList, alias: str, class_name: str | None
+) -> tuple[ConfigKey, ConfigKey]:
+    """Build the two keys that every alias has: which class, and which version of it."""
+    prefix, group = f"{chain.key}.{alias}.", f"{chain.group}: {alias}"
+    version = PLUGIN_VERSION if class_name in chain.tables else None
+    return (
+        ConfigKey(
+            f"{prefix}type",
+            Type.CLASS,
+            REQUIRED,
+            HIGH,
+            f"Class of the {chain.display_noun.lower()} {alias}.",
+            validator=ConcreteSubClassValidator(chain.interface, tuple(chain.tables)),
+            group=group,
+            order=0,
+            width=Width.LONG,
+            display_name=f"{chain.display_noun} type for {alias}",
+            recommender=FixedRecommender(tuple(chain.tables)),
+        ),
+        ConfigKey(
+            f"{prefix}plugin.version",
+            Type.STRING,
+            version,
+            HIGH,
+            f"Version of the {chain.display_noun.lower()} {alias}. There is one version; leave"
+            f" it out.",
+            validator=AvailableVersionValidator(class_name or ""),
+            group=group,
+            order=1,
+            width=Width.LONG,
+            display_name=f"{chain.display_noun} version for {alias}",
+            recommender=FixedRecommender((version,) if version else ()),
+        ),
+    )

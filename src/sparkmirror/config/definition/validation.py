@@ -1,0 +1,200 @@
+"""A connector's config, judged as a whole.
+
+    what was said ─► framework's table, with what it brings along ─► the worker's checks ─┐
+                  └► the connector's own table ────────────────────► its own checks ──────┤
+                                              connector's findings win, key by key ◄──────┘
+                                              then converters, then forbidden overrides
+
+The connector declares the general keys once more, so its findings replace the framework's: that
+is why a fault in `tasks.max` is told once and not twice. Whoever calls has resolved variables
+(`${...}`) and read retired keys as they were meant (`retired`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey, ConfigValue
+from sparkmirror.config.definition.cross_key_checks import (
+    add_faults,
+    connector_faults,
+    worker_faults,
+)
+from sparkmirror.config.definition.enrichment import enrich, predicate_faults
+from sparkmirror.config.definition.java_classes import resolve_class
+from sparkmirror.config.definition.override_policy import disallowed_overrides
+from sparkmirror.config.definition.plugin_versions import (
+    PLUGIN_VERSION,
+    satisfies_requirement,
+    version_not_found_message,
+)
+from sparkmirror.config.definition.plugins import CONNECTOR_PLUGINS, PluginDesc, find_connector
+from sparkmirror.config.definition.recommenders import FixedRecommender
+from sparkmirror.config.definition.value_types import ClassResolver, Props, trim
+from sparkmirror.config.secrets.redaction import redact_value
+from sparkmirror.config.tables.converters import CONVERTER_TABLES, CONVERTER_TYPE
+from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.errors import BadRequest, ConfigFault
+
+CONNECTOR_CLASS: Final = "connector.class"
+CONNECTOR_VERSION: Final = "connector.plugin.version"
+
+_NULL_MESSAGE: Final = "Null value can not be supplied as the configuration value."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerCapabilities:
+    """What a worker grants its connectors."""
+
+    exactly_once: bool = False
+    override_policy: str = "All"
+    override_allowlist: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigInfo:
+    """What was found out about one key; a name that no table knows has no key."""
+
+    key: ConfigKey | None
+    value: ConfigValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigInfos:
+    """All findings about one config, in the order in which Connect lists them."""
+
+    connector_class: str
+    groups: tuple[str, ...]
+    configs: tuple[ConfigInfo, ...]
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Every error of every key."""
+        return tuple(error for finding in self.configs for error in finding.value.errors)
+
+
+def validate_connector_config(
+    props: Props, worker: WorkerCapabilities, classes: ClassResolver = resolve_class
+) -> ConfigInfos:
+    """Judge a connector's config. Raises BadRequest only if it names no connector."""
+    plugin = _require_connector(props)
+    requirement = props.get(CONNECTOR_VERSION)
+    if requirement is not None and not satisfies_requirement(requirement):
+        return _version_not_found(plugin, props, requirement, classes)
+    framework = enrich(props, classes)
+    values = _framework_values(plugin, props, framework, worker, classes)
+    values |= _connector_values(plugin, props, classes)
+    keys = framework.updated(plugin.config_def)
+    converters = list(_converter_config_infos(props, values, classes))
+    refused = disallowed_overrides(props, worker.override_policy, worker.override_allowlist)
+    return ConfigInfos(
+        connector_class=props[CONNECTOR_CLASS] or "",
+        groups=tuple(dict.fromkeys([*keys.groups, *_groups(converters)])),
+        configs=(
+            *_config_infos(keys, values),
+            *converters,
+            *(ConfigInfo(None, value) for value in refused),
+        ),
+    )
+
+
+def _require_connector(props: Props) -> PluginDesc:
+    name = props.get(CONNECTOR_CLASS)
+    if name is None:
+        said = ", ".join(f"{key}={_redacted(key, value)}" for key, value in props.items())
+        raise BadRequest(f"Connector config {{{said}}} contains no connector type")
+    plugin = find_connector(trim(name))
+    if plugin is None:
+        available = ", ".join(map(str, CONNECTOR_PLUGINS))
+        raise BadRequest(
+            "Failed to find any class that implements Connector and which name matches "
+            f"{name}, available connectors are: {available}"
+        )
+    return plugin
+
+
+def _redacted(key: str, value: str | None) -> str:
+    return "null" if value is None else redact_value(key, value)
+
+
+def _framework_values(
+    plugin: PluginDesc,
+    props: Props,
+    table: ConfigDef,
+    worker: WorkerCapabilities,
+    classes: ClassResolver,
+) -> dict[str, ConfigValue]:
+    values = {value.name: value for value in table.validate(props, classes)}
+    faults = [
+        *predicate_faults(props, values),
+        *worker_faults(plugin.class_name, values, exactly_once=worker.exactly_once),
+        *(ConfigFault(name, _NULL_MESSAGE) for name, said in props.items() if said is None),
+    ]
+    return add_faults(values, faults)
+
+
+def _connector_values(
+    plugin: PluginDesc, props: Props, classes: ClassResolver
+) -> dict[str, ConfigValue]:
+    values = {value.name: value for value in plugin.config_def.validate(props, classes)}
+    return add_faults(values, connector_faults(plugin.class_name, props, values))
+
+
+def _config_infos(keys: ConfigDef, values: Mapping[str, ConfigValue]) -> Iterator[ConfigInfo]:
+    """Names without a key come first."""
+    for name, value in values.items():
+        if name not in keys:
+            yield ConfigInfo(None, value)
+    for key in keys:
+        yield ConfigInfo(key, values[key.name])
+
+
+def _converter_config_infos(
+    props: Props, values: Mapping[str, ConfigValue], classes: ClassResolver
+) -> Iterator[ConfigInfo]:
+    """Judge the keys of the converters that the connector names itself."""
+    for part in ("header", "key", "value"):
+        name = f"{part}.converter"
+        table = CONVERTER_TABLES.get(str(values[name].value))
+        if table is None:
+            continue
+        prefix = f"{name}."
+        said = {
+            key.removeprefix(prefix): value
+            for key, value in props.items()
+            if key.startswith(prefix)
+        }
+        for value in table.validate({CONVERTER_TYPE: part} | said, classes):
+            key = table[value.name]
+            yield ConfigInfo(
+                replace(key, name=prefix + key.name), replace(value, name=prefix + value.name)
+            )
+
+
+def _groups(findings: list[ConfigInfo]) -> Iterator[str]:
+    for finding in findings:
+        if finding.key and finding.key.group:
+            yield finding.key.group
+
+
+def _version_not_found(
+    plugin: PluginDesc, props: Props, requirement: str, classes: ClassResolver
+) -> ConfigInfos:
+    """Judge the general keys only: what a version that is not there would ask is not known."""
+    asked = replace(
+        CONNECTOR[CONNECTOR_VERSION],
+        default=PLUGIN_VERSION,
+        recommender=FixedRecommender((PLUGIN_VERSION,)),
+    )
+    table = CONNECTOR.updated(ConfigDef(asked))
+    fault = version_not_found_message(plugin.class_name, requirement)
+    values = {value.name: value for value in table.validate(props, classes)}
+    faults = [ConfigFault(CONNECTOR_CLASS, fault), ConfigFault(CONNECTOR_VERSION, fault)]
+    values = add_faults(values, faults)
+    return ConfigInfos(
+        connector_class=props[CONNECTOR_CLASS] or "",
+        groups=table.groups,
+        configs=tuple(_config_infos(table, values)),
+    )

@@ -1,0 +1,1 @@
+"""The files that operators write: .properties, mm2.properties, worker files."""

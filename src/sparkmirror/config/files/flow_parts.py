@@ -1,0 +1,110 @@
+"""The parts of a flow that are configured: its worker and its three connectors.
+
+Knows which keys each part reads, by its table and by the prefixes it looks below. Everything else
+that lands in a part's config is carried along and never looked at.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from sparkmirror.config.definition.config_def import ConfigDef
+from sparkmirror.config.files.flow_rules import (
+    CLIENT_TYPES,
+    CONFIG_PROVIDERS_PREFIX,
+    MirrorConnector,
+)
+from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
+from sparkmirror.config.tables.checkpoint import CHECKPOINT
+from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.config.tables.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
+from sparkmirror.config.tables.heartbeat import HEARTBEAT
+from sparkmirror.config.tables.rest_server import WORKER_REST
+from sparkmirror.config.tables.source import SOURCE
+from sparkmirror.config.tables.source_framework import SOURCE_ONLY
+
+
+class FlowPart(StrEnum):
+    """One part of a flow."""
+
+    WORKER = "worker"
+    SOURCE = "source"
+    CHECKPOINT = "checkpoint"
+    HEARTBEAT = "heartbeat"
+
+    @property
+    def connector(self) -> MirrorConnector | None:
+        """The connector that this part is; None for the worker."""
+        return None if self is FlowPart.WORKER else MirrorConnector[self.name]
+
+    @property
+    def config_def(self) -> ConfigDef:
+        """The keys that the part declares, with their defaults."""
+        return _TABLES[self]
+
+    def reads(self, key: str) -> bool:
+        """Whether a key of the part's config is ever looked at."""
+        if self is FlowPart.WORKER:
+            return key in _WORKER_NAMES or key.startswith(_WORKER_PREFIXES)
+        for side in _CLUSTER_PREFIXES:
+            if key.startswith(side) and key not in self.config_def:
+                return key.removeprefix(side) in CLIENT_SECURITY_NAMES
+        return key in _CONNECTOR_NAMES[self] or key.startswith(_CONNECTOR_PREFIXES)
+
+
+_TABLES = {
+    FlowPart.WORKER: DISTRIBUTED,
+    FlowPart.SOURCE: SOURCE.updated(TOPIC_FILTER)
+    .updated(CONFIG_FILTER)
+    .updated(SOURCE_ONLY)
+    .updated(SOURCE_ADDITIONS),
+    FlowPart.CHECKPOINT: CHECKPOINT.updated(TOPIC_FILTER)
+    .updated(GROUP_FILTER)
+    .updated(SOURCE_ONLY),
+    FlowPart.HEARTBEAT: HEARTBEAT.updated(SOURCE_ONLY),
+}
+"""The filters read the connector's config too, so their keys count as the connector's."""
+
+_CONVERTERS = ("key.converter.", "value.converter.", "header.converter.")
+_CLIENTS = tuple(f"{kind}." for kind in CLIENT_TYPES)
+_CLUSTER_PREFIXES = ("source.cluster.", "target.cluster.")
+
+_WORKER_PREFIXES = (
+    *_CONVERTERS,
+    *_CLIENTS,
+    f"{CONFIG_PROVIDERS_PREFIX}.",
+    "offset.storage.",
+    "config.storage.",
+    "status.storage.",
+    "metrics.context.",
+)
+
+# In dedicated mode the REST server is the process's, and connectors may always override clients.
+_WORKER_NAMES = (
+    frozenset(DISTRIBUTED.names)
+    - frozenset(WORKER_REST.names)
+    - {"connector.client.config.override.policy", "connector.client.config.override.allowlist"}
+)
+
+_CONNECTOR_PREFIXES = (
+    *_CONVERTERS,
+    *_CLIENTS,
+    *(f"{side}.{client}" for side in ("source", "target") for client in _CLIENTS),
+    f"{CONFIG_PROVIDERS_PREFIX}.",
+    "replication.policy.",
+    "topic.creation.",
+)
+
+UNSUPPORTED_KEYS = ("transforms", "predicates")
+"""Declared and judged as Connect does; but records are copied as they are."""
+
+# Connectors declare the security names only so that the top level may hold them.
+_CONNECTOR_NAMES = {
+    part: frozenset(part.config_def.names)
+    - frozenset(CLIENT_SECURITY_NAMES)
+    - frozenset(UNSUPPORTED_KEYS)
+    for part in FlowPart
+    if part is not FlowPart.WORKER
+}
+_CONNECTOR_NAMES[FlowPart.CHECKPOINT] |= {"emit.offset-syncs.enabled"}

@@ -1,0 +1,150 @@
+"""The rules that turn a dedicated file into configs: for a cluster, a worker, a connector.
+
+    A.key ────────────┐
+    key (for clients) ┴► cluster A ──┐
+                                     ├─► worker of S->T: cluster T, storage and converter keys
+    key, S->T.key ───────────────────┴─► connectors of S->T: both clusters, S->T wins
+
+Rules are MirrorMaker 2's, odd ones included: a worker hears nothing of `S->T.` keys, and what the
+top level says about storage and converters beats what the cluster says. Values stay as they are
+written; expanding `${...}` is for whoever runs the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from sparkmirror.config.definition.java_classes import (
+    CHECKPOINT_CONNECTOR,
+    HEARTBEAT_CONNECTOR,
+    SOURCE_CONNECTOR,
+)
+from sparkmirror.config.files.provenance import (
+    CandidateValue,
+    ConfigOrigin,
+    LayeredConfig,
+    PrecedenceRule,
+)
+from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
+from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
+from sparkmirror.model import SourceAndTarget
+
+CLIENT_TYPES = ("producer", "consumer", "admin")
+
+CONFIG_PROVIDERS_PREFIX = "config.providers"
+REPLICATION_POLICY_PREFIX = "replication.policy"
+WORKER_PREFIXES = (
+    "offset.storage", "config.storage", "status.storage", "key.converter", "value.converter",
+    "header.converter", "task", "worker", REPLICATION_POLICY_PREFIX,
+)  # fmt: skip
+"""What begins like this at the top level reaches every worker."""
+
+_FOR_ALL_FLOWS = ALL_CONNECTOR_NAMES.union(SOURCE_ADDITIONS.names)
+
+BYTE_ARRAY_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+
+class MirrorConnector(Enum):
+    """The three connectors of a flow, by the Java class they stand for."""
+
+    SOURCE = SOURCE_CONNECTOR
+    HEARTBEAT = HEARTBEAT_CONNECTOR
+    CHECKPOINT = CHECKPOINT_CONNECTOR
+
+    @property
+    def simple_name(self) -> str:
+        """The class name without its package; a connector's name unless the file gives one."""
+        return self.value.rpartition(".")[2]
+
+
+FileValues = Mapping[str, CandidateValue]
+"""Every key of the file with its value and line; the rule is TOP_LEVEL until a prefix says more."""
+
+
+def compile_cluster_config(said: FileValues, alias: str) -> LayeredConfig:
+    """What the file says about one cluster, for each kind of client."""
+    layers = _with_prefix_removed(said, f"{alias}.", PrecedenceRule.CLUSTER)
+    for name in CLIENT_SECURITY_NAMES:
+        if name in layers:
+            own = layers[name].candidates
+            for kind in CLIENT_TYPES:
+                layers.add_fallback(f"{kind}.{name}", *own)
+    for name in CLIENT_SECURITY_NAMES:
+        if name in said:
+            shared = _with_rule(said[name], PrecedenceRule.EVERY_CLUSTER)
+            for key in (*(f"{kind}.{name}" for kind in CLIENT_TYPES), name):
+                layers.add_fallback(key, shared)
+    return layers
+
+
+def compile_worker_config(said: FileValues, flow: SourceAndTarget) -> LayeredConfig:
+    """The worker of a flow: it lives on the target cluster and serves one source."""
+    layers = compile_cluster_config(said, flow.target)
+    for key, candidate in said.items():
+        if key.startswith((*WORKER_PREFIXES, CONFIG_PROVIDERS_PREFIX)):
+            layers.add_override(key, candidate)
+    derived = {
+        "client.id": str(flow),
+        "group.id": f"{flow.source}-mm2",
+        "offset.storage.topic": f"mm2-offsets.{flow.source}.internal",
+        "status.storage.topic": f"mm2-status.{flow.source}.internal",
+        "config.storage.topic": f"mm2-configs.{flow.source}.internal",
+        "key.converter": BYTE_ARRAY_CONVERTER,
+        "value.converter": BYTE_ARRAY_CONVERTER,
+        "header.converter": BYTE_ARRAY_CONVERTER,
+    }
+    for key, value in derived.items():
+        layers.add_fallback(key, _derived(value))
+    return layers
+
+
+def compile_connector_config(
+    said: FileValues, flow: SourceAndTarget, connector: MirrorConnector
+) -> LayeredConfig:
+    """One connector of a flow."""
+    layers = LayeredConfig()
+    for key, candidate in said.items():
+        if key in _FOR_ALL_FLOWS or key.startswith(
+            (CONFIG_PROVIDERS_PREFIX, REPLICATION_POLICY_PREFIX)
+        ):
+            layers.add_override(key, candidate)
+    _add_cluster(layers, compile_cluster_config(said, flow.source), "source.")
+    _add_cluster(layers, compile_cluster_config(said, flow.target), "target.")
+    derived = {
+        "name": connector.simple_name,
+        "connector.class": connector.value,
+        "source.cluster.alias": flow.source,
+        "target.cluster.alias": flow.target,
+    }
+    for key, value in derived.items():
+        layers.add_fallback(key, _derived(value))
+    for key, setting in _with_prefix_removed(said, f"{flow}.", PrecedenceRule.FLOW).items():
+        layers.add_override(key, *setting.candidates)
+    layers.add_fallback("enabled", _derived("false"))
+    return layers
+
+
+def _with_prefix_removed(said: FileValues, prefix: str, rule: PrecedenceRule) -> LayeredConfig:
+    layers = LayeredConfig()
+    for key, candidate in said.items():
+        if key.startswith(prefix) and key != prefix:
+            layers.add_override(key.removeprefix(prefix), _with_rule(candidate, rule))
+    return layers
+
+
+def _add_cluster(layers: LayeredConfig, cluster: LayeredConfig, side: str) -> None:
+    """Keys for clients go to `source.producer.x`, all others to `source.cluster.x`."""
+    for key, setting in cluster.items():
+        prefix = side if key.startswith(CLIENT_TYPES) else f"{side}cluster."
+        layers.add_override(prefix + key, *setting.candidates)
+
+
+def _with_rule(candidate: CandidateValue, rule: PrecedenceRule) -> CandidateValue:
+    origin = ConfigOrigin(rule=rule, key=candidate.origin.key, line=candidate.origin.line)
+    return CandidateValue(value=candidate.value, origin=origin)
+
+
+def _derived(value: str) -> CandidateValue:
+    return CandidateValue(value=value, origin=ConfigOrigin(rule=PrecedenceRule.DERIVED))

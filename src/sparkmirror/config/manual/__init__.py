@@ -1,0 +1,1 @@
+"""The configuration manual, printed from the tables."""

@@ -1,0 +1,203 @@
+"""What the configuration manual says around the tables, and in which order it shows them.
+
+Words about a single key belong into its row, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey
+from sparkmirror.config.definition.java_classes import CONVERTERS
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
+from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
+from sparkmirror.config.tables.clients import CLIENT
+from sparkmirror.config.tables.converters import CONVERTER_TABLES
+from sparkmirror.config.tables.dedicated import DEDICATED
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.config.tables.filters import CONFIG_FILTER
+from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.heartbeat import HEARTBEAT
+from sparkmirror.config.tables.mirror import MIRROR
+from sparkmirror.config.tables.source import SOURCE, SOURCE_TASK
+from sparkmirror.config.tables.source_framework import SOURCE_ONLY
+from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
+
+INTRODUCTION: Final = """\
+# Configuration
+
+Every key that sparkmirror reads: names, types, defaults and valid values are those of Apache
+Kafka 4.3, so that files and scripts of MirrorMaker 2 keep working. The few keys of our own begin
+with `sparkmirror.` or `spark.`. Which of Kafka's keys are accepted and do nothing here is in
+[compatibility](compatibility.md). This page is printed from the
+tables in `src/sparkmirror/config/tables`; after a change there run `make docs`.
+
+Where a key stands in a dedicated file (`mm2.properties`):
+
+| written as | counts for |
+|---|---|
+| `<key>` | all flows and clusters: the keys of the first section, the keys of the connectors, \
+and the security keys as a fallback for every cluster; any other key is ignored |
+| `<cluster>.<key>` | one cluster: how to reach it, and the worker of every flow *into* it; with \
+`producer.`, `consumer.` or `admin.` in front of the key, one kind of client only |
+| `<source>-><target>.<key>` | one flow: the keys of its three connectors |
+
+The more special wins over the more general, with one exception, as in MirrorMaker 2: what begins
+with `offset.storage`, `config.storage`, `status.storage`, `key.converter`, `value.converter`,
+`header.converter`, `task`, `worker` or `replication.policy` reaches every worker when it is said
+without a prefix, and wins there.
+
+In a connector's config (REST) keys stand as they are. How to reach the two clusters is said with
+`source.cluster.` and `target.cluster.` in front, for one kind of client with `source.consumer.`,
+`target.producer.` and so on. What the worker's own producer shall do otherwise for one connector
+is said with `producer.override.`.
+
+Values are trimmed. A list is separated by commas; an item that is said twice counts once, an empty
+item is an error. A class is the name of a Java class that is built in here, in full or in short
+(`ByteArrayConverter`, `ByteArray`). `${provider:path:key}` is replaced by what the config provider
+says.
+"""
+
+DEPRECATED_KEYS_TITLE: Final = "Retired keys"
+DEPRECATED_KEYS: Final = (
+    "Keys of older Kafka releases are still read as they were meant, and keys that only a JVM "
+    "could obey do no harm. Whoever uses one is told once, with what to write instead."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManualSection:
+    """One table under its title. Keys of the tables in `besides` are left to their own section."""
+
+    title: str
+    text: str
+    config_def: ConfigDef
+    excluded: tuple[ConfigDef, ...] = ()
+
+    @property
+    def keys(self) -> list[ConfigKey]:
+        """The rows to print."""
+        return [
+            key for key in self.config_def if not any(key.name in other for other in self.excluded)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginSection:
+    """The small tables of all plug-ins of one kind, by class name."""
+
+    title: str
+    text: str
+    config_defs: Mapping[str, ConfigDef]
+
+
+SECTIONS: Final = (
+    ManualSection(
+        title="A dedicated file",
+        text="What `mm2.properties` itself declares.",
+        config_def=DEDICATED,
+        excluded=(CLIENT,),
+    ),
+    ManualSection(
+        title="Reaching a cluster",
+        text="How any client finds, trusts and convinces the brokers. Said per cluster: "
+        "`<cluster>.<key>` in a dedicated file, `source.cluster.<key>` and `target.cluster.<key>` "
+        "in a connector's config, without a prefix for a worker.",
+        config_def=CLIENT,
+    ),
+    ManualSection(
+        title="Every connector of a mirror",
+        text="What source, checkpoint and heartbeat connector have in common.",
+        config_def=MIRROR,
+        excluded=(CONNECTOR, CLIENT),
+    ),
+    ManualSection(
+        title="Source connector",
+        text="`MirrorSourceConnector` copies records, creates remote topics and keeps their "
+        "configs and ACLs like the source's.",
+        config_def=SOURCE,
+        excluded=(MIRROR,),
+    ),
+    ManualSection(
+        title="Default filter of topic configs",
+        text="Read by `DefaultConfigPropertyFilter` in addition to `config.properties.exclude`. "
+        "In a dedicated file it must be said per flow.",
+        config_def=CONFIG_FILTER,
+        excluded=(SOURCE,),
+    ),
+    ManualSection(
+        title="Checkpoint connector",
+        text="`MirrorCheckpointConnector` translates the offsets of consumer groups. Its topic "
+        "filter also reads `topics` and `topics.exclude`.",
+        config_def=CHECKPOINT,
+        excluded=(MIRROR,),
+    ),
+    ManualSection(
+        title="Heartbeat connector",
+        text="`MirrorHeartbeatConnector` shows that a flow lives.",
+        config_def=HEARTBEAT,
+        excluded=(MIRROR,),
+    ),
+    ManualSection(
+        title="Every connector",
+        text="What Kafka Connect asks of any connector.",
+        config_def=CONNECTOR,
+    ),
+    ManualSection(
+        title="Every connector that writes to Kafka",
+        text="What Kafka Connect asks of source connectors; all three of a mirror are.",
+        config_def=SOURCE_ONLY,
+    ),
+    ManualSection(
+        title="Worker",
+        text="What a Connect worker reads (`connect-distributed.properties`), besides how to "
+        "reach its cluster. In a dedicated file: `<target>.<key>`, for all flows into that "
+        "cluster.",
+        config_def=DISTRIBUTED,
+        excluded=(CLIENT,),
+    ),
+    ManualSection(
+        title="Our own keys of a source connector",
+        text="Kafka does not know these; a Java worker that takes over ignores them. In a "
+        "dedicated file `<source>-><target>.<key>`, or `<key>` for all flows; over REST as they "
+        "are. The answers of Connect's validation leave them out. A wrong value fails the "
+        "connector; in a dedicated file `sparkmirror config validate` finds it before.",
+        config_def=SOURCE_ADDITIONS,
+    ),
+    ManualSection(
+        title="Our own keys of a process",
+        text="Read from a worker's file, or from a dedicated file without a prefix, for all its "
+        "flows. Besides these, every key that begins with `spark.` goes to Spark as it is, for "
+        "example `spark.master` (see [Spark clusters](spark.md)), unless a cluster of the file is "
+        "called spark.",
+        config_def=PROCESS_ADDITIONS,
+    ),
+    ManualSection(
+        title="Tasks",
+        text="Written by the connectors for their tasks, and visible over REST. Nothing to set.",
+        config_def=SOURCE_TASK.updated(CHECKPOINT_TASK),
+        excluded=(SOURCE, CHECKPOINT),
+    ),
+)
+
+PLUGIN_SECTIONS: Final = (
+    PluginSection(
+        title="Transformations",
+        text="Written with `transforms.<alias>.` in front, after `transforms.<alias>.type`. Each "
+        "can be tied to a predicate with `transforms.<alias>.predicate`, and to its opposite with "
+        "`transforms.<alias>.negate=true`.",
+        config_defs=TRANSFORMATION_TABLES,
+    ),
+    PluginSection(
+        title="Predicates",
+        text="Written with `predicates.<alias>.` in front, after `predicates.<alias>.type`.",
+        config_defs=PREDICATE_TABLES,
+    ),
+    PluginSection(
+        title="Converters",
+        text="Written with `key.converter.`, `value.converter.` or `header.converter.` in front.",
+        config_defs={name: CONVERTER_TABLES[name] for name in CONVERTERS},
+    ),
+)

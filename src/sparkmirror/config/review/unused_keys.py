@@ -1,0 +1,248 @@
+"""The keys of a dedicated file that have no effect, each with the reason and what to write.
+
+MirrorMaker 2 says nothing about any of them. The reasons follow from where a key landed, if it did
+(see `landings`), and from the form of the key: below a flow, below a cluster, or at the top level.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sparkmirror.config.definition.value_types import split_list
+from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
+from sparkmirror.config.files.flow_parts import UNSUPPORTED_KEYS, FlowPart
+from sparkmirror.config.files.flow_rules import CLIENT_TYPES, CONFIG_PROVIDERS_PREFIX
+from sparkmirror.config.files.mirror_maker_config import CLUSTERS, FLOW_SWITCHES, MirrorMakerConfig
+from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.review.key_usage import KeyUse, KeyUses, key_uses
+from sparkmirror.config.suggestions import closest_name
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
+from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
+from sparkmirror.config.tables.dedicated import DEDICATED
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.config.tables.rest_server import WORKER_REST
+from sparkmirror.model import SourceAndTarget
+
+MAX_SUGGESTIONS = 100
+"""Looking for what was meant takes a while; a file with more unknown keys is no config file."""
+
+_CONNECTOR_KEYS = tuple(
+    sorted(
+        ALL_CONNECTOR_NAMES.union(*(part.config_def.names for part in FlowPart if part.connector))
+    )
+)
+_CLUSTER_KEYS = tuple(sorted({*CLIENT_SECURITY_NAMES, *DISTRIBUTED.names}))
+_FOR_ALL_FLOWS = ALL_CONNECTOR_NAMES.union(SOURCE_ADDITIONS.names)
+_TOP_LEVEL_KEYS = tuple(sorted({*_FOR_ALL_FLOWS, *DEDICATED.names, *PROCESS_ADDITIONS.names}))
+_CLIENTS = tuple(f"{kind}." for kind in CLIENT_TYPES)
+_PROCESS_PREFIXES = ("listeners.https.", "admin.listeners.https.")
+_UNSUPPORTED_KEY = re.compile(rf"(?:^|\.)(?:{'|'.join(UNSUPPORTED_KEYS)})(?:\.|$)")
+_FLOW_KEY = re.compile(r"(?P<source>.+?)->(?P<target>[^.]+)\.(?P<name>.+)")
+
+
+def unused_key_notices(dedicated: MirrorMakerConfig) -> tuple[Notice, ...]:
+    """One notice for each key of the file that changes nothing, in the order of the file."""
+    return tuple(_UnusedKeyFinder(dedicated, key_uses(dedicated)).notices())
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a key has no effect; if nobody knows its name, which names might have been meant."""
+
+    text: str
+    unknown_name: str = ""
+    known_names: Sequence[str] = ()
+    prefix: str = ""
+    """The prefix under which the name stands."""
+
+
+class _UnusedKeyFinder:
+    """Finds the reason for each key of one file."""
+
+    def __init__(self, dedicated: MirrorMakerConfig, landed: KeyUses) -> None:
+        self._file = dedicated
+        self._key_uses = landed
+        self._flows = dedicated.flows()
+        self._process_keys = self._read_process_keys()
+        named = dedicated.file_values.get(CONFIG_PROVIDERS_PREFIX)
+        self._providers = frozenset(split_list(named.value) if named else ())
+        self._suggestions_left = MAX_SUGGESTIONS
+
+    def notices(self) -> Iterator[Notice]:
+        """Go through the file."""
+        for key, candidate in self._file.file_values.items():
+            if key in self._process_keys or key in IGNORED_KEYS:
+                continue
+            found = self._key_uses.get(candidate.origin.key, [])
+            if any(landing.takes_effect for landing in found) and not self._is_undeclared_provider(
+                key
+            ):
+                yield from self._partial_effect_notices(key, found)
+            else:
+                yield self._notice(
+                    key, f"has no effect: {self._reason_text(self._reason(key, found))}"
+                )
+
+    def _read_process_keys(self) -> frozenset[str]:
+        """What the process reads itself: its own settings, and which flows it shall run."""
+        switches = {
+            f"{pair}.{name}" for pair in self._file.cluster_pairs for name in FLOW_SWITCHES
+        } | FLOW_SWITCHES
+        tables = {*DEDICATED.names, *PROCESS_ADDITIONS.names}
+        names = switches.union(tables).difference(CLIENT_SECURITY_NAMES)
+        below = {key for key in self._file.file_values if key.startswith(_PROCESS_PREFIXES)}
+        return frozenset(names | below | self._file.spark_conf.keys())
+
+    def _is_undeclared_provider(self, key: str) -> bool:
+        """Whether the key sets up a provider that `config.providers` does not name."""
+        if not key.startswith(f"{CONFIG_PROVIDERS_PREFIX}."):
+            return False
+        name, _, _ = key.removeprefix(f"{CONFIG_PROVIDERS_PREFIX}.").partition(".")
+        return name not in self._providers
+
+    def _notice(self, key: str, message: str) -> Notice:
+        return Notice(
+            kind=NoticeKind.NO_EFFECT,
+            message=message,
+            file=self._file.properties.file,
+            line=self._file.file_values[key].origin.line,
+            key=key,
+        )
+
+    def _partial_effect_notices(self, key: str, found: list[KeyUse]) -> Iterator[Notice]:
+        """`A->B.producer.*` looks as if it set up the producer of the data."""
+        flow = found[0].flow
+        prefix = f"{flow}.producer."
+        name = key.removeprefix(prefix)
+        if key.startswith(prefix) and not name.startswith("override."):
+            message = (
+                "reaches only the producer of offset syncs, not that of the data: write "
+                f"{prefix}override.{name} or {flow.target}.producer.{name}"
+            )
+            yield self._notice(key, message)
+
+    def _reason_text(self, reason: _Reason) -> str:
+        if not reason.unknown_name or not self._suggestions_left:
+            return reason.text
+        self._suggestions_left -= 1
+        meant = closest_name(reason.unknown_name, reason.known_names)
+        return f"{reason.text}; did you mean {reason.prefix}{meant}?" if meant else reason.text
+
+    # -- reasons, by the form of the key
+
+    def _reason(self, key: str, found: list[KeyUse]) -> _Reason:
+        if self._is_undeclared_provider(key):
+            return _Reason(f"{CONFIG_PROVIDERS_PREFIX} does not name this provider")
+        if _UNSUPPORTED_KEY.search(key):
+            return _Reason("transformations are not run here: records are copied as they are")
+        for pair in self._file.cluster_pairs:
+            if key.startswith(f"{pair}."):
+                return self._flow_key_reason(pair, key.removeprefix(f"{pair}."), found)
+        if form := _FLOW_KEY.fullmatch(key):
+            return self._unknown_flow_reason(form)
+        for alias in sorted(self._file.clusters, key=len, reverse=True):
+            if key.startswith(f"{alias}."):
+                return self._cluster_key_reason(alias, key.removeprefix(f"{alias}."), found)
+        return self._top_level_reason(key, found)
+
+    def _flow_key_reason(self, pair: SourceAndTarget, name: str, found: list[KeyUse]) -> _Reason:
+        if pair not in self._flows:
+            return _Reason(f"the flow {pair} does not run; set {pair}.enabled=true to run it")
+        if any(landing.is_read for landing in found):
+            return _Reason(f"the flow {pair} is not enabled; set {pair}.enabled=true")
+        if name in CLIENT_SECURITY_NAMES:
+            return _Reason(
+                f"clients do not read it from a flow; write {pair.source}.{name} or "
+                f"{pair.target}.{name}"
+            )
+        if name in DISTRIBUTED and name not in WORKER_REST:
+            return _Reason(f"workers do not read settings of a flow; write {pair.target}.{name}")
+        for side in ("source", "target"):
+            if name.startswith(f"{side}.cluster."):
+                setting = name.removeprefix(f"{side}.cluster.")
+                return _Reason(
+                    f"below {side}.cluster. only connection and security settings are read; "
+                    f"write {pair}.{side}.consumer.{setting}, or .producer. or .admin."
+                )
+        return _Reason(f"no connector reads {name}", name, _CONNECTOR_KEYS, f"{pair}.")
+
+    def _unknown_flow_reason(self, form: re.Match[str]) -> _Reason:
+        source, target = form["source"], form["target"]
+        if source == target:
+            return _Reason("a flow needs two different clusters")
+        unknown = [alias for alias in (source, target) if alias not in self._file.clusters]
+        return self._unknown_cluster_reason(unknown[0])
+
+    def _unknown_cluster_reason(self, alias: str) -> _Reason:
+        listed = ", ".join(split_list(self._file.file_values[CLUSTERS].value))
+        return _Reason(f"{CLUSTERS} lists {listed}, not {alias}", alias, self._file.clusters)
+
+    def _cluster_key_reason(self, alias: str, name: str, found: list[KeyUse]) -> _Reason:
+        if not any(alias in (flow.source, flow.target) for flow in self._flows):
+            return _Reason(f"no flow from or to {alias} runs")
+        if beaten := _overridden_reason(found):
+            return beaten
+        if any(landing.is_read for landing in found):
+            return _Reason(f"no flow from or to {alias} is enabled")
+        if name in WORKER_REST:
+            return _Reason(f"the process has one REST server; write {name} without {alias}.")
+        if FlowPart.WORKER.reads(name):
+            return _Reason(
+                f"settings of {alias}'s workers serve the flows into {alias}, and none runs"
+            )
+        if name in _CONNECTOR_KEYS:
+            for_all = f", or {name} for all flows" if name in _FOR_ALL_FLOWS else ""
+            flow = self._example_flow(alias)
+            return _Reason(
+                f"connectors do not read it from a cluster; write {flow}.{name}{for_all}"
+            )
+        return _Reason(
+            f"{name} is neither a connection, security nor worker setting; for clients write "
+            f"{alias}.consumer.{name}, or .producer. or .admin.",
+            name,
+            _CLUSTER_KEYS,
+            f"{alias}.",
+        )
+
+    def _top_level_reason(self, key: str, found: list[KeyUse]) -> _Reason:
+        if beaten := _overridden_reason(found):
+            return beaten
+        if any(landing.is_read for landing in found):
+            return _Reason(f"no flow is enabled; set {self._example_flow()}.enabled=true")
+        if key in DISTRIBUTED:
+            alias = self._example_flow().target
+            return _Reason(f"workers read it only below their cluster; write {alias}.{key}")
+        if key.startswith(_CLIENTS):
+            flow = self._example_flow()
+            return _Reason(
+                f"clients read it only below a cluster; write {flow.source}.{key} or "
+                f"{flow.target}.{key}"
+            )
+        if any(part.reads(key) for part in FlowPart if part.connector):
+            return _Reason(
+                f"connectors read it only below a flow; write {self._example_flow()}.{key}"
+            )
+        return self._unknown_top_level_reason(key)
+
+    def _unknown_top_level_reason(self, key: str) -> _Reason:
+        alias, _, name = key.partition(".")
+        if name in _CLUSTER_KEYS or name.startswith(_CLIENTS):
+            return self._unknown_cluster_reason(alias)
+        return _Reason("nothing reads it", key, _TOP_LEVEL_KEYS)
+
+    def _example_flow(self, target: str = "") -> SourceAndTarget:
+        flows = [*self._flows, *self._file.cluster_pairs]
+        into = [flow for flow in flows if target in (flow.target, flow.source)]
+        return (into or flows or [SourceAndTarget("A", "B")])[0]
+
+
+def _overridden_reason(found: list[KeyUse]) -> _Reason | None:
+    """The key would have been read, had another not won."""
+    for landing in found:
+        if landing.is_read and landing.is_active and landing.overridden_by is not None:
+            winner = landing.overridden_by
+            return _Reason(f"{winner.key} on line {winner.line} wins")
+    return None

@@ -1,0 +1,1 @@
+"""Passwords, config providers, variables, JAAS entries, redaction."""

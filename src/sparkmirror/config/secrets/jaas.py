@@ -1,0 +1,157 @@
+"""`sasl.jaas.config`: which login module, and with which options.
+
+Form: `module flag (option=value)* ;`. `parse` accepts exactly what Kafka's own reader accepts, any
+number of modules. `login_module` is for use: one module, none that Kafka forbids, and it forgives
+one thing that Kafka does not, a missing `;` at the very end, because published examples lack it.
+
+Option values are secrets, and in a broken text any word may be a piece of one (a password with a
+blank in it, unquoted). So no repr and no error shows a word, unless it is the name of an option
+that login modules are known to have; errors give the position instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.secrets.jaas_tokens import JaasToken, tokenize
+from sparkmirror.config.secrets.password import HIDDEN
+from sparkmirror.errors import ConfigError
+
+SASL_JAAS_CONFIG = "sasl.jaas.config"
+
+CONTROL_FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
+
+_SECURITY = "org.apache.kafka.common.security"
+LOGIN_MODULES = {
+    "PLAIN": f"{_SECURITY}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_SECURITY}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
+}
+"""The mechanisms that the clients here can log in with, and the module that each needs."""
+
+DISALLOWED_LOGIN_MODULES = frozenset(
+    {
+        "com.sun.security.auth.module.JndiLoginModule",
+        "com.sun.security.auth.module.LdapLoginModule",
+    }
+)
+"""Modules that make the client fetch code or data from a server of somebody's choice."""
+
+PUBLIC_OPTIONS = frozenset(
+    {
+        "awsDebugCreds", "awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion",
+        "clientId", "debug", "doNotPrompt", "file", "keyTab", "principal", "refreshKrb5Config",
+        "renewTGT", "scope", "serviceName", "storeKey", "ticketCache", "tokenauth", "useKeyTab",
+        "useTicketCache", "username",
+    }
+)  # fmt: skip
+"""Options whose values may be shown."""
+
+SECRET_OPTIONS = frozenset({"awsRoleExternalId", "clientSecret", "password"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginModule:
+    """One module with its flag (in lower case) and options."""
+
+    class_name: str
+    flag: str
+    options: Mapping[str, str] = field(repr=False)
+
+
+def parse_jaas_config(text: str) -> tuple[LoginModule, ...]:
+    """Read every module, exactly as Kafka does. ConfigError if the text is not of the form."""
+    modules, _ = _parse_modules(text, forgive_missing_end=False)
+    return modules
+
+
+def parse_login_module(
+    text: str, key: str = SASL_JAAS_CONFIG
+) -> tuple[LoginModule, tuple[Notice, ...]]:
+    """Read the one module of a client, and what there is to say about it."""
+    modules, forgiven = _parse_modules(text, forgive_missing_end=True)
+    if len(modules) != 1:
+        message = f"JAAS config property contains {len(modules)} login modules, should be 1 module"
+        raise ConfigError.of(key, message)
+    (module,) = modules
+    if module.class_name in DISALLOWED_LOGIN_MODULES:
+        message = f"{module.class_name} is not allowed; use the login module of your sasl.mechanism"
+        raise ConfigError.of(key, message)
+    if not forgiven:
+        return module, ()
+    message = "the final ';' is missing: Java's Kafka clients refuse this; add it"
+    return module, (Notice(kind=NoticeKind.JAAS, message=message, key=key),)
+
+
+def _parse_modules(text: str, *, forgive_missing_end: bool) -> tuple[tuple[LoginModule, ...], bool]:
+    """The modules, and whether a missing end was forgiven."""
+    stream = tokenize(text)
+    modules: list[LoginModule] = []
+    forgiven = False
+    for first in stream:
+        module, last = _parse_entry(first, stream)
+        if last.sign != ";":
+            # An open quote has swallowed whatever came after it: that is no small slip.
+            if not forgive_missing_end or not last.closed:
+                raise _syntax_error(
+                    "JAAS config entry not terminated by semi-colon", "add the final ;"
+                )
+            forgiven = True
+        if not module.class_name:
+            raise _syntax_error("Login module not specified in JAAS config", _EXPECTED_FORM, first)
+        modules.append(module)
+    if not modules:
+        raise _syntax_error("Login module not specified in JAAS config", _EXPECTED_FORM)
+    return tuple(modules), forgiven
+
+
+def _parse_entry(first: JaasToken, stream: Iterator[JaasToken]) -> tuple[LoginModule, JaasToken]:
+    """One module, and its last token: a `;` unless the text has ended before one."""
+    last = next(stream, first)
+    flag = _parse_flag(first, last)
+    options: dict[str, str] = {}
+    for name in stream:
+        if name.sign == ";":
+            last = name
+            break
+        last, value = _parse_option_value(name, stream)
+        options["null" if name.text is None else name.text] = value
+    return LoginModule(class_name=first.text or "", flag=flag, options=options), last
+
+
+def _parse_flag(first: JaasToken, token: JaasToken) -> str:
+    if token is first:
+        raise _syntax_error(
+            "Login module control flag not specified in JAAS config", _EXPECTED_FORM
+        )
+    if token.text is None:
+        problem = "Login module control flag is not available in the JAAS config"
+        raise _syntax_error(problem, _EXPECTED_FORM, token)
+    flag = token.text.lower()
+    if flag not in CONTROL_FLAGS:
+        advice = f"use one of {', '.join(sorted(CONTROL_FLAGS))}"
+        raise _syntax_error("Invalid login module control flag in JAAS config", advice, token)
+    return flag
+
+
+def _parse_option_value(name: JaasToken, stream: Iterator[JaasToken]) -> tuple[JaasToken, str]:
+    """The token behind `name =`, and its text."""
+    equals = next(stream, None)
+    value = next(stream, None) if equals is not None and equals.sign == "=" else None
+    if value is None or value.text is None:
+        shown = "null" if name.text is None else name.text
+        if shown not in {"null"} | PUBLIC_OPTIONS | SECRET_OPTIONS:
+            shown = HIDDEN
+        advice = "put every value in double quotes"
+        raise _syntax_error(f"Value not specified for key '{shown}' in JAAS config", advice, name)
+    return value, value.text
+
+
+_EXPECTED_FORM = 'write it as: module required option="value";'
+
+
+def _syntax_error(problem: str, advice: str, token: JaasToken | None = None) -> ConfigError:
+    place = "" if token is None else f" (at character {token.position + 1})"
+    return ConfigError.of(SASL_JAAS_CONFIG, f"{problem}{place}; {advice}")

@@ -1,0 +1,1 @@
+"""MirrorCheckpointConnector and its task: group offsets translated to the target."""

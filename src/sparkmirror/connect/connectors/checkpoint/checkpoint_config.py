@@ -1,0 +1,64 @@
+"""What the checkpoint connector reads in its config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from sparkmirror.config.client_configs import ClusterSide, offset_syncs_side
+from sparkmirror.config.tables.checkpoint import CHECKPOINT
+from sparkmirror.connect.connectors.shared.mirror_connector_config import (
+    MirrorConnectorConfig,
+    group_filter,
+    topic_filter,
+)
+from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
+from sparkmirror.mirror.topics.filters import GroupFilter, TopicFilter
+from sparkmirror.mirror.topics.internal_topics import (
+    InternalTopic,
+    OffsetSyncsLocation,
+    checkpoints_topic,
+    offset_syncs_topic,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorCheckpointConfig:
+    """The checkpoint connector's keys, read. Intervals are in seconds; None means never."""
+
+    shared: MirrorConnectorConfig
+    topic_filter: TopicFilter
+    group_filter: GroupFilter
+    refresh_groups_s: float | None
+    emit_checkpoints_s: float | None
+    sync_group_offsets_s: float | None
+    checkpoints_factor: int
+    offset_syncs_side: ClusterSide
+
+    @classmethod
+    def parse(cls, config: Mapping[str, str]) -> Self:
+        """Read everything, or raise ConfigError with all faults."""
+        reading = TypedConfig(CHECKPOINT, config)
+        return cls(
+            shared=MirrorConnectorConfig.from_config(reading, config),
+            topic_filter=topic_filter(reading, config),
+            group_filter=group_filter(reading, config),
+            refresh_groups_s=reading.get_interval_s("refresh.groups"),
+            emit_checkpoints_s=reading.get_interval_s("emit.checkpoints"),
+            sync_group_offsets_s=reading.get_interval_s("sync.group.offsets"),
+            checkpoints_factor=reading.get_int("checkpoints.topic.replication.factor"),
+            offset_syncs_side=offset_syncs_side(config),
+        )
+
+    @property
+    def checkpoints_topic(self) -> InternalTopic:
+        """Where checkpoints are written to."""
+        return checkpoints_topic(self.shared.policy, self.shared.flow)
+
+    @property
+    def offset_syncs_topic(self) -> InternalTopic:
+        """Where the offset syncs of the flow are kept."""
+        return offset_syncs_topic(
+            self.shared.policy, self.shared.flow, OffsetSyncsLocation(self.offset_syncs_side)
+        )

@@ -1,0 +1,127 @@
+"""Which groups of the source a checkpoint connector follows: looked for again and again.
+
+Listing groups is cheap, asking for all their offsets is not. So groups are listed often; offsets
+are asked for when the list has changed, and otherwise from time to time, because a group that
+exists may commit on a mirrored topic later.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from sparkmirror.cluster.groups import list_consumer_group_offsets, list_consumer_groups
+from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
+from sparkmirror.errors import ClusterError
+from sparkmirror.mirror.offsets.group_selection import groups_to_replicate, groups_with_offsets
+from sparkmirror.mirror.topics.task_assignment import sorted_unique
+from sparkmirror.wire.net.routing import Router
+
+log = logging.getLogger(__name__)
+
+OFFSETS_QUERY_INTERVAL_S = 30.0
+_MAX_SHOWN = 5
+
+
+class CheckpointGroups:
+    """The groups of one flow, as known. Belongs to one thread at a time."""
+
+    def __init__(
+        self,
+        config: MirrorCheckpointConfig,
+        source: Router,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._source = source
+        self._clock = clock
+        self._listed: frozenset[str] = frozenset()
+        self._invalid_ids: frozenset[str] = frozenset()
+        self._known: frozenset[str] | None = None
+        self._next_offsets_query_at = float("-inf")
+        self.refresh_took_s = 0.0
+        """How long the last look took."""
+
+    @property
+    def groups(self) -> tuple[str, ...] | None:
+        """The groups worth checkpoints, in order; None until they were looked for."""
+        return None if self._known is None else sorted_unique(self._known)
+
+    def refresh(self) -> bool:
+        """Look again; return whether tasks must be given other groups."""
+        began = self._clock()
+        has_changed = self._find_groups()
+        self.refresh_took_s = self._clock() - began
+        return has_changed
+
+    def _find_groups(self) -> bool:
+        timeout_s = self._config.shared.admin_timeout_s
+        listed = groups_to_replicate(
+            (group.group_id for group in list_consumer_groups(self._source, timeout_s=timeout_s)),
+            self._config.group_filter,
+        )
+        listed = self._without_invalid_ids(listed)
+        if listed == self._listed and self._clock() < self._next_offsets_query_at:
+            return False
+        found = self._with_offsets(listed, timeout_s)
+        self._listed = listed
+        self._next_offsets_query_at = self._clock() + OFFSETS_QUERY_INTERVAL_S
+        if found == self._known:
+            return False
+        before = self._known or frozenset()
+        log.info(
+            "Found %d consumer groups for %s. %d are new. %d were removed.",
+            len(found), self._config.shared.flow, len(found - before), len(before - found),
+        )  # fmt: skip
+        self._known = found
+        return True
+
+    def _without_invalid_ids(self, listed: frozenset[str]) -> frozenset[str]:
+        """Leave out ids that would fall apart in a task's config, and say so once."""
+        nameless = frozenset(group for group in listed if "," in group)
+        for group in sorted(nameless - self._invalid_ids):
+            log.warning("Group %r is not followed: its id holds a comma; choose another id", group)
+        self._invalid_ids = nameless
+        return listed - nameless
+
+    def _with_offsets(self, listed: frozenset[str], timeout_s: float) -> frozenset[str]:
+        """Keep groups with offsets on mirrored topics. One that cannot be read stays as it was."""
+        committed = list_consumer_group_offsets(self._source, listed, timeout_s=timeout_s)
+        readable = {
+            group: [partition for partition, offset in answer.items() if offset is not None]
+            for group, answer in committed.items()
+            if not isinstance(answer, ClusterError)
+        }
+        unreadable = [answer for answer in committed.values() if isinstance(answer, ClusterError)]
+        if unreadable and not readable:
+            raise unreadable[0]
+        found = groups_with_offsets(readable, self._config.topic_filter)
+        return found | ((self._known or frozenset()) & (listed - readable.keys()))
+
+
+def explain_exclusion(config: MirrorCheckpointConfig, source: Router, group: str) -> str:
+    """Say in a sentence why nothing is known of a group, asking the source. For people."""
+    alias = config.shared.flow.source
+    if not config.group_filter.should_replicate_group(group):
+        return "groups and groups.exclude leave it out"
+    if "," in group:
+        return "its id holds a comma, so it cannot be assigned to a task"
+    committed = list_consumer_group_offsets(source, [group])[group]
+    if isinstance(committed, ClusterError):
+        return str(committed)
+    topics = {partition.topic for partition, offset in committed.items() if offset is not None}
+    if not topics:
+        return f"no such group has committed an offset on {alias}"
+    if not any(config.topic_filter.should_replicate_topic(topic) for topic in topics):
+        return (
+            f"it has committed offsets only on topics that are not mirrored:"
+            f" {_format_topics(topics)}"
+        )
+    return "it is about to be followed"
+
+
+def _format_topics(topics: set[str]) -> str:
+    names = sorted(topics)
+    more = len(names) - _MAX_SHOWN
+    return ", ".join(names[:_MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")

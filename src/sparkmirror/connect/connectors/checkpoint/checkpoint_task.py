@@ -1,0 +1,252 @@
+"""One checkpoint task: translates its groups' offsets, and tells the target.
+
+    every emit.checkpoints.interval.seconds    1. ask what the groups have committed
+                                               2. read what is new to translate with
+                                               3. write the checkpoints that are news
+    every sync.group.offsets.interval.seconds  put them into groups that nobody is in
+
+A group that cannot be asked for does not keep the others from being served; why is in the task's
+remark. What became of every single offset is in `explanations`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+
+from sparkmirror.cluster.groups import CommittedOffsets, list_consumer_group_offsets
+from sparkmirror.connect.connector import ExpandedConfig
+from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
+from sparkmirror.connect.connectors.checkpoint.clients import CheckpointClients
+from sparkmirror.connect.connectors.checkpoint.group_report import (
+    GroupPartitionReport,
+    GroupReports,
+)
+from sparkmirror.connect.connectors.checkpoint.group_sync import SyncOutcomes, sync_group
+from sparkmirror.connect.connectors.checkpoint.translation_inputs import (
+    TranslationInputs,
+    TranslationSources,
+)
+from sparkmirror.connect.connectors.shared.compacted_topic_reader import CompactedTopicReader
+from sparkmirror.connect.connectors.shared.record_offsets import RecordOffsets
+from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
+from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.errors import ClusterError
+from sparkmirror.mirror.connect_topics.connect_records import SourceRecord, checkpoint_record
+from sparkmirror.mirror.offsets.checkpoints import Checkpointer, CheckpointOutcome
+from sparkmirror.mirror.topics.task_assignment import ASSIGNED_GROUPS, assigned_groups
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.protocol.single_produce import append_records
+
+log = logging.getLogger(__name__)
+
+MAX_BATCH_RECORDS = 1000
+"""Checkpoints in one batch."""
+NEVER = float("inf")
+
+
+class MirrorCheckpointTask:
+    """The work of one task."""
+
+    def __init__(
+        self, config: ExpandedConfig, worker: WorkerClientConfig, explanations: GroupReports
+    ) -> None:
+        self._originals = dict(config)
+        self._config = parsed = MirrorCheckpointConfig.parse(config)
+        self._groups = assigned_groups(config)
+        self._reports = explanations
+        self._topic = parsed.checkpoints_topic.name
+        self._clients = routes = CheckpointClients.create(parsed, worker)
+        self._record_offsets = RecordOffsets(parsed.shared.name, config, worker)
+        self._translation = TranslationInputs(
+            TranslationSources(
+                checkpoints=CompactedTopicReader(routes.checkpoints, self._topic),
+                syncs=CompactedTopicReader(routes.syncs, parsed.offset_syncs_topic.name),
+                offsets=CompactedTopicReader(routes.offsets, worker.offsets_topic(config)),
+                target=routes.target,
+            ),
+            parsed.shared.flow.source,
+        )
+        self._pending: list[SourceRecord] = []
+        self._committed: dict[str, CommittedOffsets] = {}
+        self._outcomes: dict[str, Mapping[TopicPartition, CheckpointOutcome]] = {}
+        self._sync_outcomes: dict[str, SyncOutcomes] = {}
+        self._errors: dict[str, str] = {}
+        self._written_topics: frozenset[str] = frozenset()
+        self._emit_at = time.monotonic()
+        self._sync_at = NEVER
+        if parsed.sync_group_offsets_s is not None:
+            self._sync_at = time.monotonic() + parsed.sync_group_offsets_s
+
+    # -- Work -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Read what was said before, and what to translate with."""
+        self._translation.load()
+
+    def run_due(self) -> None:
+        """Emit checkpoints and put offsets into groups, whichever is due.
+
+        Groups are served even if checkpoints cannot be written just now.
+        """
+        now = time.monotonic()
+        try:
+            if now >= self._emit_at:
+                self._emit()
+                self._emit_at = _next_due(self._emit_at, self._config.emit_checkpoints_s)
+        finally:
+            if now >= self._sync_at:
+                self._sync()
+                self._sync_at = _next_due(self._sync_at, self._config.sync_group_offsets_s)
+
+    def next_run_in_s(self) -> float:
+        """Say how long until something is due."""
+        return max(min(self._emit_at, self._sync_at) - time.monotonic(), 0.0)
+
+    def current_problem(self) -> str:
+        """Say which groups cannot be served."""
+        return "; ".join(f"group {group}: {why}" for group, why in sorted(self._errors.items()))
+
+    def written_topics(self) -> frozenset[str]:
+        """Name the checkpoints topic, once it was written to."""
+        return self._written_topics
+
+    def reconfigure(self, config: ExpandedConfig) -> bool:
+        """Follow other groups from now on; anything else takes a new beginning."""
+        if _without_groups(config) != _without_groups(self._originals):
+            return False
+        groups = assigned_groups(config)
+        self._reports.remove(self._config.shared.name, set(self._groups) - set(groups))
+        self._originals, self._groups = dict(config), groups
+        self._emit_at = time.monotonic()
+        return True
+
+    def close(self) -> None:
+        """Hang up."""
+        self._reports.remove(self._config.shared.name, self._groups)
+        self._clients.close()
+        self._record_offsets.close()
+
+    # -- checkpoints ----------------------------------------------------------------------------
+
+    def _emit(self) -> None:
+        self._write()
+        looked_at_ms = time.time_ns() // 1_000_000
+        answers = list_consumer_group_offsets(
+            self._clients.source, self._groups, timeout_s=self._config.shared.admin_timeout_s
+        )
+        self._committed, self._errors = _split_errors(answers)
+        self._translation.refresh()
+        checkpointer = self._checkpointer()
+        self._translation.refresh_topic_ids(
+            (partition, checkpointer.remote_partition(partition))
+            for committed in self._committed.values()
+            for partition in committed
+            if self._config.topic_filter.should_replicate_topic(partition.topic)
+        )
+        rounds = {
+            g: checkpointer.checkpoints_for_group(g, offsets)
+            for g, offsets in self._committed.items()
+        }
+        self._outcomes = {group: found.outcomes for group, found in rounds.items()}
+        self._pending += [
+            checkpoint_record(self._topic, checkpoint, looked_at_ms)
+            for found in rounds.values()
+            for checkpoint in found.checkpoints
+        ]
+        self._update_reports()
+        self._write()
+
+    def _checkpointer(self) -> Checkpointer:
+        shared = self._config.shared
+        return Checkpointer(
+            shared.flow,
+            shared.policy,
+            self._config.topic_filter,
+            self._translation.translator,
+            self._translation.memory,
+        )
+
+    def _write(self) -> None:
+        """Write what is news, and what could not be written the last time."""
+        while self._pending:
+            batch = self._pending[:MAX_BATCH_RECORDS]
+            append_records(
+                self._clients.producer,
+                TopicPartition(self._topic, 0),
+                [Record(0, one.timestamp_ms, *one.record) for one in batch],
+            )
+            del self._pending[:MAX_BATCH_RECORDS]
+            self._written_topics = frozenset({self._topic})
+            self._record_offsets.save(batch)
+
+    # -- groups of the target -------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        self._sync_outcomes = {}
+        for group in self._groups:
+            checkpoints = self._translation.memory.of_group(group)
+            if not checkpoints:
+                continue
+            try:
+                self._sync_outcomes[group] = sync_group(self._clients.target, group, checkpoints)
+            except ClusterError as error:
+                self._errors[group] = str(error)
+        self._update_reports()
+
+    # -- why ------------------------------------------------------------------------------------
+
+    def _update_reports(self) -> None:
+        connector = self._config.shared.name
+        for group in self._committed:
+            self._reports.update(connector, group, self._group_report(group))
+
+    def _group_report(self, group: str) -> list[GroupPartitionReport]:
+        checkpointer, memory = self._checkpointer(), self._translation.memory
+        last, written = memory.of_group(group), self._sync_outcomes.get(group, {})
+        explained = []
+        for partition, outcome in sorted(self._outcomes.get(group, {}).items()):
+            position = self._committed[group].get(partition)
+            is_mirrored = outcome not in (
+                CheckpointOutcome.TOPIC_FILTERED,
+                CheckpointOutcome.NOT_COMMITTED,
+            )
+            remote = checkpointer.remote_partition(partition) if is_mirrored else None
+            found = last.get(remote) if remote else None
+            how = ""
+            if position is not None and remote is not None:
+                how = self._translation.translator.translate(
+                    partition, position.offset
+                ).outcome.value
+            explained.append(
+                GroupPartitionReport(
+                    group=group,
+                    partition=partition,
+                    remote=remote,
+                    upstream=position.offset if position else None,
+                    downstream=found.downstream if found else None,
+                    checkpoint=outcome.value,
+                    translated=how,
+                    written=written.get(remote, "") if remote else "",
+                )
+            )
+        return explained
+
+
+def _next_due(at: float, every_s: float | None) -> float:
+    """When something is due again that was due then; what was missed is not made up for."""
+    return max(at + max(every_s or 0.0, MIN_INTERVAL_S), time.monotonic())
+
+
+def _split_errors(
+    answers: Mapping[str, CommittedOffsets | ClusterError],
+) -> tuple[dict[str, CommittedOffsets], dict[str, str]]:
+    committed = {g: a for g, a in answers.items() if not isinstance(a, ClusterError)}
+    troubles = {g: str(a) for g, a in answers.items() if isinstance(a, ClusterError)}
+    return committed, troubles
+
+
+def _without_groups(config: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in config.items() if key != ASSIGNED_GROUPS}

@@ -1,0 +1,66 @@
+"""The connections of one checkpoint task: six clients, each configured in its own way.
+
+source       the groups that are followed             source.* admin
+target       the groups that are written to           target.* admin
+checkpoints  what was said before                     target.* consumer
+syncs        offset syncs, wherever they lie          source.* or target.* consumer
+offsets      exact maps                               the worker's own
+producer     what is said                             the worker's producer
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.config.client_configs import (
+    ClientType,
+    ClusterSide,
+    offset_syncs_client_config,
+    task_label,
+)
+from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
+from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.wire.net.routing import Router
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointClients:
+    """Routers of one task. Nothing is connected before it is needed."""
+
+    source: Router
+    target: Router
+    checkpoints: Router
+    syncs: Router
+    offsets: Router
+    producer: Router
+
+    @classmethod
+    def create(cls, config: MirrorCheckpointConfig, worker: WorkerClientConfig) -> Self:
+        """Make them. Raises ConfigError."""
+        shared, originals = config.shared, config.shared.originals
+        label = task_label(originals)
+        syncs = offset_syncs_client_config(originals, ClientType.CONSUMER, label=label)
+        syncs_alias = shared.cluster_alias(config.offset_syncs_side)
+        target = shared.flow.target
+        return cls(
+            source=shared.access(ClusterSide.SOURCE).new_router(f"{label}|checkpoint-source-admin"),
+            target=shared.access(ClusterSide.TARGET).new_router(f"{label}|checkpoint-target-admin"),
+            checkpoints=shared.access(ClusterSide.TARGET, ClientType.CONSUMER).new_router(
+                f"{label}|checkpoints-target-consumer"
+            ),
+            syncs=ClusterAccess.from_properties(syncs_alias, syncs).new_router(syncs["client.id"]),
+            offsets=ClusterAccess.from_properties(
+                target, worker.offsets_client_properties(originals)
+            ).new_router(),
+            producer=ClusterAccess.from_properties(
+                target, worker.producer_properties(originals)
+            ).new_router(f"connector-producer-{label}"),
+        )
+
+    def close(self) -> None:
+        """Hang up."""
+        for one in fields(self):
+            router: Router = getattr(self, one.name)
+            router.close()

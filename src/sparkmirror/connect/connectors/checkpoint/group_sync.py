@@ -1,0 +1,79 @@
+"""Offsets put into groups of the target: only forward, and only while nobody is in the group.
+
+For each group, in this order and with nothing in between:
+
+    1. in which state is it?            in use: nothing is written
+    2. what has it committed?           only what moves it forward is written
+    3. write                            the broker refuses if somebody has joined since 1
+
+MirrorMaker 2 looks at all groups first and writes much later; a group that was in use then and is
+empty now would be set back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from sparkmirror.cluster.group_states import EMPTY_STATE, describe_group_state
+from sparkmirror.cluster.groups import (
+    GROUP_IN_USE_CODES,
+    alter_consumer_group_offsets,
+    list_consumer_group_offsets,
+)
+from sparkmirror.errors import ClusterError
+from sparkmirror.mirror.offsets.group_offset_sync import (
+    GroupOffsetOutcome,
+    TargetGroup,
+    TargetGroupState,
+    plan_group_offset_write,
+)
+from sparkmirror.mirror.offsets.records import Checkpoint
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+
+log = logging.getLogger(__name__)
+
+SyncOutcomes = dict[TopicPartition, str]
+"""What became of each remote partition's offset, in words for people."""
+
+
+def sync_group(
+    target: Router, group: str, checkpoints: Mapping[TopicPartition, Checkpoint]
+) -> SyncOutcomes:
+    """Bring a group of the target to where its checkpoints are. Raises a ClusterError."""
+    found = _describe_target_group(target, group)
+    plan = plan_group_offset_write(checkpoints, found, safely=True)
+    written = {partition: outcome.value for partition, outcome in plan.outcomes.items()}
+    if not plan.offsets:
+        return written
+    codes = alter_consumer_group_offsets(target, group, plan.offsets)
+    if any(code in GROUP_IN_USE_CODES for code in codes.values()):
+        log.info(
+            "Offsets of group %s were not synced: consumers are using this group in the target"
+            " cluster",
+            group,
+        )
+    for partition, code in codes.items():
+        if code is not ErrorCode.NONE:
+            written[partition] = _refusal_text(code)
+    return written
+
+
+def _describe_target_group(target: Router, group: str) -> TargetGroup:
+    state = describe_group_state(target, group)
+    if state is None:
+        return TargetGroup(state=TargetGroupState.ABSENT, committed={})
+    if state != EMPTY_STATE:
+        return TargetGroup(state=TargetGroupState.IN_USE, committed={})
+    committed = list_consumer_group_offsets(target, [group])[group]
+    if isinstance(committed, ClusterError):
+        raise committed
+    return TargetGroup(state=TargetGroupState.EMPTY, committed=committed)
+
+
+def _refusal_text(code: ErrorCode) -> str:
+    if code in GROUP_IN_USE_CODES:
+        return GroupOffsetOutcome.GROUP_IN_USE.value
+    return f"the target refused it: {code}"

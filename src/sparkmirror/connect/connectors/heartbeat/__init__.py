@@ -1,0 +1,1 @@
+"""MirrorHeartbeatConnector and its task."""

@@ -1,0 +1,1 @@
+"""What the three mirror connectors share: configs, clients, schedules, tasks as threads."""

@@ -1,0 +1,1 @@
+"""MirrorSourceConnector: topics, their creation, and the copy job of its tasks."""

@@ -1,0 +1,86 @@
+"""What the source connector reads in its config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from sparkmirror.config.client_configs import ClusterSide, offset_syncs_side
+from sparkmirror.config.definition.java_classes import DEFAULT_CONFIG_FILTER
+from sparkmirror.config.tables.filters import CONFIG_FILTER
+from sparkmirror.config.tables.source import SOURCE
+from sparkmirror.connect.connectors.shared.mirror_connector_config import (
+    MirrorConnectorConfig,
+    topic_filter,
+)
+from sparkmirror.connect.connectors.shared.typed_config import TypedConfig, load_plugin
+from sparkmirror.mirror.topics.filters import ConfigPropertyFilter, DefaultConfigPropertyFilter
+from sparkmirror.mirror.topics.internal_topics import (
+    InternalTopic,
+    OffsetSyncsLocation,
+    offset_syncs_topic,
+)
+from sparkmirror.mirror.topics.topic_selection import TopicSelection
+
+_CONFIG_FILTER = "config.property.filter.class"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorSourceConfig:
+    """The source connector's keys, read. Intervals are in seconds; None means never."""
+
+    shared: MirrorConnectorConfig
+    selection: TopicSelection
+    config_filter: ConfigPropertyFilter
+    replication_factor: int
+    refresh_topics_s: float | None
+    sync_configs_s: float | None
+    sync_acls_s: float | None
+    emits_offset_syncs: bool
+    offset_lag_max: int
+    offset_syncs_factor: int
+    offset_syncs_side: ClusterSide
+
+    @classmethod
+    def parse(cls, config: Mapping[str, str]) -> Self:
+        """Read everything, or raise ConfigError with all faults."""
+        reading = TypedConfig(SOURCE, config)
+        shared = MirrorConnectorConfig.from_config(reading, config)
+        return cls(
+            shared=shared,
+            selection=TopicSelection(
+                flow=shared.flow,
+                policy=shared.policy,
+                topic_filter=topic_filter(reading, config),
+                replicate_heartbeats=reading.get_boolean("heartbeats.replication.enabled"),
+            ),
+            config_filter=_config_filter(reading, config),
+            replication_factor=reading.get_int("replication.factor"),
+            refresh_topics_s=reading.get_interval_s("refresh.topics"),
+            sync_configs_s=reading.get_interval_s("sync.topic.configs"),
+            sync_acls_s=reading.get_interval_s("sync.topic.acls"),
+            emits_offset_syncs=reading.get_boolean("emit.offset-syncs.enabled"),
+            offset_lag_max=reading.get_int("offset.lag.max"),
+            offset_syncs_factor=reading.get_int("offset-syncs.topic.replication.factor"),
+            offset_syncs_side=offset_syncs_side(config),
+        )
+
+    @property
+    def offset_syncs_topic(self) -> InternalTopic:
+        """Where the offset syncs of the flow are kept."""
+        return offset_syncs_topic(
+            self.shared.policy, self.shared.flow, OffsetSyncsLocation(self.offset_syncs_side)
+        )
+
+
+def _config_filter(reading: TypedConfig, config: Mapping[str, str]) -> ConfigPropertyFilter:
+    name = reading.get_string(_CONFIG_FILTER)
+    if name != DEFAULT_CONFIG_FILTER:
+        made: ConfigPropertyFilter = load_plugin(name, _CONFIG_FILTER)(config)
+        return made
+    keys = TypedConfig(CONFIG_FILTER, config)
+    return DefaultConfigPropertyFilter.of(
+        keys.get_list("config.properties.exclude"),
+        use_defaults_from=keys.get_string("use.defaults.from"),
+    )

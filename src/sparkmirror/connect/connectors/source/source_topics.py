@@ -1,0 +1,180 @@
+"""What the source holds and the target lacks: looked at often, acted on when something changed.
+
+Looking is cheap: one question for all topics of the source. The target is looked at only when the
+source has changed, when something was missing the last time, or when MirrorMaker 2's own interval
+is over, which brings back what somebody deleted there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+from sparkmirror.cluster.topics import TopicDescription
+from sparkmirror.connect.connectors.shared import topic_creation
+from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
+from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
+from sparkmirror.errors import ClusterError, TopicRejected
+from sparkmirror.mirror.topics.task_assignment import sorted_unique
+from sparkmirror.mirror.topics.topic_configs import creation_configs
+from sparkmirror.mirror.topics.topic_plan import TopicPlan, plan_topics
+from sparkmirror.mirror.topics.topic_selection import TopicPartitionDiff, diff_topic_partitions
+from sparkmirror.model import TopicPartition
+
+log = logging.getLogger(__name__)
+
+RETRY_CREATE_S = 30.0
+"""How soon another try is made for topics that could not be created."""
+
+Partitions = frozenset[TopicPartition]
+
+
+class SourceTopics:
+    """The partitions of one flow, as known. Belongs to one thread at a time."""
+
+    def __init__(
+        self,
+        config: MirrorSourceConfig,
+        source: ClusterClients,
+        target: ClusterClients,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._source = source
+        self._target = target
+        self._clock = clock
+        self._known: Partitions = frozenset()
+        self._on_target: Partitions = frozenset()
+        self._missing: Partitions = frozenset()
+        self._has_changes = False
+        self._next_target_list_at = float("-inf")
+        self.refresh_took_s = 0.0
+        """How long the last look at the source took."""
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """The source partitions to copy, in a stable order."""
+        return sorted_unique(self._known)
+
+    def synced_topics(self) -> dict[str, str]:
+        """Topics that are on both sides: source name → remote name."""
+        present = {partition.topic for partition in self._on_target}
+        flow, policy = self._config.shared.flow, self._config.shared.policy
+        remotes = {
+            topic: policy.format_remote_topic(flow.source, topic)
+            for topic in sorted({partition.topic for partition in self._known})
+        }
+        return {topic: remote for topic, remote in remotes.items() if remote in present}
+
+    def load(self) -> None:
+        """Look at both clusters for the first time, and create what the target lacks."""
+        self._known = self._list_source()
+        self._reject_self_copy()
+        self._list_target()
+        self._create_missing()
+
+    def refresh(self) -> bool:
+        """Look again; create what is missing. Return whether tasks must be dealt anew."""
+        source = self._keep_until_missing_twice(self._list_source())
+        is_quiet = source == self._known and self._clock() < self._next_target_list_at
+        if is_quiet and not self._has_changes:
+            return False
+        self._list_target()
+        found = self._compare(source)
+        if found.new or found.deleted:
+            log.info("%s", found)
+            self._has_changes = True  # until it was told, though the target may be down just now
+        if found.needs_reconfiguration:
+            self._known = source
+            self._create_missing()
+        news, self._has_changes = self._has_changes, False
+        return news
+
+    def _keep_until_missing_twice(self, source: Partitions) -> Partitions:
+        """Believe that something is gone when it is missing twice in a row.
+
+        A broker that has been away for a while may know less than the others.
+        """
+        missing = self._known - source
+        believed = source | (missing - self._missing)
+        self._missing = missing
+        return believed
+
+    def _reject_self_copy(self) -> None:
+        """A topic that is its own copy would grow for ever."""
+        selection = self._config.selection
+        same = sorted({p.topic for p in self._known if selection.remote_partition(p) == p})
+        if not same:
+            return
+        here, there = self._source.admin.describe_cluster(), self._target.admin.describe_cluster()
+        if here.cluster_id == there.cluster_id:
+            raise TopicRejected(
+                self._target.alias,
+                f"{self._source.alias} is the same cluster, and {same[0]} would be copied onto"
+                " itself for ever; name another target, or use a policy that renames topics",
+            )
+
+    def _list_source(self) -> Partitions:
+        began = self._clock()
+        listed = _partitions(self._source.admin.describe_topics().values())
+        self.refresh_took_s = self._clock() - began
+        return self._config.selection.filter_source_partitions(listed)
+
+    def _list_target(self) -> None:
+        selection = self._config.selection
+        listed = _partitions(self._target.admin.describe_topics().values())
+        self._on_target = selection.filter_target_partitions(listed)
+        # A policy that knows no way back does not recognise its own copies by their names.
+        named = {selection.remote_partition(partition) for partition in self._known}
+        self._on_target |= named & frozenset(listed)
+        self._next_target_list_at = self._clock() + (self._config.refresh_topics_s or 0.0)
+
+    def _compare(self, source: Partitions) -> TopicPartitionDiff:
+        return diff_topic_partitions(
+            self._config.selection, known_source=self._known, source=source, target=self._on_target
+        )
+
+    def _create_missing(self) -> None:
+        """Create and grow what is lacking, and look at what came of it."""
+        plan = plan_topics(
+            self._config.selection,
+            source=self._known,
+            target=self._on_target,
+            replication_factor=self._config.replication_factor,
+        )
+        if not plan:
+            return
+        plan, failed = self._with_configs(plan)
+        failed |= topic_creation.create_remote_topics(self._target, plan.new_topics)
+        failed |= topic_creation.add_remote_partitions(self._target, plan.new_partitions)
+        self._list_target()
+        if failed:
+            self._next_target_list_at = min(
+                self._next_target_list_at, self._clock() + RETRY_CREATE_S
+            )
+
+    def _with_configs(self, plan: TopicPlan) -> tuple[TopicPlan, dict[str, ClusterError]]:
+        """Fetch what new topics start with. One whose settings are hidden from us is not made."""
+        configs: dict[str, Mapping[str, str]] = {}
+        refused: dict[str, ClusterError] = {}
+        found = self._source.admin.describe_configs([new.source_topic for new in plan.new_topics])
+        for new in plan.new_topics:
+            entries = found[new.source_topic]
+            if isinstance(entries, ClusterError):
+                log.warning("Could not create topic %s. %s", new.name, entries)
+                refused[new.name] = entries
+            else:
+                configs[new.source_topic] = creation_configs(entries, self._config.config_filter)
+        create = tuple(new for new in plan.new_topics if new.name not in refused)
+        return replace(plan, new_topics=create).with_configs(configs), refused
+
+
+def _partitions(topics: Iterable[TopicDescription]) -> Collection[TopicPartition]:
+    return [
+        TopicPartition(topic.name, one.index)
+        for topic in topics
+        if not topic.is_internal
+        for one in topic.partitions
+    ]

@@ -1,0 +1,112 @@
+"""Settings and access rules of source topics, carried over to their remote topics.
+
+As MirrorMaker 2 does it, but for one thing: what the target already has is not sent again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from sparkmirror.cluster.acls import create_acls, describe_topic_acls
+from sparkmirror.cluster.alter_configs import alter_configs, incremental_alter_configs
+from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
+from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
+from sparkmirror.errors import ClusterError, NotAuthorized, UnsupportedByBroker
+from sparkmirror.mirror.topics.acls import AclBinding, target_acl_bindings
+from sparkmirror.mirror.topics.topic_configs import (
+    AlterConfigOp,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigSource,
+    effective_operations,
+    sync_operations,
+)
+
+log = logging.getLogger(__name__)
+
+Entries = Iterable[ConfigEntry]
+
+
+class TopicSync:
+    """Keeps remote topics like their source topics. Belongs to one thread at a time."""
+
+    def __init__(
+        self, config: MirrorSourceConfig, source: ClusterClients, target: ClusterClients
+    ) -> None:
+        self._config = config
+        self._source = source
+        self._target = target
+        self._has_logged_no_authorizer = False
+
+    def sync_configs(self, topics: Mapping[str, str]) -> None:
+        """Change what differs in the settings of remote topics; `topics` is source → remote."""
+        at_source = self._source.admin.describe_configs(topics.keys())
+        at_target = self._target.admin.describe_configs(topics.values())
+        changes: dict[str, tuple[AlterConfigOp, ...]] = {}
+        present: dict[str, Entries] = {}
+        for topic, remote in topics.items():
+            wanted, there = at_source.get(topic), at_target.get(remote)
+            if wanted is None or isinstance(wanted, ClusterError):
+                log.warning("Could not read the configuration of topic %s. %s", topic, wanted)
+                continue
+            operations = sync_operations(wanted, self._config.config_filter)
+            if there is None or isinstance(there, ClusterError):
+                changes[remote] = operations  # unseen: all of it is sent, as in the original
+            elif changed := effective_operations(operations, there):
+                changes[remote], present[remote] = changed, there
+        for remote, error in self._alter_configs(changes, present).items():
+            log.warning("Could not alter configuration of topic %s. %s", remote, error)
+
+    def _alter_configs(
+        self, changes: Mapping[str, tuple[AlterConfigOp, ...]], present: Mapping[str, Entries]
+    ) -> dict[str, ClusterError]:
+        try:
+            return incremental_alter_configs(self._target.router, changes)
+        except UnsupportedByBroker:
+            # Before 2.3 a broker takes a topic's settings as a whole.
+            whole = {
+                remote: _full_configs(present[remote], changes[remote])
+                for remote in changes
+                if remote in present
+            }
+            return alter_configs(self._target.router, whole)
+
+    def sync_acls(self) -> None:
+        """Give readers of source topics the right to read the copies."""
+        listed = describe_topic_acls(self._source.router)
+        if listed is None:
+            level = logging.DEBUG if self._has_logged_no_authorizer else logging.INFO
+            self._has_logged_no_authorizer = True
+            log.log(
+                level,
+                "No ACL authorizer is configured on the source Kafka cluster %s, so no topic ACLs"
+                " are synced",
+                self._source.alias,
+            )
+            return
+        wanted = target_acl_bindings(listed, self._config.selection)
+        present = self._present_acls()
+        new = [acl for acl in wanted if acl not in present]
+        for acl, error in create_acls(self._target.router, new).items():
+            log.warning("Could not sync ACL of topic %s. %s", acl.resource_name, error)
+
+    def _present_acls(self) -> frozenset[AclBinding]:
+        try:
+            return frozenset(describe_topic_acls(self._target.router) or ())
+        except NotAuthorized:
+            return frozenset()  # whether they may be added is another question
+
+
+def _full_configs(entries: Entries, operations: Iterable[AlterConfigOp]) -> dict[str, str]:
+    whole = {
+        entry.name: entry.value
+        for entry in entries
+        if entry.source is ConfigSource.DYNAMIC_TOPIC_CONFIG and entry.value is not None
+    }
+    for one in operations:
+        if one.operation is AlterConfigOpType.DELETE:
+            whole.pop(one.name, None)
+        elif one.value is not None:
+            whole[one.name] = one.value
+    return whole

@@ -1,0 +1,98 @@
+"""Requests that change what the config topic says: connectors, their configs, asked-for states.
+
+Belongs to the herder's thread, so that nothing comes between looking and writing. What follows
+from a change is done when it is read back from the topic, not here. The texts are Connect's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sparkmirror.connect.herder.herder import RawConfig
+from sparkmirror.connect.herder.tick_stage import TickThreadStage
+from sparkmirror.errors import AlreadyExists, LeadershipLost, MirrorError, NotFound, RequestFailed
+from sparkmirror.mirror.connect_topics.connect_configs import (
+    ConfigProperties,
+    RestartRequest,
+    TargetState,
+)
+from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.store.store_api import ConfigBackingStore
+
+
+class ConfigRequests:
+    """Writes to the config store what people ask for."""
+
+    def __init__(self, configs: ConfigBackingStore, stages: TickThreadStage) -> None:
+        self._configs = configs
+        self._tick_stage = stages
+
+    def create_connector(self, name: str, config: RawConfig, state: TargetState | None) -> None:
+        """Write a connector that must not be there yet."""
+        if self._configs.snapshot().connector_config(name) is not None:
+            raise AlreadyExists(f"Connector {name} already exists")
+        with self._write_stage("writing connector configuration to Kafka"):
+            self._configs.put_connector_config(name, config, state)
+
+    def put_connector(self, name: str, config: RawConfig) -> bool:
+        """Write a connector; say whether it is a new one."""
+        is_new = self._configs.snapshot().connector_config(name) is None
+        with self._write_stage("writing connector configuration to Kafka"):
+            self._configs.put_connector_config(name, config)
+        return is_new
+
+    def patched_config(self, name: str, patch: RawConfig) -> dict[str, str | None]:
+        """Say what a connector's config becomes with a patch: null takes a key away."""
+        merged = in_hash_map_order({**self.require_config(name), **patch})
+        return {
+            key: value for key, value in merged.items() if value is not None or key not in patch
+        }
+
+    def delete_connector(self, name: str) -> None:
+        """Write that a connector is no more."""
+        self.require_config(name)
+        with self._write_stage("removing connector configuration from Kafka"):
+            self._configs.remove_connector_config(name)
+
+    def set_target_state(self, name: str, state: TargetState) -> None:
+        """Write the asked-for state. A stopped connector has no tasks."""
+        current = self._configs.snapshot()
+        if current.connector_config(name) is None:
+            raise NotFound(f"Unknown connector {name}")
+        if state is TargetState.STOPPED and not self._is_stopped(name):
+            with self._write_stage("writing task configurations to Kafka"):
+                self._configs.put_task_configs(name, [])
+        with self._write_stage("writing target state to Kafka"):
+            self._configs.put_target_state(name, state)
+
+    def request_restart(self, request: RestartRequest) -> None:
+        """Write that a restart was asked for."""
+        with self._write_stage("writing restart request to Kafka"):
+            self._configs.put_restart_request(request)
+
+    def set_logger_level(self, namespace: str, level: str) -> None:
+        """Write the log level of a name space, for every worker."""
+        with self._write_stage("writing logger level to Kafka"):
+            self._configs.put_logger_level(namespace, level)
+
+    def require_config(self, name: str) -> ConfigProperties:
+        """Return a connector's config, or raise NotFound."""
+        config = self._configs.snapshot().connector_config(name)
+        if config is None:
+            raise NotFound(f"Connector {name} not found")
+        return config
+
+    def _is_stopped(self, name: str) -> bool:
+        state = self._configs.snapshot()
+        return state.target_state(name) is TargetState.STOPPED and state.task_count(name) == 0
+
+    @contextmanager
+    def _write_stage(self, doing: str) -> Iterator[None]:
+        try:
+            with self._tick_stage.enter(doing):
+                yield
+        except LeadershipLost as error:
+            raise RequestFailed(f"Error {doing}: {error}") from error
+        except MirrorError as error:
+            raise RequestFailed(f"Error {doing}") from error

@@ -1,0 +1,110 @@
+"""Answers read from the stores: what connectors are, how they do, what they use.
+
+Any thread may ask; nothing here waits for the herder's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkmirror.config.definition.plugins import find_connector
+from sparkmirror.config.definition.validation import CONNECTOR_CLASS
+from sparkmirror.config.definition.value_types import trim
+from sparkmirror.connect.herder.herder import (
+    ConnectorInfo,
+    ConnectorStateInfo,
+    ConnectorTaskId,
+    StateInfo,
+    TaskInfo,
+)
+from sparkmirror.errors import Forbidden, NotFound
+from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
+from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus
+from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.store.store_api import ConfigBackingStore, StatusBackingStore
+
+UNKNOWN_TYPE = "unknown"
+
+
+class ConnectorQueries:
+    """Reads configs and statuses for people."""
+
+    def __init__(
+        self, configs: ConfigBackingStore, statuses: StatusBackingStore, *, tracks_topics: bool
+    ) -> None:
+        self._configs = configs
+        self._statuses = statuses
+        self._tracks_topics = tracks_topics
+
+    def connectors(self) -> Sequence[str]:
+        """List all names."""
+        return self._configs.snapshot().connectors()
+
+    def connector_info(self, name: str) -> ConnectorInfo:
+        """Say what a connector is, its config in the order that Java would list it."""
+        state = self._configs.snapshot()
+        config = state.connector_config(name)
+        if config is None:
+            raise NotFound(f"Connector {name} not found")
+        return ConnectorInfo(
+            name=name,
+            config=in_hash_map_order(config),
+            tasks=tuple(
+                ConnectorTaskId(connector=name, task=task)
+                for task in range(len(state.task_configs(name)))
+            ),
+            type=_type(config),
+        )
+
+    def task_configs(self, name: str) -> Sequence[TaskInfo]:
+        """List a connector's task configs as they are stored."""
+        state = self._configs.snapshot()
+        if state.connector_config(name) is None:
+            raise NotFound(f"Connector {name} not found")
+        return [
+            TaskInfo(
+                id=ConnectorTaskId(connector=name, task=task), config=in_hash_map_order(config)
+            )
+            for task, config in enumerate(state.task_configs(name))
+        ]
+
+    def connector_status(self, name: str) -> ConnectorStateInfo:
+        """Say how a connector and its tasks do."""
+        status = self._statuses.connector(name)
+        if status is None:
+            raise NotFound(f"No status found for connector {name}")
+        return ConnectorStateInfo(
+            name=name,
+            connector=_state(status),
+            tasks={task.task: _state(task) for task in self._statuses.tasks(name)
+                   if task.task is not None},
+            type=_type(self._configs.snapshot().connector_config(name)),
+        )  # fmt: skip
+
+    def task_status(self, name: str, task: int) -> StateInfo:
+        """Say how one task does."""
+        status = self._statuses.task(name, task)
+        if status is None:
+            raise NotFound(f"No status found for task {name}-{task}")
+        return _state(status)
+
+    def active_topics(self, name: str) -> Sequence[str]:
+        """List the topics that a connector was seen to use."""
+        if not self._tracks_topics:
+            raise Forbidden("Topic tracking is disabled.")
+        return [status.topic for status in self._statuses.topics(name)]
+
+
+def _type(config: ConfigProperties | None) -> str:
+    named = None if config is None else config.get(CONNECTOR_CLASS)
+    plugin = None if named is None else find_connector(trim(named))
+    return UNKNOWN_TYPE if plugin is None else plugin.type.value
+
+
+def _state(status: ConnectStatus) -> StateInfo:
+    return StateInfo(
+        state=status.state.value,
+        worker_id=status.worker_id,
+        version=status.version,
+        trace=status.trace,
+    )

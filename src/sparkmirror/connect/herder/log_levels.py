@@ -1,0 +1,148 @@
+"""Log levels at run time: Connect's words over Python's loggers.
+
+People set levels under the names they know from Java. Those names are kept and shown as they were
+said; each that stands for a part of this program also sets the loggers of that part:
+
+    root                                       everything
+    org.apache.kafka.connect.mirror            sparkmirror.connect, sparkmirror.engine, ...
+    org.apache.kafka.connect.runtime.rest      sparkmirror.rest
+    sparkmirror.store                          itself
+
+A level set on a name is set on all known names below it, as in Connect. Any thread may call.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from sparkmirror.connect.herder.herder import LoggerLevel
+from sparkmirror.errors import NotFound
+
+ROOT: Final = "root"
+LEVELS: Final = {
+    "OFF": logging.CRITICAL + 10,
+    "FATAL": logging.CRITICAL,
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": 5,
+    "ALL": 1,
+}
+"""Connect's levels, from the quietest to the loudest."""
+
+PYTHON_LOGGERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "org.apache.kafka.clients": ("sparkmirror.cluster", "sparkmirror.wire", "kafka"),
+    "org.apache.kafka.common": ("sparkmirror.config",),
+    "org.apache.kafka.connect.mirror": (
+        "sparkmirror.connect.connectors",
+        "sparkmirror.copy",
+        "sparkmirror.engine",
+        "sparkmirror.mirror",
+    ),
+    "org.apache.kafka.connect.runtime": ("sparkmirror.connect",),
+    "org.apache.kafka.connect.runtime.distributed": (
+        "sparkmirror.connect.herder.distributed_herder",
+    ),
+    "org.apache.kafka.connect.runtime.rest": ("sparkmirror.rest",),
+    "org.apache.kafka.connect.storage": ("sparkmirror.store",),
+}
+"""Which loggers of ours do what those of that name do in Connect."""
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class LogLevels:
+    """The loggers of one process."""
+
+    def __init__(
+        self,
+        manager: logging.Manager | None = None,
+        clock_ms: Callable[[], int] = _now_ms,
+        known: Mapping[str, str] | None = None,
+    ) -> None:
+        """`known` are names with the levels that they were given before."""
+        self._manager = manager or logging.Logger.manager
+        self._clock_ms = clock_ms
+        self._lock = threading.Lock()
+        self._configured: dict[str, LoggerLevel] = {}
+        for name, level in (known or {}).items():
+            self._configured[name] = LoggerLevel(level=level, last_modified_ms=None)
+            self._apply(name, level)
+
+    def all_levels(self) -> Mapping[str, LoggerLevel]:
+        """Every logger that is known, and root, in the order of their names."""
+        with self._lock:
+            return {name: self._level(name) for name in sorted({ROOT, *self._names()})}
+
+    def level(self, name: str) -> LoggerLevel:
+        """One logger, or NotFound."""
+        with self._lock:
+            if name != ROOT and name not in self._names():
+                raise NotFound(f"Logger {name} not found.")
+            return self._level(name)
+
+    def set_level(self, name: str, level: str) -> Sequence[str]:
+        """Set a name and all below it; returns the names whose level has changed, in order."""
+        wanted = check_level(level)
+        with self._lock:
+            concerned = {name, *(one for one in self._names() if _is_below(one, name))}
+            changed = [one for one in sorted(concerned) if self._level(one).level != wanted]
+            changed += [name] if name not in changed and name not in self._known() else []
+            said = LoggerLevel(level=wanted, last_modified_ms=self._clock_ms())
+            for one in changed:
+                self._configured[one] = said
+            for one in sorted(changed, key=lambda one: (one != ROOT, one)):
+                self._apply(one, wanted)
+            return sorted(changed)
+
+    def _names(self) -> set[str]:
+        loggers = tuple(self._manager.loggerDict)  # others may be made meanwhile
+        ours = (name for name in loggers if name.startswith("sparkmirror"))
+        return {*self._configured, *PYTHON_LOGGERS, *ours} - {ROOT}
+
+    def _known(self) -> set[str]:
+        return {ROOT, *self._names()}
+
+    def _level(self, name: str) -> LoggerLevel:
+        if name in self._configured:
+            return self._configured[name]
+        for parent in _parents(name):
+            if parent in self._configured:
+                return LoggerLevel(level=self._configured[parent].level, last_modified_ms=None)
+        return LoggerLevel(level=self._python_level(name), last_modified_ms=None)
+
+    def _python_level(self, name: str) -> str:
+        number = self._logger(PYTHON_LOGGERS.get(name, (name,))[0]).getEffectiveLevel()
+        return next((word for word, level in LEVELS.items() if level <= number), "ALL")
+
+    def _apply(self, name: str, level: str) -> None:
+        for logger in PYTHON_LOGGERS.get(name, (name,)):
+            self._logger(logger).setLevel(LEVELS[level])
+
+    def _logger(self, name: str) -> logging.Logger:
+        return self._manager.root if name == ROOT else self._manager.getLogger(name)
+
+
+def check_level(level: str) -> str:
+    """Return the level in Connect's spelling, or raise NotFound in Connect's words."""
+    if level.upper() not in LEVELS:
+        raise NotFound(f"invalid log level '{level}'.")
+    return level.upper()
+
+
+def _is_below(name: str, parent: str) -> bool:
+    return parent == ROOT or name.startswith(f"{parent}.")
+
+
+def _parents(name: str) -> Iterator[str]:
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+    yield ROOT

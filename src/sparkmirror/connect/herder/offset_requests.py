@@ -1,0 +1,128 @@
+"""Requests about a connector's offsets: show, alter, reset. The texts are Connect's.
+
+Offsets are changed only while the connector is STOPPED and has no tasks: otherwise a task would
+write its own over them. With exactly-once support, older producers are fenced first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from sparkmirror.connect.herder.herder import ConnectorOffset
+from sparkmirror.connect.runtime.connector_registry import lookup_connector
+from sparkmirror.connect.runtime.connector_slot import RunContext
+from sparkmirror.errors import BadRequest, NotFound
+from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
+from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, to_java_offset
+from sparkmirror.mirror.connect_topics.offset_alterations import (
+    OffsetAlteration,
+    normalize_alterations,
+)
+from sparkmirror.store.store_api import ConfigBackingStore, OffsetBackingStore
+
+log = logging.getLogger(__name__)
+
+_SUCCESS: Final = "The offsets for this connector have been {} successfully"
+_PARTIAL_SUCCESS: Final = (
+    "The Connect framework-managed offsets for this connector have been {} successfully. However, "
+    "if this connector manages offsets externally, they will need to be manually {} in the system "
+    "that the connector uses."
+)
+
+
+class _NoOpContext:
+    """The context of a connector that is asked about offsets and never started."""
+
+    def request_task_reconfiguration(self) -> None:
+        """It has no tasks."""
+
+    def raise_error(self, error: BaseException) -> None:
+        """Nobody would see it in a status."""
+        log.warning("A connector that does not run raised an error: %s", error)
+
+    def is_cancelled(self) -> bool:
+        return False
+
+
+class OffsetRequests:
+    """Reads and writes offsets for people."""
+
+    def __init__(
+        self,
+        configs: ConfigBackingStore,
+        offsets: OffsetBackingStore,
+        means: RunContext,
+    ) -> None:
+        self._configs = configs
+        self._offsets = offsets
+        self._run_context = means
+
+    def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
+        """List all that is stored for a connector. Any thread may ask."""
+        self._require_config(name)
+        self._offsets.refresh()
+        return [
+            ConnectorOffset(partition=stored.partition, offset=shown)
+            for stored in self._offsets.connector_offsets(name)
+            if (shown := to_java_offset(stored.offset))
+        ]
+
+    def alter(self, name: str, offsets: Sequence[ConnectorOffset]) -> str:
+        """Write offsets; a null one is forgotten."""
+        if not offsets:
+            raise BadRequest(
+                "Partitions / offsets need to be provided for an alter offsets request"
+            )
+        config = self._require_stopped(name)
+        alterations = normalize_alterations(
+            OffsetAlteration(one.partition, one.offset) for one in offsets
+        )
+        return self._write(name, config, alterations, "altered")
+
+    def reset(self, name: str) -> str:
+        """Forget all offsets of a connector."""
+        config = self._require_stopped(name)
+        self._offsets.refresh()
+        forgotten = [
+            OffsetAlteration(s.partition, None) for s in self._offsets.connector_offsets(name)
+        ]
+        return self._write(name, config, forgotten, "reset")
+
+    def _write(
+        self,
+        name: str,
+        config: ConfigProperties,
+        alterations: Sequence[OffsetAlteration],
+        done: str,
+    ) -> str:
+        expanded = self._run_context.transformer.transform(config).values
+        connector = lookup_connector(self._run_context.registry, expanded).connector(
+            name, _NoOpContext()
+        )
+        everywhere = connector.alter_offsets(expanded, alterations)
+        if self._run_context.fence_zombies is not None:
+            self._run_context.fence_zombies(name)
+        self._offsets.save(
+            StoredOffset(connector=name, partition=partition, offset=offset)
+            for partition, offset in alterations
+        )
+        return _SUCCESS.format(done) if everywhere else _PARTIAL_SUCCESS.format(done, done)
+
+    def _require_config(self, name: str) -> ConfigProperties:
+        config = self._configs.snapshot().connector_config(name)
+        if config is None:
+            raise NotFound(f"Connector {name} not found")
+        return config
+
+    def _require_stopped(self, name: str) -> ConfigProperties:
+        config = self._require_config(name)
+        state = self._configs.snapshot()
+        if state.target_state(name) is not TargetState.STOPPED or state.task_count(name):
+            raise BadRequest(
+                "Connectors must be in the STOPPED state before their offsets can be modified. "
+                "This can be done for the specified connector by issuing a 'PUT' request to the "
+                f"'/connectors/{name}/stop' endpoint"
+            )
+        return config

@@ -1,0 +1,70 @@
+"""What a worker is told by its config file, as far as the herder needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Self
+
+from sparkmirror.config.definition.validation import WorkerCapabilities
+from sparkmirror.config.definition.value_types import ParsedValue, split_list
+
+OVERRIDE_ALLOWLIST = "connector.client.config.override.allowlist"
+REQUEST_TIMEOUT_S = 90.0
+HEALTH_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """One worker, and what it grants and allows."""
+
+    worker_id: str
+    """`host:port` of its REST server; in dedicated mode it names the flow too."""
+    group_id: str
+    client_id: str = ""
+    terms: WorkerCapabilities = WorkerCapabilities()
+    tracks_topics: bool = True
+    allows_topic_reset: bool = True
+    stop_timeout_s: float = 5.0
+    """How long connectors and tasks may take to end."""
+    request_timeout_s: float = REQUEST_TIMEOUT_S
+    health_timeout_s: float = HEALTH_TIMEOUT_S
+
+    @property
+    def log_prefix(self) -> str:
+        """What Connect puts before the herder's lines."""
+        client = self.client_id or f"connect-{self.worker_id}"
+        return f"[Worker clientId={client}, groupId={self.group_id}] "
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Mapping[str, ParsedValue],
+        worker_id: str,
+        said: Mapping[str, str] = MappingProxyType({}),
+    ) -> Self:
+        """Pick from the parsed config of a worker (`config.files.worker_file`).
+
+        `said` is all that its file says, expanded: what an override policy reads itself is no key
+        of the worker's own.
+        """
+        return cls(
+            worker_id=worker_id,
+            group_id=str(config["group.id"]),
+            client_id=str(config.get("client.id") or ""),
+            terms=WorkerCapabilities(
+                exactly_once=str(config["exactly.once.source.support"]).lower() == "enabled",
+                override_policy=str(config["connector.client.config.override.policy"]),
+                override_allowlist=split_list(said.get(OVERRIDE_ALLOWLIST, "")),
+            ),
+            tracks_topics=config["topic.tracking.enable"] is True,
+            allows_topic_reset=config["topic.tracking.allow.reset"] is True,
+            stop_timeout_s=_milliseconds(config, "task.shutdown.graceful.timeout.ms") / 1000,
+        )
+
+
+def _milliseconds(config: Mapping[str, ParsedValue], name: str) -> int:
+    value = config[name]
+    assert isinstance(value, int)
+    return value

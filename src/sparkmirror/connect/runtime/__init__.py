@@ -1,0 +1,1 @@
+"""What runs on a worker: connectors, their tasks, their statuses."""

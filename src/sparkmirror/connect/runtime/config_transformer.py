@@ -1,0 +1,99 @@
+"""Placeholders of connector configs, resolved at the moment of use and kept nowhere.
+
+What is stored, shown and compared is always the raw text. What was fetched is held only by whoever
+runs with it, together with the list of what must not be seen in a trace of his.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sparkmirror.config.definition.plugins import find_connector
+from sparkmirror.config.definition.validation import CONNECTOR_CLASS
+from sparkmirror.config.definition.value_types import trim
+from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
+from sparkmirror.config.secrets import jaas
+from sparkmirror.config.secrets.redaction import is_secret
+from sparkmirror.config.secrets.variables import (
+    ConfigProvider,
+    expand_variables,
+    find_variables,
+    restore_variables,
+)
+from sparkmirror.errors import ConfigError
+from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
+from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+
+TASK_CLASS = "task.class"
+
+_MIN_SECRET_LENGTH = 4
+"""Anything shorter would make holes in ordinary words, and keeps nobody out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformedConfig:
+    """A config for use. Holds secrets: keep it in memory."""
+
+    values: Mapping[str, str] = field(repr=False)
+    secrets: frozenset[str] = field(repr=False)
+    """Texts that must not be seen."""
+    ttl_ms: int | None = None
+    """After so long something may have changed; None: never."""
+
+
+class ConfigTransformer:
+    """Resolves placeholders with the worker's providers."""
+
+    def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
+        self._providers = providers
+
+    def transform(self, raw: ConfigProperties) -> TransformedConfig:
+        """Fetch what the placeholders stand for. ConfigError if a provider cannot be read."""
+        said = _with_current_keys(raw)
+        # Each placeholder is also fetched on its own: a trace may quote a part of a value.
+        parts = {str(part): str(part) for value in said.values() for part in find_variables(value)}
+        expansion = expand_variables(said | parts, self._providers)
+        return TransformedConfig(
+            values={key: expansion.values[key] for key in said},
+            secrets=frozenset(_secrets(said | parts, expansion.values)),
+            ttl_ms=min(expansion.ttls_ms.values(), default=None),
+        )
+
+
+def task_configs_to_store(
+    connector: ConfigProperties, tasks: Sequence[Mapping[str, str]]
+) -> list[dict[str, str]]:
+    """Task configs as Connect stores them: with their class, and the connector's placeholders."""
+    raw = _with_current_keys(connector)
+    plugin = find_connector(trim(raw.get(CONNECTOR_CLASS, "")))
+    name = "" if plugin is None else f"{plugin.class_name.removesuffix('Connector')}Task"
+    return [in_hash_map_order({**restore_variables(raw, task), TASK_CLASS: name}) for task in tasks]
+
+
+def _with_current_keys(raw: ConfigProperties) -> dict[str, str]:
+    """What was said, in today's words."""
+    return migrate_deprecated_keys(
+        {key: value for key, value in raw.items() if value is not None}
+    ).props
+
+
+def _secrets(raw: Mapping[str, str], expanded: Mapping[str, str]) -> Iterator[str]:
+    for key, value in expanded.items():
+        if raw[key] == value and not is_secret(key):
+            continue
+        for secret in (value, *_jaas_secrets(key, value)):
+            if len(secret) >= _MIN_SECRET_LENGTH:
+                yield secret
+
+
+def _jaas_secrets(key: str, value: str) -> Iterator[str]:
+    if not key.endswith(jaas.SASL_JAAS_CONFIG):
+        return
+    try:
+        module, _ = jaas.parse_login_module(value)
+    except ConfigError:
+        return
+    for name, option in module.options.items():
+        if name not in jaas.PUBLIC_OPTIONS:
+            yield option

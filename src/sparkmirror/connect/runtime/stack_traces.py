@@ -1,0 +1,90 @@
+"""Errors as people see them in a status: a trace in Java's form, without secrets.
+
+    org.apache.kafka.common.errors.TimeoutException: source: no answer within 60 s
+        at sparkmirror.cluster.admin.topics(admin.py:120)
+    Caused by: ...
+
+Tools show the text and look at its first line, where our errors stand under the name that Connect
+users know. Values that were fetched for placeholders, and values of secret keys, are replaced.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Final
+
+from sparkmirror.config.secrets.password import HIDDEN
+from sparkmirror.errors import (
+    ClusterTimeout,
+    ClusterUnavailable,
+    ConfigError,
+    JavaRegexError,
+    MirrorError,
+    NotAuthorized,
+    RecordError,
+    TopicMissing,
+    UnsupportedByBroker,
+)
+
+_ERRORS: Final = "org.apache.kafka.common.errors."
+CONNECT_EXCEPTION: Final = "org.apache.kafka.connect.errors.ConnectException"
+JAVA_NAMES: Final[dict[type[BaseException], str]] = {
+    JavaRegexError: "java.util.regex.PatternSyntaxException",
+    ConfigError: "org.apache.kafka.common.config.ConfigException",
+    ClusterTimeout: f"{_ERRORS}TimeoutException",
+    ClusterUnavailable: f"{_ERRORS}TimeoutException",
+    NotAuthorized: f"{_ERRORS}AuthorizationException",
+    TopicMissing: f"{_ERRORS}UnknownTopicOrPartitionException",
+    UnsupportedByBroker: f"{_ERRORS}UnsupportedVersionException",
+    RecordError: "org.apache.kafka.connect.errors.DataException",
+    MirrorError: CONNECT_EXCEPTION,
+}
+
+
+class TooManyTasks(MirrorError):
+    """A connector made more tasks than `tasks.max` allows."""
+
+    def __init__(self, connector: str, tasks: int, tasks_max: int) -> None:
+        super().__init__(
+            f"The connector {connector} has generated {tasks} tasks, which is greater than "
+            f"{tasks_max}, the maximum number of tasks it is configured to create. This behaviour "
+            "should be considered a bug and is disallowed. If necessary, it can be permitted by "
+            "reconfiguring the connector with 'tasks.max.enforce' set to false; however, this "
+            "option will be removed in a future release of Kafka Connect."
+        )
+
+
+JAVA_NAMES[TooManyTasks] = "org.apache.kafka.connect.runtime.TooManyTasksException"
+
+
+def format_trace(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    """Write an error and what caused it."""
+    return hide_secrets("".join(_lines(error)), secrets)
+
+
+def headline(error: BaseException) -> str:
+    """Write the first line only."""
+    for kind in type(error).__mro__:
+        if kind in JAVA_NAMES:
+            return f"{JAVA_NAMES[kind]}: {error}"
+    return f"{CONNECT_EXCEPTION}: {type(error).__name__}: {error}"
+
+
+def hide_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Replace every secret, the longest first: one may be part of another."""
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _lines(error: BaseException) -> Iterator[str]:
+    yield f"{headline(error)}\n"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        file = PurePath(frame.filename)
+        yield f"\tat {file.stem}.{frame.name}({file.name}:{frame.lineno})\n"
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None:
+        yield "Caused by: "
+        yield from _lines(cause)

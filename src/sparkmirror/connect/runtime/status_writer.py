@@ -1,0 +1,133 @@
+"""What this worker says about its connectors and tasks, written as Connect writes it.
+
+FAILED and UNASSIGNED report an end and must not overwrite what a newer owner has said; everything
+else may. What has ended carries no version. Belongs to the herder's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from typing import Final
+
+from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
+from sparkmirror.connect.herder.group_membership import GroupMembership
+from sparkmirror.mirror.connect_topics.connect_configs import TargetState
+from sparkmirror.mirror.connect_topics.connect_statuses import (
+    SAFE_WRITE_STATES,
+    ConnectStatus,
+    LifecycleState,
+    TopicStatus,
+)
+from sparkmirror.store.store_api import StatusBackingStore
+
+STATE_BY_TARGET: Final = {
+    TargetState.STARTED: LifecycleState.RUNNING,
+    TargetState.PAUSED: LifecycleState.PAUSED,
+    TargetState.STOPPED: LifecycleState.STOPPED,
+}
+_ENDED: Final = frozenset(
+    {LifecycleState.UNASSIGNED, LifecycleState.RESTARTING, LifecycleState.DESTROYED}
+)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class StatusWriter:
+    """Writes to the status store in the name of this worker."""
+
+    def __init__(
+        self,
+        store: StatusBackingStore,
+        member: GroupMembership,
+        clock_ms: Callable[[], int] = _now_ms,
+    ) -> None:
+        self._store = store
+        self._membership = member
+        self._clock_ms = clock_ms
+        self._recorded_topics: set[tuple[str, str]] = set()
+        """Topics whose use was written, whether or not it was read back yet."""
+
+    def put_connector(self, name: str, state: LifecycleState, trace: str | None = None) -> None:
+        """Write how a connector is."""
+        self._put(name, None, state, trace, PLUGIN_VERSION)
+
+    def put_task(
+        self,
+        connector: str,
+        task: int,
+        state: LifecycleState,
+        trace: str | None = None,
+        *,
+        has_started: bool = True,
+    ) -> None:
+        """Write how a task is. One that never started has no version."""
+        self._put(connector, task, state, trace, PLUGIN_VERSION if has_started else None)
+
+    def remove_connector(self, name: str) -> None:
+        """Remove what is known of a connector."""
+        self.put_connector(name, LifecycleState.DESTROYED)
+
+    def remove_tasks(self, connector: str, numbers: range) -> None:
+        """Remove what is known of these tasks and of all with higher numbers.
+
+        The range names those whose statuses may not have been read back yet.
+        """
+        stored = {status.task for status in self._store.tasks(connector)}
+        beyond = {task for task in stored if task is not None and task >= numbers.start}
+        for task in sorted(beyond.union(numbers)):
+            self.put_task(connector, task, LifecycleState.DESTROYED)
+
+    def mark_unassigned(self, connectors: Collection[str]) -> None:
+        """Say that nothing runs yet, whatever workers before this one said; forget the deleted."""
+        for name in self._store.connectors():
+            if name not in connectors:
+                self.remove_connector(name)
+                self.remove_tasks(name, range(0))
+                continue
+            if self._store.connector(name) is not None:
+                self.put_connector(name, LifecycleState.UNASSIGNED)
+            for status in self._store.tasks(name):
+                assert status.task is not None
+                self.put_task(name, status.task, LifecycleState.UNASSIGNED)
+
+    def record_topics(self, connector: str, task: int, topics: Collection[str]) -> None:
+        """Write that a task uses topics, unless that is known."""
+        for topic in topics:
+            known = (connector, topic)
+            if known in self._recorded_topics or self._store.topic(connector, topic) is not None:
+                continue
+            self._recorded_topics.add(known)
+            status = TopicStatus(
+                topic=topic, connector=connector, task=task, discovered_ms=self._clock_ms()
+            )
+            self._store.put_topic(status)
+
+    def remove_topics(self, connector: str) -> None:
+        """Remove what is known of a connector's topics."""
+        written = {topic for name, topic in self._recorded_topics if name == connector}
+        stored = {status.topic for status in self._store.topics(connector)}
+        for topic in sorted(written | stored):
+            self._recorded_topics.discard((connector, topic))
+            self._store.put_topic(TopicStatus(topic=topic, connector=connector, discovered_ms=None))
+
+    def _put(
+        self,
+        name: str,
+        task: int | None,
+        state: LifecycleState,
+        trace: str | None,
+        version: str | None,
+    ) -> None:
+        status = ConnectStatus(
+            connector=name,
+            task=task,
+            state=state,
+            worker_id=self._membership.worker_id,
+            generation=self._membership.generation,
+            trace=trace,
+            version=None if state in _ENDED else version,
+        )
+        (self._store.put_safe if state in SAFE_WRITE_STATES else self._store.put)(status)

@@ -1,0 +1,1 @@
+"""The control channel between tasks and the driver: messages, framing, encryption."""

@@ -1,0 +1,42 @@
+"""What an operator should know of, kept for the snapshot and told to the log: the latest ones."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+
+from sparkmirror.copy.driver.tracked_partition import TrackedPartition
+from sparkmirror.copy.snapshot import CopyEvent
+
+log = logging.getLogger(__name__)
+
+MAX_EVENTS = 200
+NOTHING_LOST = (-1, -1)
+
+
+class EventLog:
+    """The latest events, oldest first."""
+
+    def __init__(self) -> None:
+        self._latest: deque[CopyEvent] = deque(maxlen=MAX_EVENTS)
+
+    def publish(
+        self, kind: str, place: TrackedPartition, text: str, lost: tuple[int, int] = NOTHING_LOST
+    ) -> None:
+        """Add an event about a partition, with the source offsets that are lost, if any are."""
+        log.warning("%s: %s: %s", place.source, kind, text)
+        self._latest.append(
+            CopyEvent(
+                at_ms=time.time_ns() // 1_000_000,
+                kind=kind,
+                partition=str(place.source),
+                text=text,
+                lost_from=lost[0],
+                lost_to=lost[1],
+            )
+        )
+
+    def latest(self) -> tuple[CopyEvent, ...]:
+        """All that are kept."""
+        return tuple(self._latest.copy())

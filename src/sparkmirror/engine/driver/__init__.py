@@ -1,0 +1,1 @@
+"""The Spark driver process: its session, its control server, its stores."""

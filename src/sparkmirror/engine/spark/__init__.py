@@ -1,0 +1,1 @@
+"""What Spark runs: data source, tasks, streaming query. The only importers of pyspark."""

@@ -1,0 +1,226 @@
+"""The supervisor: keeps one assignment running, whatever becomes of the processes that run it.
+
+    with Supervisor(assignment) as supervisor:
+        for status in supervisor.statuses():
+            if ...:
+                supervisor.drain()
+
+Starts the driver, listens to it, and starts another one after a pause when it, or its JVM, has
+died. Never imports Spark. When this process dies the driver notices, drains and ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
+from sparkmirror.engine.supervisor.driver_process import DriverProcess
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.errors import DriverLost, MirrorError
+
+log = logging.getLogger(__name__)
+
+DRIVER_MODULE = "sparkmirror.engine.driver.driver_main"
+STATUS_TIMEOUT_S = 60.0
+"""A driver that says nothing for so long is taken for dead."""
+DRAIN_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 20.0
+STABLE_RUN_S = 60.0
+"""A driver that ran so long was well: its end is not part of a series."""
+MAX_FAILED_STARTS = 3
+"""So many drivers in a row that never got to copy: something is wrong that time does not heal."""
+
+
+class DriverSupervisor:
+    """Keeps one assignment running. Nothing here may be called by two threads at once."""
+
+    def __init__(
+        self, assignment: DriverSpec, *, module: str = DRIVER_MODULE, backoff: Backoff | None = None
+    ) -> None:
+        """`module` is what the driver process runs."""
+        self._spec = assignment.with_absolute_paths()
+        self._module = module
+        self._backoff = backoff or Backoff(initial_s=1.0, max_s=60.0)
+        self._condition = threading.Condition()
+        self._status = DriverStatus(phase=DriverPhase.STARTING, tasks=len(assignment.job.tasks))
+        self._status_number = 0
+        self._process: DriverProcess | None = None
+        self._has_reached_running = False
+        self._failed_starts = 0
+        self._should_run = True
+        self._final_command: DriverCommand | None = None
+        self._is_finished = False
+        self._end_deadline = float("inf")
+        self._failure: MirrorError | None = None
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    @property
+    def status(self) -> DriverStatus:
+        """The latest word."""
+        return self._status
+
+    def statuses(self) -> Iterator[DriverStatus]:
+        """Every new status (or the latest, for a slow listener), until it is all over."""
+        seen = 0
+        while True:
+            with self._condition:
+                while self._status_number == seen and not self._is_finished:
+                    self._condition.wait()
+                if self._status_number == seen:
+                    return
+                seen, status = self._status_number, self._status
+            yield status
+
+    def failure(self) -> MirrorError | None:
+        """Why it was given up, if it was."""
+        return self._failure
+
+    def set_rate(self, bytes_per_s: int) -> None:
+        """Limit every task to so many bytes a second; 0 lifts the limit. Outlives the driver."""
+        with self._condition:
+            settings = replace(self._spec.job.settings, bytes_per_s=bytes_per_s)
+            self._spec = replace(self._spec, job=replace(self._spec.job, settings=settings))
+            self._send_command(DriverCommand(action=DriverAction.SET_RATE, bytes_per_s=bytes_per_s))
+
+    def replan(self, job: CopyJob) -> None:
+        """Go on with another job of the same connector; without tasks it holds still.
+
+        Outlives the driver: the next one begins with it.
+        """
+        with self._condition:
+            self._spec = replace(self._spec, job=job)
+            self._send_command(DriverCommand(action=DriverAction.REPLAN, job=job))
+
+    def start_next_epoch(self) -> None:
+        """Have every task start anew."""
+        with self._condition:
+            self._send_command(DriverCommand(action=DriverAction.NEXT_EPOCH))
+
+    def drain(self, within_s: float = DRAIN_TIMEOUT_S) -> None:
+        """Have everything finished and given back; returns at once. `statuses` ends with it."""
+        self._request_end(DriverCommand(action=DriverAction.DRAIN), within_s)
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until it is all over, at most so long."""
+        if self._thread.ident:
+            self._thread.join(timeout=timeout_s)
+
+    def stop(self, within_s: float = STOP_TIMEOUT_S) -> None:
+        """End now, if it has not ended yet; returns when nothing runs any more."""
+        if not self._thread.ident:
+            return
+        self._request_end(DriverCommand(action=DriverAction.STOP), within_s)
+        self._thread.join(timeout=within_s)
+        if self._thread.is_alive() and self._process:
+            log.warning("The Spark driver did not end within %.0f s and is killed", within_s)
+            self._process.kill()
+            self._thread.join(timeout=STOP_TIMEOUT_S)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # -- the thread -----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while self._should_run and not self._failure:
+                began = time.monotonic()
+                with tempfile.TemporaryDirectory(
+                    prefix="sparkmirror-", ignore_cleanup_errors=True
+                ) as temporary:
+                    code = self._run_driver(Path(temporary))
+                if self._should_run:
+                    self._restart_or_give_up(code, time.monotonic() - began)
+        finally:
+            with self._condition:
+                self._is_finished = True
+                self._condition.notify_all()
+
+    def _run_driver(self, temporary: Path) -> int:
+        """Start a driver and listen to it until it is gone; returns its exit code."""
+        process = DriverProcess(self._module, temporary, Path(self._spec.log))
+        with self._condition:
+            process.write_line(self._spec.to_line())
+            self._has_reached_running = False
+            self._process = process
+            if self._final_command:  # it was given before there was anybody to take it
+                self._send_command(self._final_command)
+        left_s = 0.0
+        try:
+            seen = CopySnapshot()
+            for line in process.read_lines(self._read_timeout_s):
+                status = DriverStatus.from_line(line, seen)
+                seen = status.snapshot
+                self._publish(status)
+            left_s = STOP_TIMEOUT_S if self._should_run else self._end_deadline - time.monotonic()
+        finally:
+            code = process.shut_down(max(left_s, 0.0))
+        return code
+
+    def _read_timeout_s(self, silent_s: float) -> float:
+        return min(STATUS_TIMEOUT_S - silent_s, self._end_deadline - time.monotonic())
+
+    def _restart_or_give_up(self, code: int, lasted_s: float) -> None:
+        """Nobody asked the driver to end: is another one to be tried?"""
+        last = self._status
+        why = f"the Spark driver ended with code {code}; see {self._spec.log}"
+        if last.phase is DriverPhase.FAILED and last.problem:
+            why = last.problem
+        self._failed_starts = 0 if self._has_reached_running else self._failed_starts + 1
+        is_final = last.phase is DriverPhase.FAILED and not last.is_retriable
+        if is_final or self._failed_starts >= MAX_FAILED_STARTS:
+            self._failure = MirrorError(why) if is_final else DriverLost(why)
+            self._publish(replace(last, phase=DriverPhase.FAILED, problem=why, slots=0))
+            return
+        if lasted_s > STABLE_RUN_S:
+            self._backoff.reset()
+        pause_s = self._backoff.next_delay_s()
+        log.warning("%s; the next driver starts in %.0f s", why, pause_s)
+        self._publish(replace(last, phase=DriverPhase.RESTARTING, problem=why, slots=0))
+        with self._condition:
+            self._condition.wait_for(lambda: not self._should_run, timeout=pause_s)
+
+    def _publish(self, status: DriverStatus) -> None:
+        with self._condition:
+            self._has_reached_running |= status.phase is DriverPhase.RUNNING
+            self._status = status
+            self._status_number += 1
+            self._condition.notify_all()
+
+    # -- ending ---------------------------------------------------------------------------------
+
+    def _send_command(self, order: DriverCommand) -> None:
+        if self._process:
+            self._process.write_line(order.to_line())
+
+    def _request_end(self, order: DriverCommand, within_s: float) -> None:
+        with self._condition:
+            self._should_run, self._final_command = False, order
+            self._end_deadline = min(self._end_deadline, time.monotonic() + within_s)
+            self._send_command(order)
+            self._condition.notify_all()

@@ -1,0 +1,1 @@
+"""Java's regular expressions, with Java's meaning and without endless backtracking."""

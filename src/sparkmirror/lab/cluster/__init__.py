@@ -1,0 +1,1 @@
+"""One Kafka cluster of the lab: brokers, listeners, certificates, topics, actions."""

@@ -1,0 +1,354 @@
+"""A real Kafka cluster on this computer.
+
+    with Guard.watch() as guard:
+        west = Cluster.start(ClusterSpec(name="west", brokers=3), directory, guard)
+        west.bootstrap()              "127.0.0.1:21033,127.0.0.1:21035,127.0.0.1:21037"
+        west.kill_broker(2)
+
+`start` returns when every broker answers on every listener and knows all the others, users can
+log in, and topics hold their records. Under a watching guard the cluster goes with us; under a
+detached or released one it stays, and `attach` finds it again by its description.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.probe import ProbeResult
+from sparkmirror.errors import Conflict, NotFound
+from sparkmirror.lab.cluster.broker_process import BrokerProcess
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.lab.cluster.client_settings import ClientSettings
+from sparkmirror.lab.cluster.cluster_description import ClusterDescription
+from sparkmirror.lab.cluster.cluster_setup import (
+    create_cluster_directory,
+    prepare_cluster,
+    reassign_ports,
+)
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.cluster.provisioning import create_topics, create_users
+from sparkmirror.lab.cluster.readiness import (
+    ListenerEndpoint,
+    PortInUse,
+    listener_endpoints,
+    wait_for_login,
+    wait_until_ready,
+)
+from sparkmirror.lab.cluster.sasl_config import DEFAULT_MECHANISM
+from sparkmirror.lab.cluster.server_properties import server_properties
+from sparkmirror.lab.kafka.kafka_installation import KafkaInstallation
+from sparkmirror.lab.processes.port_registry import PortRegistry
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
+
+log = logging.getLogger(__name__)
+
+ProgressCallback = Callable[[str], None]
+
+_START_ATTEMPTS = 3
+_STOP_TIMEOUT_S = 15.0
+
+
+class Cluster:
+    """One cluster, and the verbs it understands. Brokers are named by their node id, from 1."""
+
+    def __init__(
+        self,
+        described: ClusterDescription,
+        guard: ProcessReaper,
+        progress: ProgressCallback | None = None,
+        ports: PortRegistry | None = None,
+    ) -> None:
+        self._progress = progress
+        self._port_registry = ports or PortRegistry()
+        self._authority = CertificateAuthority(described.tls_directory)
+        self._description = described
+        self._brokers = _create_brokers(described, guard)
+
+    @classmethod
+    def start(
+        cls,
+        spec: ClusterSpec,
+        directory: Path,
+        guard: ProcessReaper,
+        progress: ProgressCallback | None = None,
+        ports: PortRegistry | None = None,
+    ) -> Self:
+        """Start a cluster in a directory that does not exist yet."""
+        return cls._start([(spec, directory)], guard, progress, ports)[0]
+
+    @classmethod
+    def start_all(
+        cls,
+        specs: Sequence[ClusterSpec],
+        directory: Path,
+        guard: ProcessReaper,
+        progress: ProgressCallback | None = None,
+    ) -> list[Self]:
+        """Start several clusters side by side, each in a directory of its name."""
+        return cls._start([(spec, directory / spec.name) for spec in specs], guard, progress)
+
+    @classmethod
+    def attach(cls, description: Mapping[str, Any], guard: ProcessReaper | None = None) -> Self:
+        """Find a cluster again that another process started and described."""
+        return cls(ClusterDescription.from_json(description), guard or ProcessReaper.detached())
+
+    def describe(self) -> dict[str, Any]:
+        """Write down what `attach` needs, as plain values. It holds passwords: keep it private."""
+        return self._description.to_json()
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._description.spec.name
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """What was wanted."""
+        return self._description.spec
+
+    @property
+    def cluster_id(self) -> str:
+        """Kafka's id for it."""
+        return self._description.cluster_id
+
+    @property
+    def directory(self) -> Path:
+        """Where all its files are."""
+        return self._description.directory
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerProcess]:
+        """Its brokers by node id."""
+        return self._brokers
+
+    @property
+    def client_settings(self) -> ClientSettings:
+        """The ways in, all of them."""
+        return ClientSettings(self._description, self._authority)
+
+    def bootstrap_servers(self, listener: ListenerProtocol | None = None) -> str:
+        """Return `bootstrap.servers` for a listener; the first one if none is named."""
+        return self.client_settings.bootstrap_servers(listener or self.spec.listeners[0])
+
+    def client_properties(
+        self,
+        listener: ListenerProtocol | None = None,
+        user: str | None = None,
+        mechanism: str = DEFAULT_MECHANISM,
+    ) -> dict[str, str]:
+        """Return in Java's names how a user reaches a listener."""
+        return self.client_settings.properties(listener or self.spec.listeners[0], user, mechanism)
+
+    def access(
+        self,
+        listener: ListenerProtocol | None = None,
+        user: str | None = None,
+        mechanism: str = DEFAULT_MECHANISM,
+    ) -> ClusterAccess:
+        """Return the same for our own clients."""
+        return self.client_settings.access(listener or self.spec.listeners[0], user, mechanism)
+
+    def broker(self, node_id: int) -> BrokerProcess:
+        """Return one broker."""
+        try:
+            return self._brokers[node_id]
+        except KeyError:
+            known = ", ".join(str(known) for known in self._brokers)
+            raise NotFound(f"{self.name} has no broker {node_id}: it has {known}.") from None
+
+    def _running_broker(self, node_id: int) -> BrokerProcess:
+        broker = self.broker(node_id)
+        if not broker.is_running():
+            raise Conflict(f"{self.name}/{node_id} is down: start it first.")
+        return broker
+
+    def start_broker(self, node_id: int) -> None:
+        """Start a broker that is down, and wait until it serves."""
+        self.broker(node_id).launch()
+        self._wait_for_broker(node_id)
+
+    def stop_broker(self, node_id: int) -> None:
+        """End a broker in an orderly way."""
+        self.broker(node_id).stop()
+
+    def kill_broker(self, node_id: int) -> None:
+        """End a broker as a crash would."""
+        self.broker(node_id).kill()
+
+    def restart_broker(self, node_id: int) -> None:
+        """End a broker in an orderly way and start it again."""
+        self.stop_broker(node_id)
+        self.start_broker(node_id)
+
+    def pause_broker(self, node_id: int) -> None:
+        """Freeze a broker: connections stay open, nothing is answered."""
+        self._running_broker(node_id).pause()
+
+    def resume_broker(self, node_id: int) -> None:
+        """Thaw a broker, and wait until it serves again."""
+        self._running_broker(node_id).resume()
+        self._wait_for_broker(node_id)
+
+    def wipe_broker(self, node_id: int) -> None:
+        """Kill a broker and start it with an empty disk. A lone broker forgets everything."""
+        self.broker(node_id).wipe()
+        self.start_broker(node_id)
+        self._create_users()
+
+    def start_brokers(self) -> None:
+        """Start every broker that is down, and wait until all serve and know each other."""
+        for broker in self._brokers.values():
+            broker.launch()
+        self._wait_until_ready()
+
+    def stop(self) -> None:
+        """End all brokers in an orderly way; what they keep stays."""
+        for broker in self._brokers.values():
+            broker.terminate()
+        # Brokers that end together may wait for each other's votes: at some point it is enough.
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
+        while any(broker.is_running() for broker in self._brokers.values()):
+            if time.monotonic() > deadline:
+                log.info("%s does not end in an orderly way, so it is killed", self.name)
+                break
+            time.sleep(0.05)
+        self.kill()
+
+    def kill(self) -> None:
+        """End all brokers at once."""
+        for broker in self._brokers.values():
+            broker.kill()
+
+    def remove(self) -> None:
+        """End all brokers at once, and remove all files and claims."""
+        self.kill()
+        _remove_files(self.directory, self._port_registry)
+
+    @classmethod
+    def _start(
+        cls,
+        wanted: Sequence[tuple[ClusterSpec, Path]],
+        guard: ProcessReaper,
+        progress: ProgressCallback | None,
+        ports: PortRegistry | None = None,
+    ) -> list[Self]:
+        """Start clusters side by side: first every process, then one wait after the other."""
+        registry = ports or PortRegistry()
+        made: list[Path] = []
+        clusters: list[Self] = []
+        try:
+            for spec, directory in wanted:
+                made.append(create_cluster_directory(directory))
+                guard.remove_on_exit(made[-1])
+                described = prepare_cluster(spec, made[-1], registry)
+                clusters.append(cls(described, guard, progress, registry))
+            for cluster in clusters:
+                cluster._report_progress("starting")
+                cluster._launch()
+            for cluster in clusters:
+                cluster._complete_start()
+        except BaseException:
+            for cluster in clusters:
+                cluster.kill()
+            for directory in made:
+                _remove_files(directory, registry)
+            raise
+        return clusters
+
+    def _launch(self) -> None:
+        for node in self._description.nodes:
+            broker = self._brokers[node.node_id]
+            broker.prepare(
+                server_properties(self._description, node, broker.data_directory, self._authority)
+            )
+            broker.launch()
+
+    def _complete_start(self) -> None:
+        """Wait for a cluster's first life, elsewhere if a port was lost, and furnish it."""
+        for tries_left in reversed(range(_START_ATTEMPTS)):
+            try:
+                self._wait_until_ready()
+                break
+            except PortInUse as lost:
+                if not tries_left:
+                    raise
+                log.info("%s Trying other ports.", lost)
+                for broker in self._brokers.values():
+                    broker.wipe()
+                self._description = reassign_ports(self._description, self._port_registry)
+                self._launch()
+        self._create_users()
+        create_topics(self.client_settings.admin_access(), self.spec.topics, self._report_progress)
+        self._report_progress("ready")
+
+    def _wait_until_ready(self) -> None:
+        wait_until_ready(
+            self._listener_endpoints(),
+            self._expected_metadata(*self._brokers),
+            self._report_progress,
+        )
+
+    def _wait_for_broker(self, node_id: int) -> None:
+        """Wait for one broker; others may be down on purpose."""
+        found = [door for door in self._listener_endpoints() if door.node.node_id == node_id]
+        wait_until_ready(found, self._expected_metadata(node_id), self._report_progress)
+
+    def _create_users(self) -> None:
+        """Make users who can log in everywhere; a broker learns of them a moment later."""
+        knowing = [listener for listener in self.spec.listeners if listener.uses_sasl]
+        if not knowing:
+            return
+        self._report_progress("making users")
+        create_users(self.client_settings.admin_access(), self.spec.users)
+        last_made = list(self.spec.users)[-1]
+        for door in self._listener_endpoints():
+            if door.listener in knowing:
+                wait_for_login(door, self.client_settings.access(door.listener, last_made))
+
+    def _listener_endpoints(self) -> list[ListenerEndpoint]:
+        clients = self.client_settings
+        return [
+            door
+            for node in self._description.nodes
+            for door in listener_endpoints(node, self._brokers[node.node_id], clients)
+        ]
+
+    def _expected_metadata(self, *alive: int) -> ProbeResult:
+        return ProbeResult(cluster_id=self.cluster_id, brokers=frozenset(alive))
+
+    def _report_progress(self, what: str) -> None:
+        log.debug("%s: %s", self.name, what)
+        if self._progress is not None:
+            self._progress(f"{self.name}: {what}")
+
+
+def _remove_files(directory: Path, ports: PortRegistry) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    ports.release(directory)
+
+
+def _create_brokers(
+    described: ClusterDescription, guard: ProcessReaper
+) -> dict[int, BrokerProcess]:
+    installation = KafkaInstallation(described.spec)
+
+    def make(node_id: int) -> BrokerProcess:
+        directory = described.directory / f"broker-{node_id}"
+        return BrokerProcess(
+            f"{described.spec.name}/{node_id}",
+            directory,
+            command=partial(installation.broker_command, directory),
+            format_data=partial(
+                installation.format_data_directory, cluster_id=described.cluster_id, node_id=node_id
+            ),
+            guard=guard,
+        )
+
+    return {node.node_id: make(node.node_id) for node in described.nodes}

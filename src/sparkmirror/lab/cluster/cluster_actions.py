@@ -1,0 +1,122 @@
+"""What can be done to a cluster that runs: to one broker of it, or to all of them.
+
+A table, because every verb comes in both forms. Verbs on a whole cluster act on all brokers
+first and wait afterwards: a quorum that was frozen as a whole can only thaw as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparkmirror.errors import Conflict
+from sparkmirror.lab.cluster.broker_process import BrokerProcess
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.provisioning import create_users
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterAction:
+    """One thing to do, with what to say about it before and after."""
+
+    name: str
+    help: str
+    progress_text: str
+    done_text: str
+    run_on_broker: Callable[[Cluster, int], None]
+    run_on_cluster: Callable[[Cluster], None]
+
+
+def _pause(cluster: Cluster) -> None:
+    for broker in _running_brokers(cluster).values():
+        broker.pause()
+
+
+def _resume(cluster: Cluster) -> None:
+    running = _running_brokers(cluster)
+    for broker in running.values():
+        broker.resume()
+    for node_id in running:
+        cluster.resume_broker(node_id)
+
+
+def _running_brokers(cluster: Cluster) -> dict[int, BrokerProcess]:
+    """The brokers that can be frozen or thawed; a cluster without any is down."""
+    running = {node_id: b for node_id, b in cluster.brokers.items() if b.is_running()}
+    if not running:
+        raise Conflict(f"{cluster.name} is down: start it first.")
+    return running
+
+
+def _restart(cluster: Cluster) -> None:
+    cluster.stop()
+    cluster.start_brokers()
+
+
+def _wipe(cluster: Cluster) -> None:
+    for broker in cluster.brokers.values():
+        broker.wipe()
+    cluster.start_brokers()
+    if any(listener.uses_sasl for listener in cluster.spec.listeners):
+        create_users(cluster.client_settings.admin_access(), cluster.spec.users)
+
+
+_ALL = (
+    ClusterAction(
+        name="start",
+        help="Start brokers that are down.",
+        progress_text="Starting",
+        done_text="runs",
+        run_on_broker=Cluster.start_broker,
+        run_on_cluster=Cluster.start_brokers,
+    ),
+    ClusterAction(
+        name="stop",
+        help="Stop brokers in an orderly way; their data stays.",
+        progress_text="Stopping",
+        done_text="is down",
+        run_on_broker=Cluster.stop_broker,
+        run_on_cluster=Cluster.stop,
+    ),
+    ClusterAction(
+        name="kill",
+        help="Kill brokers, as a crash would; their data stays.",
+        progress_text="Killing",
+        done_text="is down",
+        run_on_broker=Cluster.kill_broker,
+        run_on_cluster=Cluster.kill,
+    ),
+    ClusterAction(
+        name="pause",
+        help="Freeze brokers: connections stay open, nothing is answered.",
+        progress_text="Pausing",
+        done_text="is paused",
+        run_on_broker=Cluster.pause_broker,
+        run_on_cluster=_pause,
+    ),
+    ClusterAction(
+        name="resume",
+        help="Let frozen brokers go on.",
+        progress_text="Resuming",
+        done_text="runs",
+        run_on_broker=Cluster.resume_broker,
+        run_on_cluster=_resume,
+    ),
+    ClusterAction(
+        name="restart",
+        help="Stop brokers in an orderly way and start them again.",
+        progress_text="Restarting",
+        done_text="runs",
+        run_on_broker=Cluster.restart_broker,
+        run_on_cluster=_restart,
+    ),
+    ClusterAction(
+        name="wipe",
+        help="Kill brokers, empty their disks and start them again.",
+        progress_text="Wiping",
+        done_text="runs, with an empty disk",
+        run_on_broker=Cluster.wipe_broker,
+        run_on_cluster=_wipe,
+    ),
+)
+CLUSTER_ACTIONS = {verb.name: verb for verb in _ALL}

@@ -1,0 +1,53 @@
+"""A cluster written down: enough to find it again from another process.
+
+Holds passwords, because whoever may read it may use the cluster: keep files with it private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.cluster.node_listeners import LabNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDescription:
+    """What was wanted, and where it came to be."""
+
+    spec: ClusterSpec
+    directory: Path
+    cluster_id: str
+    nodes: tuple[LabNode, ...]
+    control_password: str = field(repr=False)
+
+    @property
+    def tls_directory(self) -> Path:
+        """Where its certificates are, if it has any."""
+        return self.directory / "tls"
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it down as plain values."""
+        return {
+            "spec": self.spec.to_json(),
+            "directory": str(self.directory),
+            "cluster_id": self.cluster_id,
+            "nodes": [{"id": node.node_id, "ports": dict(node.ports)} for node in self.nodes],
+            "control_password": self.control_password,
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote."""
+        return cls(
+            spec=ClusterSpec.from_json(plain["spec"]),
+            directory=Path(plain["directory"]),
+            cluster_id=plain["cluster_id"],
+            nodes=tuple(
+                LabNode(node_id=node["id"], ports=node["ports"]) for node in plain["nodes"]
+            ),
+            control_password=plain["control_password"],
+        )

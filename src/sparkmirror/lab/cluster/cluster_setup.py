@@ -1,0 +1,48 @@
+"""Before the first process: a directory, ports, certificates, and the description of it all."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from sparkmirror.errors import AlreadyExists
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.lab.cluster.cluster_description import ClusterDescription
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.cluster.node_listeners import allocate_nodes
+from sparkmirror.lab.cluster.server_properties import BROKER_CERTIFICATE
+from sparkmirror.lab.cluster.storage import random_uuid
+from sparkmirror.lab.processes.port_registry import PortRegistry
+
+
+def create_cluster_directory(directory: Path) -> Path:
+    """Make the directory of a new cluster; it must be one nobody has used."""
+    directory = directory.absolute()
+    if directory.exists():
+        raise AlreadyExists(f"{directory} exists already: name a directory that does not.")
+    directory.mkdir(parents=True, mode=0o700)
+    return directory
+
+
+def prepare_cluster(spec: ClusterSpec, directory: Path, ports: PortRegistry) -> ClusterDescription:
+    """Claim ports and issue certificates for a cluster that is about to begin."""
+    described = ClusterDescription(
+        spec=spec,
+        directory=directory,
+        cluster_id=random_uuid(),
+        nodes=allocate_nodes(spec, partial(ports.claim, owner=directory)),
+        control_password=secrets.token_urlsafe(16),
+    )
+    if any(listener.uses_tls for listener in spec.listeners):
+        authority = CertificateAuthority.create(described.tls_directory)
+        for name in (BROKER_CERTIFICATE, *spec.users):
+            authority.issue(name)
+    return described
+
+
+def reassign_ports(described: ClusterDescription, ports: PortRegistry) -> ClusterDescription:
+    """Describe the same cluster elsewhere, because a stranger has taken one of its ports."""
+    claim = partial(ports.claim, owner=described.directory)
+    return replace(described, nodes=allocate_nodes(described.spec, claim))

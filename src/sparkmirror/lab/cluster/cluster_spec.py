@@ -1,0 +1,175 @@
+"""What is wanted: a cluster, its listeners, its users, the topics it begins with.
+
+Frozen values and their checks, all faults at once. Knows nothing about ports, processes or how
+any of it is brought about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.errors import ConfigError, ConfigFault
+from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION
+
+CONTROL_USER = "sparkmirror-lab"
+MAX_BROKERS = 9
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_HEAP = re.compile(r"[1-9][0-9]*[mg]")
+
+
+class ListenerProtocol(StrEnum):
+    """A listener clients may use, named after its security protocol."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def uses_tls(self) -> bool:
+        """Tell whether brokers show a certificate there."""
+        return self in (ListenerProtocol.SSL, ListenerProtocol.SASL_SSL)
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Tell whether clients log in there with a name and a password."""
+        return self in (ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSpec:
+    """A topic a cluster begins with. -1 leaves the replicas to the brokers' default."""
+
+    name: str
+    partitions: int = 1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+    records: tuple[ProducerRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """A cluster to start. Made through its constructor it is sound, or ConfigError says why not.
+
+    `users` log in on the SASL listeners with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. With
+    `mutual_tls` the SSL listener asks for a certificate; each user has one. `fast_start` trades
+    the brokers' top speed for a quicker start: good for tests, wrong for benchmarks.
+    """
+
+    name: str
+    brokers: int = 1
+    version: str = DEFAULT_VERSION
+    listeners: tuple[ListenerProtocol, ...] = (ListenerProtocol.PLAINTEXT,)
+    mutual_tls: bool = False
+    authorizer: bool = False
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    super_users: tuple[str, ...] = ()
+    racks: tuple[str, ...] = ()
+    """The racks that brokers stand in, by turns."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    topics: tuple[TopicSpec, ...] = ()
+    heap: str = "512m"
+    fast_start: bool = False
+
+    def __post_init__(self) -> None:
+        if faults := list(_faults(self)):
+            raise ConfigError(faults, where=f"cluster {self.name!r}")
+
+    @property
+    def controllers(self) -> int:
+        """How many of the brokers are controllers too: an odd number, so that a quorum helps."""
+        return 3 if self.brokers >= 3 else 1
+
+    @property
+    def has_control_listener(self) -> bool:
+        """Tell whether brokers and the lab talk on a listener of their own, with a super user.
+
+        A plain cluster without an authorizer needs none: there everybody may do everything.
+        """
+        return self.authorizer or self.listeners != (ListenerProtocol.PLAINTEXT,)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write down all but the topics' records, which matter at the start only."""
+        plain = asdict(self)
+        for topic in plain["topics"]:
+            del topic["records"]
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote, also after a detour through a file."""
+        return cls(
+            **{
+                **plain,
+                "listeners": tuple(ListenerProtocol(name) for name in plain["listeners"]),
+                "super_users": tuple(plain["super_users"]),
+                "racks": tuple(plain.get("racks", ())),
+                "topics": tuple(TopicSpec(**topic) for topic in plain["topics"]),
+            }
+        )
+
+
+def _faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
+    if not _NAME.fullmatch(spec.name):
+        yield ConfigFault(
+            "name", f"{spec.name!r} is no name: use letters, digits, '.', '_' and '-'"
+        )
+    if not 1 <= spec.brokers <= MAX_BROKERS:
+        yield ConfigFault("brokers", f"{spec.brokers} brokers: choose 1 to {MAX_BROKERS}")
+    if not _HEAP.fullmatch(spec.heap):
+        yield ConfigFault("heap", f"{spec.heap!r} is no heap size: write it like 512m or 1g")
+    yield from _listener_faults(spec)
+    yield from _user_faults(spec)
+    yield from _topic_faults(spec)
+
+
+def _listener_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
+    if not spec.listeners or len(set(spec.listeners)) != len(spec.listeners):
+        yield ConfigFault("listeners", "name each listener once, and at least one")
+    if spec.mutual_tls and ListenerProtocol.SSL not in spec.listeners:
+        yield ConfigFault("mutual_tls", "mutual TLS is for the SSL listener: add it")
+    if spec.mutual_tls and not spec.users:
+        yield ConfigFault("mutual_tls", "mutual TLS needs users, each of whom gets a certificate")
+
+
+def _user_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
+    if any(listener.uses_sasl for listener in spec.listeners) and not spec.users:
+        yield ConfigFault("users", "a SASL listener needs at least one user")
+    if CONTROL_USER in spec.users:
+        yield ConfigFault("users", f"{CONTROL_USER} is the lab's own user: choose another name")
+    for user, password in spec.users.items():
+        if not _NAME.fullmatch(user):
+            yield ConfigFault(
+                "users", f"{user!r} is no user name: use letters, digits, '.', '_', '-'"
+            )
+        if not password:
+            yield ConfigFault("users", f"user {user} has an empty password")
+    for user in spec.super_users:
+        if user not in spec.users:
+            yield ConfigFault("super_users", f"{user!r} is not among the users")
+
+
+def _topic_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
+    names = [topic.name for topic in spec.topics]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield ConfigFault("topics", f"topic {name} is given twice")
+    for topic in spec.topics:
+        if topic.partitions < 1:
+            yield ConfigFault("topics", f"topic {topic.name} needs at least one partition")
+        if topic.replication_factor > spec.brokers:
+            yield ConfigFault(
+                "topics",
+                f"topic {topic.name} wants {topic.replication_factor} replicas,"
+                f" the cluster has {spec.brokers} brokers",
+            )
+        for record in topic.records:
+            if record.partition is not None and not 0 <= record.partition < topic.partitions:
+                yield ConfigFault(
+                    "topics", f"topic {topic.name} has no partition {record.partition}"
+                )
+                break

@@ -1,0 +1,91 @@
+"""How a cluster is doing, as plain values for tables and JSON."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sparkmirror.lab.cluster.broker_process import BrokerProcess
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_description import ClusterDescription
+from sparkmirror.lab.cluster.node_listeners import LabNode
+
+BrokerState = Literal["running", "paused", "down"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStatus:
+    """One broker. Paths are text, so that the whole thing is ready for JSON."""
+
+    id: int
+    state: BrokerState
+    pid: int | None
+    ports: Mapping[str, int]
+    data: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStatus:
+    """One cluster; `listeners` maps each to its bootstrap servers."""
+
+    name: str
+    version: str
+    cluster_id: str
+    bootstrap: str
+    listeners: Mapping[str, str]
+    directory: str
+    brokers: tuple[BrokerStatus, ...]
+
+    @property
+    def is_down(self) -> bool:
+        """Tell whether none of its brokers has a process."""
+        return all(broker.state == "down" for broker in self.brokers)
+
+
+def cluster_status(cluster: Cluster) -> ClusterStatus:
+    """Look at a cluster now."""
+    nodes = ClusterDescription.from_json(cluster.describe()).nodes
+    return ClusterStatus(
+        name=cluster.name,
+        version=cluster.spec.version,
+        cluster_id=cluster.cluster_id,
+        bootstrap=cluster.bootstrap_servers(),
+        listeners={
+            listener.value: cluster.bootstrap_servers(listener)
+            for listener in cluster.spec.listeners
+        },
+        directory=str(cluster.directory),
+        brokers=tuple(_broker_status(node, cluster.broker(node.node_id)) for node in nodes),
+    )
+
+
+def _broker_status(node: LabNode, broker: BrokerProcess) -> BrokerStatus:
+    pid = broker.pid
+    return BrokerStatus(
+        id=node.node_id,
+        state=_state(pid),
+        pid=pid,
+        ports=dict(node.ports),
+        data=str(broker.data_directory),
+        log=str(broker.log_file),
+    )
+
+
+def _state(pid: int | None) -> BrokerState:
+    if pid is None:
+        return "down"
+    return "paused" if _process_state(pid) == "T" else "running"
+
+
+def _process_state(pid: int) -> str:
+    """Return the system's letter for what a process does; T is for one that was frozen."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return stat.rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        answer = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True)
+        return answer.stdout.decode(errors="replace").strip()[:1]

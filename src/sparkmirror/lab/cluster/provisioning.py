@@ -1,0 +1,43 @@
+"""What a cluster begins with: users who can log in, topics, and records in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topic_contents import produce_records
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.lab.cluster.cluster_spec import TopicSpec
+
+
+def create_users(access: ClusterAccess, users: Mapping[str, str]) -> None:
+    """Let users log in with SCRAM. Their PLAIN passwords are in the brokers' files already."""
+    with Admin(access) as admin:
+        admin.alter_user_scram_credentials(users)
+
+
+def create_topics(
+    access: ClusterAccess, topics: Sequence[TopicSpec], tell: Callable[[str], None]
+) -> None:
+    """Create topics and write their first records."""
+    if not topics:
+        return
+    tell(f"creating {len(topics)} topics")
+    with Admin(access) as admin:
+        failed = admin.create_topics([_new_topic(topic) for topic in topics])
+    for error in failed.values():
+        raise error
+    for topic in topics:
+        if topic.records:
+            tell(f"writing {len(topic.records)} records to {topic.name}")
+            produce_records(access, topic.name, topic.records)
+
+
+def _new_topic(topic: TopicSpec) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=topic.configs,
+    )

@@ -1,0 +1,128 @@
+"""server.properties of one node, computed from the cluster's description.
+
+Settings for small clusters on one computer: internal topics with few partitions and as many
+replicas as there are brokers, no waiting for more members before a group's first rebalance, a
+small buffer for the log cleaner. All else is Kafka's default. The specification's own properties
+come last and win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.lab.cluster.cluster_description import ClusterDescription
+from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec
+from sparkmirror.lab.cluster.node_listeners import (
+    CONTROL_LISTENER,
+    CONTROLLER_LISTENER,
+    LabNode,
+    inter_broker_listener,
+    security_protocols,
+)
+from sparkmirror.lab.cluster.sasl_config import MECHANISMS, broker_jaas_config
+
+BROKER_CERTIFICATE = "broker"
+_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_INTERNAL_TOPIC_PARTITIONS = "4"
+_CLEANER_BUFFER_BYTES = str(8 * 1024 * 1024)
+
+
+def server_properties(
+    described: ClusterDescription, node: LabNode, data: Path, authority: CertificateAuthority
+) -> dict[str, str]:
+    """Write down everything one node needs to know."""
+    spec = described.spec
+    properties = {
+        "node.id": str(node.node_id),
+        "process.roles": "broker,controller" if node.is_controller else "broker",
+        "log.dirs": str(data),
+        **_listener_properties(described, node),
+        **_small_cluster_properties(spec),
+    }
+    if spec.racks:
+        properties["broker.rack"] = spec.racks[(node.node_id - 1) % len(spec.racks)]
+    if spec.has_control_listener:
+        properties |= _control_listener_properties(described)
+    for listener in spec.listeners:
+        if listener.uses_sasl:
+            properties |= _sasl_properties(listener.value.lower(), described)
+    if any(listener.uses_tls for listener in spec.listeners):
+        properties |= _tls_properties(spec, authority)
+    if spec.authorizer:
+        supers = (CONTROL_USER, *spec.super_users)
+        properties["authorizer.class.name"] = _AUTHORIZER
+        properties["super.users"] = ";".join(f"User:{user}" for user in supers)
+    return {**properties, **spec.properties}
+
+
+def _listener_properties(described: ClusterDescription, node: LabNode) -> dict[str, str]:
+    def urls(names: tuple[str, ...]) -> str:
+        return ",".join(f"{name}://{node.address(name)}" for name in names)
+
+    protocols = security_protocols(described.spec)
+    voters = [peer for peer in described.nodes if peer.is_controller]
+    return {
+        "listeners": urls(tuple(node.ports)),
+        "advertised.listeners": urls(node.broker_listeners),
+        "inter.broker.listener.name": inter_broker_listener(described.spec),
+        "controller.listener.names": CONTROLLER_LISTENER,
+        "controller.quorum.voters": ",".join(
+            f"{peer.node_id}@{peer.address(CONTROLLER_LISTENER)}" for peer in voters
+        ),
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{protocol}" for name, protocol in protocols.items()
+        ),
+    }
+
+
+def _small_cluster_properties(spec: ClusterSpec) -> dict[str, str]:
+    replicas = min(3, spec.brokers)
+    in_sync = min(2, replicas)
+    return {
+        "offsets.topic.replication.factor": str(replicas),
+        "offsets.topic.num.partitions": _INTERNAL_TOPIC_PARTITIONS,
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(in_sync),
+        "transaction.state.log.num.partitions": _INTERNAL_TOPIC_PARTITIONS,
+        "share.coordinator.state.topic.replication.factor": str(replicas),
+        "share.coordinator.state.topic.min.isr": str(in_sync),
+        "share.coordinator.state.topic.num.partitions": _INTERNAL_TOPIC_PARTITIONS,
+        "group.initial.rebalance.delay.ms": "0",
+        "log.cleaner.dedupe.buffer.size": _CLEANER_BUFFER_BYTES,
+    }
+
+
+def _control_listener_properties(described: ClusterDescription) -> dict[str, str]:
+    """Let brokers, controllers and the lab know each other by one user that nobody else is."""
+    users = {CONTROL_USER: described.control_password}
+    line = broker_jaas_config("PLAIN", users, as_user=CONTROL_USER)
+    properties = {
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+    }
+    for name in (CONTROL_LISTENER.lower(), CONTROLLER_LISTENER.lower()):
+        properties[f"listener.name.{name}.sasl.enabled.mechanisms"] = "PLAIN"
+        properties[f"listener.name.{name}.plain.sasl.jaas.config"] = line
+    return properties
+
+
+def _sasl_properties(listener: str, described: ClusterDescription) -> Iterator[tuple[str, str]]:
+    yield f"listener.name.{listener}.sasl.enabled.mechanisms", ",".join(MECHANISMS)
+    for mechanism in MECHANISMS:
+        key = f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"
+        yield key, broker_jaas_config(mechanism, described.spec.users)
+
+
+def _tls_properties(spec: ClusterSpec, authority: CertificateAuthority) -> dict[str, str]:
+    properties = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(authority.key_store(BROKER_CERTIFICATE)),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.ca_certificate),
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]+)$/$1/,DEFAULT",
+    }
+    if spec.mutual_tls:
+        properties["listener.name.ssl.ssl.client.auth"] = "required"
+    return properties

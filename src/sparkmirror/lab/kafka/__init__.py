@@ -1,0 +1,1 @@
+"""Kafka's jars, Java, command-line tools, and Java MirrorMaker 2 itself."""

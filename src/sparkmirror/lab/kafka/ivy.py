@@ -1,0 +1,219 @@
+"""Ivy: resolves Maven coordinates into a directory of jars.
+
+The Ivy used is the jar that comes inside the installed pyspark package; pyspark itself is not
+imported. Everything Ivy writes stays in the working directory it is given, so an interrupted
+run goes on where it stopped when the same directory is used again. Which repositories are asked
+is Ivy's own default, or the settings file named by SPARKMIRROR_IVY_SETTINGS.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+from xml.sax.saxutils import quoteattr
+
+from sparkmirror.errors import JarsMissing
+from sparkmirror.lab.kafka.java_runtime import JavaRuntime
+
+SETTINGS_VARIABLE = "SPARKMIRROR_IVY_SETTINGS"
+_HEAP = "-Xmx256m"
+_NETWORK_WORDS = ("Server access error", "not found. url=", "proxy server that is not well")
+_FAILURE_WORDS = (*_NETWORK_WORDS, "FAILED", ": not found", "Exception", "error")
+_NOT_FOUND = re.compile(r"(\S+)#(\S+);(\S+): not found")
+
+
+class MavenCoordinates(NamedTuple):
+    """Where a library lives in a Maven repository."""
+
+    organisation: str
+    module: str
+    revision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadProgress:
+    """How far a fetch has come. `total` is 0 while it is unknown."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    size_bytes: int = 0
+    file: str = ""
+
+
+@dataclass(kw_only=True)
+class _IvyOutputParser:
+    """Turns Ivy's lines into progress, and keeps what it says about failure."""
+
+    report: Callable[[DownloadProgress], None]
+    progress: DownloadProgress = DownloadProgress(stage="resolving")
+    errors: list[str] = field(default_factory=list)
+
+    def on_line(self, line: str) -> None:
+        """Take one line of Ivy's output."""
+        now = self.progress
+        if found := re.match(r"\tfound \S+#(\S+) in ", line):
+            self._update(replace(now, total=now.total + 1, file=found[1].replace(";", "-")))
+        elif downloading := re.match(r"downloading \S*?([^/\s]+) \.\.\.", line):
+            self._update(replace(now, stage="downloading", file=downloading[1]))
+        elif size := re.match(r"\.+ \((\d+)kB\)", line):
+            self._update(replace(now, size_bytes=now.size_bytes + int(size[1]) * 1024))
+        elif "[SUCCESSFUL ]" in line:
+            self._update(replace(now, done=now.done + 1))
+        elif any(word in line for word in _FAILURE_WORDS):
+            self.errors.append(line.strip())
+
+    def on_dots(self, dots: int) -> None:
+        """Tell of a download under way; Ivy prints two dots, and one for each 15 to 16 kB."""
+        now = self.progress
+        self.report(replace(now, size_bytes=now.size_bytes + max(0, dots - 2) * 15 * 1024))
+
+    def _update(self, progress: DownloadProgress) -> None:
+        self.progress = progress
+        self.report(progress)
+
+
+class Ivy:
+    """One working directory in which Ivy resolves and downloads."""
+
+    def __init__(
+        self, work: Path, java: JavaRuntime, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self._work = work
+        self._java = java
+        self._environ = os.environ if environ is None else environ
+
+    def retrieve(
+        self,
+        wanted: Sequence[MavenCoordinates],
+        into: Path,
+        report: Callable[[DownloadProgress], None],
+        keep_open: Sequence[int] = (),
+    ) -> None:
+        """Put the jars of `wanted` and of all they need into a directory.
+
+        `keep_open` are file descriptors that Ivy inherits: a lock stays held while Ivy lives,
+        even if this process is killed.
+        """
+        self._work.mkdir(parents=True, exist_ok=True)
+        module = self._work / "ivy.xml"
+        module.write_text(module_file(wanted), encoding="utf-8")
+        listener = _IvyOutputParser(report=report)
+        if _run(self._command(module, into), listener, keep_open) != 0:
+            first = wanted[0]
+            if not any(self._work.glob(f"cache/{first.organisation}/{first.module}/*")):
+                shutil.rmtree(self._work)  # nothing was found that a next run could use
+            raise JarsMissing(_failure_message(wanted, listener.errors))
+
+    def _command(self, module: Path, into: Path) -> list[str]:
+        settings = self._environ.get(SETTINGS_VARIABLE, "")
+        if settings and not Path(settings).is_file():
+            raise JarsMissing(
+                f"{SETTINGS_VARIABLE} names {settings}, which is not a file: correct or unset it."
+            )
+        return [
+            str(self._java.path),
+            _HEAP,
+            f"-Divy.default.ivy.user.dir={self._work / 'home'}",
+            *proxy_options(self._environ),
+            *("-jar", str(find_ivy())),
+            *(("-settings", settings) if settings else ()),
+            *("-ivy", str(module)),
+            *("-cache", str(self._work / "cache")),
+            *("-confs", "default", "-types", "jar", "bundle"),
+            *("-retrieve", f"{into}/[artifact]-[revision](-[classifier]).[ext]"),
+        ]
+
+
+def find_ivy() -> Path:
+    """Return Ivy's jar inside the installed pyspark package."""
+    spec = importlib.util.find_spec("pyspark")
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    jars = [jar for place in places for jar in sorted(Path(place).glob("jars/ivy-*.jar"))]
+    if not jars:
+        raise JarsMissing(
+            "Kafka's jars are fetched with the Ivy inside pyspark, and pyspark is not installed:"
+            " pip install 'sparkmirror[lab]'."
+        )
+    return jars[-1]
+
+
+def module_file(wanted: Sequence[MavenCoordinates]) -> str:
+    """Write an Ivy module that needs all coordinates, so that one run resolves them together."""
+    lines = [
+        f"<dependency org={quoteattr(at.organisation)} name={quoteattr(at.module)}"
+        f' rev={quoteattr(at.revision)} conf="default->default"/>'
+        for at in wanted
+    ]
+    return (
+        '<ivy-module version="2.0"><info organisation="sparkmirror" module="lab"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{''.join(lines)}</dependencies></ivy-module>\n"
+    )
+
+
+def proxy_options(environ: Mapping[str, str]) -> list[str]:
+    """Say in Java's words what HTTPS_PROXY and HTTP_PROXY say in everybody else's."""
+    options = []
+    for scheme in ("https", "http"):
+        value = environ.get(f"{scheme}_proxy") or environ.get(f"{scheme.upper()}_PROXY") or ""
+        proxy = urlsplit(value if "//" in value else f"//{value}")
+        if proxy.hostname:
+            options += [f"-D{scheme}.proxyHost={proxy.hostname}"]
+            options += [f"-D{scheme}.proxyPort={proxy.port or 80}"]
+    return options
+
+
+def _run(command: Sequence[str], listener: _IvyOutputParser, keep_open: Sequence[int]) -> int:
+    """Run Ivy to its end; whatever happens here, it does not outlive this call."""
+    output, ivys_end = os.pipe()
+    with os.fdopen(output, "rb", buffering=0):
+        with os.fdopen(ivys_end, "wb"):
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=ivys_end,
+                stderr=subprocess.STDOUT,
+                pass_fds=keep_open,
+                start_new_session=True,
+            )
+        try:
+            _read_output(output, listener)
+            return process.wait()
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _read_output(output: int, listener: _IvyOutputParser) -> None:
+    """Pass on whole lines as they end, and the dots of a download while it runs."""
+    rest = b""
+    while chunk := os.read(output, 65536):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            listener.on_line(line.decode(errors="replace").rstrip("\r"))
+        if rest and not rest.strip(b"."):
+            listener.on_dots(len(rest))
+
+
+def _failure_message(wanted: Sequence[MavenCoordinates], complaints: list[str]) -> str:
+    """Make one sentence of what Ivy said."""
+    if any(word in complaint for complaint in complaints for word in _NETWORK_WORDS):
+        return (
+            f"{':'.join(wanted[0])} is not in the cache and the Maven repository cannot be"
+            f" reached: go online once, set HTTPS_PROXY, or name a mirror in {SETTINGS_VARIABLE}."
+        )
+    absent = [":".join(found.groups()) for found in map(_NOT_FOUND.search, complaints) if found]
+    if absent:
+        return f"The Maven repository does not hold {absent[0]}: choose another version."
+    told = dict.fromkeys(complaint for complaint in complaints if not complaint.startswith("::"))
+    said = "; ".join(list(told)[:2]) or "Ivy ended without a word"
+    return f"{':'.join(wanted[0])} cannot be fetched ({said}): try again."

@@ -1,0 +1,46 @@
+"""Kafka as it is installed here: the Java and the jars of one version.
+
+Found when first needed and not before, so that looking at a cluster, or ending it, works without.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from sparkmirror.directories import cache_directory
+from sparkmirror.lab.cluster.broker_process import broker_command
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.cluster.storage import StorageFormatter
+from sparkmirror.lab.kafka.jar_cache import JarCache
+from sparkmirror.lab.kafka.java_runtime import find_java
+
+
+class KafkaInstallation:
+    """What it takes to run brokers of one cluster."""
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self._spec = spec
+
+    def broker_command(self, directory: Path) -> list[str]:
+        """Return the command that runs a broker in its directory."""
+        return broker_command(self._java, self._classpath, self._spec, directory)
+
+    def format_data_directory(self, data: Path, *, cluster_id: str, node_id: int) -> None:
+        """Make the empty data directory of one node."""
+        formatter = StorageFormatter(
+            version=self._spec.version,
+            java=self._java,
+            classpath=self._classpath,
+            cache=cache_directory(os.environ),
+        )
+        formatter.format(data, cluster_id=cluster_id, node_id=node_id)
+
+    @cached_property
+    def _java(self) -> Path:
+        return find_java().path
+
+    @cached_property
+    def _classpath(self) -> str:
+        return JarCache().classpath(self._spec.version)

@@ -1,0 +1,219 @@
+"""Kafka's command-line tools as a table: name, main class, and how each takes its connection.
+
+Main classes have moved between releases, so a row lists them newest first and the first that the
+jars hold is used. Flags were made alike in Kafka 4.2; rows name what older releases want. Pure:
+nothing here starts a program.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparkmirror.errors import NotFound
+
+_TOOLS_PACKAGE = "org.apache.kafka.tools."
+_BOOTSTRAP_FLAG = "--bootstrap-server"
+_CONFIG_FLAG = "--command-config"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaTool:
+    """One tool. A flag of "" means that the tool takes no such thing."""
+
+    name: str
+    main_classes: tuple[str, ...]
+    server_flag: str = _BOOTSTRAP_FLAG
+    config_flag: str = _CONFIG_FLAG
+    server_flag_before_4_2: str = _BOOTSTRAP_FLAG
+    config_flag_before_4_2: str = _CONFIG_FLAG
+    # Where a connection goes: argparse tools with sub-commands want it before, kafka-cluster after.
+    connection_last: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolConnection:
+    """What a tool needs to reach a cluster: addresses, and a client properties file or ""."""
+
+    bootstrap_servers: str
+    config_file: str = ""
+
+
+def _admin_tool(name: str, *mains: str) -> KafkaTool:
+    return KafkaTool(name=name, main_classes=tuple(mains))
+
+
+def _standalone_tool(name: str, *mains: str) -> KafkaTool:
+    """Build a tool that finds its clusters otherwise, or needs none."""
+    return KafkaTool(
+        name=name,
+        main_classes=tuple(mains),
+        server_flag="",
+        config_flag="",
+        server_flag_before_4_2="",
+        config_flag_before_4_2="",
+    )
+
+
+def _client_tool(name: str, old_config_flag: str, *mains: str) -> KafkaTool:
+    return KafkaTool(name=name, main_classes=tuple(mains), config_flag_before_4_2=old_config_flag)
+
+
+_ALL = (
+    _admin_tool("kafka-acls", f"{_TOOLS_PACKAGE}AclCommand", "kafka.admin.AclCommand"),
+    _admin_tool(
+        "kafka-broker-api-versions",
+        f"{_TOOLS_PACKAGE}BrokerApiVersionsCommand",
+        "kafka.admin.BrokerApiVersionsCommand",
+    ),
+    _admin_tool("kafka-client-metrics", f"{_TOOLS_PACKAGE}ClientMetricsCommand"),
+    KafkaTool(
+        name="kafka-cluster",
+        main_classes=(f"{_TOOLS_PACKAGE}ClusterTool", "kafka.tools.ClusterTool"),
+        config_flag_before_4_2="--config",
+        connection_last=True,
+    ),
+    _admin_tool("kafka-configs", f"{_TOOLS_PACKAGE}ConfigCommand", "kafka.admin.ConfigCommand"),
+    _client_tool(
+        "kafka-console-consumer",
+        "--consumer.config",
+        f"{_TOOLS_PACKAGE}consumer.ConsoleConsumer",
+        "kafka.tools.ConsoleConsumer",
+    ),
+    _client_tool(
+        "kafka-console-producer",
+        "--producer.config",
+        f"{_TOOLS_PACKAGE}ConsoleProducer",
+        "kafka.tools.ConsoleProducer",
+    ),
+    _client_tool(
+        "kafka-console-share-consumer",
+        "--consumer-config",
+        f"{_TOOLS_PACKAGE}consumer.ConsoleShareConsumer",
+    ),
+    _admin_tool(
+        "kafka-consumer-groups",
+        f"{_TOOLS_PACKAGE}consumer.group.ConsumerGroupCommand",
+        "kafka.admin.ConsumerGroupCommand",
+    ),
+    _client_tool(
+        "kafka-consumer-perf-test",
+        "--consumer.config",
+        f"{_TOOLS_PACKAGE}ConsumerPerformance",
+        "kafka.tools.ConsumerPerformance",
+    ),
+    _admin_tool("kafka-delegation-tokens", f"{_TOOLS_PACKAGE}DelegationTokenCommand"),
+    _admin_tool("kafka-delete-records", f"{_TOOLS_PACKAGE}DeleteRecordsCommand"),
+    _standalone_tool(
+        "kafka-dump-log", f"{_TOOLS_PACKAGE}DumpLogSegments", "kafka.tools.DumpLogSegments"
+    ),
+    _standalone_tool("kafka-e2e-latency", f"{_TOOLS_PACKAGE}EndToEndLatency"),
+    _admin_tool("kafka-features", f"{_TOOLS_PACKAGE}FeatureCommand", "kafka.admin.FeatureCommand"),
+    _admin_tool(
+        "kafka-get-offsets", f"{_TOOLS_PACKAGE}GetOffsetShell", "kafka.tools.GetOffsetShell"
+    ),
+    _admin_tool("kafka-groups", f"{_TOOLS_PACKAGE}GroupsCommand"),
+    _standalone_tool("kafka-jmx", f"{_TOOLS_PACKAGE}JmxTool"),
+    _client_tool(
+        "kafka-leader-election", "--admin.config", f"{_TOOLS_PACKAGE}LeaderElectionCommand"
+    ),
+    _admin_tool("kafka-log-dirs", f"{_TOOLS_PACKAGE}LogDirsCommand"),
+    _admin_tool("kafka-metadata-quorum", f"{_TOOLS_PACKAGE}MetadataQuorumCommand"),
+    KafkaTool(
+        name="kafka-producer-perf-test",
+        main_classes=(f"{_TOOLS_PACKAGE}ProducerPerformance",),
+        server_flag_before_4_2="--producer-props",
+        config_flag_before_4_2="--producer.config",
+    ),
+    _admin_tool("kafka-reassign-partitions", f"{_TOOLS_PACKAGE}reassign.ReassignPartitionsCommand"),
+    KafkaTool(
+        name="kafka-replica-verification",
+        main_classes=(f"{_TOOLS_PACKAGE}ReplicaVerificationTool",),
+        server_flag="--broker-list",
+        server_flag_before_4_2="--broker-list",
+        config_flag="",
+        config_flag_before_4_2="",
+    ),
+    _client_tool(
+        "kafka-share-consumer-perf-test",
+        "--consumer.config",
+        f"{_TOOLS_PACKAGE}ShareConsumerPerformance",
+    ),
+    _admin_tool("kafka-share-groups", f"{_TOOLS_PACKAGE}consumer.group.ShareGroupCommand"),
+    _standalone_tool("kafka-storage", "kafka.tools.StorageTool"),
+    _client_tool(
+        "kafka-streams-application-reset", "--config-file", f"{_TOOLS_PACKAGE}StreamsResetter"
+    ),
+    _admin_tool("kafka-streams-groups", f"{_TOOLS_PACKAGE}streams.StreamsGroupCommand"),
+    _admin_tool("kafka-topics", f"{_TOOLS_PACKAGE}TopicCommand", "kafka.admin.TopicCommand"),
+    _admin_tool("kafka-transactions", f"{_TOOLS_PACKAGE}TransactionsCommand"),
+    _client_tool(
+        "kafka-verifiable-consumer", "--consumer.config", f"{_TOOLS_PACKAGE}VerifiableConsumer"
+    ),
+    _client_tool(
+        "kafka-verifiable-producer", "--producer.config", f"{_TOOLS_PACKAGE}VerifiableProducer"
+    ),
+    _standalone_tool("kafka-server-start", "kafka.Kafka"),
+    _standalone_tool("connect-distributed", "org.apache.kafka.connect.cli.ConnectDistributed"),
+    _standalone_tool("connect-mirror-maker", "org.apache.kafka.connect.mirror.MirrorMaker"),
+    _standalone_tool("connect-plugin-path", f"{_TOOLS_PACKAGE}ConnectPluginPath"),
+    _standalone_tool("connect-standalone", "org.apache.kafka.connect.cli.ConnectStandalone"),
+)
+KAFKA_TOOLS = {tool.name: tool for tool in _ALL}
+
+
+def find_tool(name: str) -> KafkaTool:
+    """Return a tool by its name, with or without `.sh`."""
+    bare = name.removesuffix(".sh")
+    if bare in KAFKA_TOOLS:
+        return KAFKA_TOOLS[bare]
+    # Almost every name begins with "kafka-": left in, anything would be like everything.
+    without_prefix = {known.removeprefix("kafka-"): known for known in KAFKA_TOOLS}
+    near = difflib.get_close_matches(bare.removeprefix("kafka-"), without_prefix, n=1)
+    hint = f" Did you mean {without_prefix[near[0]]}?" if near else ""
+    raise NotFound(
+        f"There is no tool {name!r}.{hint} Known tools: {', '.join(sorted(KAFKA_TOOLS))}."
+    )
+
+
+def add_connection_arguments(
+    tool: KafkaTool, arguments: Sequence[str], connection: ToolConnection, version: str
+) -> list[str]:
+    """Add to a tool's arguments what it needs to reach a cluster, unless they say it already.
+
+    Arguments that name servers themselves may mean another cluster: they are left alone.
+    """
+    old = _is_before_4_2(version)
+    server_flag = tool.server_flag_before_4_2 if old else tool.server_flag
+    config_flag = tool.config_flag_before_4_2 if old else tool.config_flag
+    if not server_flag or not needs_bootstrap_servers(tool, arguments):
+        return list(arguments)
+    filled = [server_flag, _server_value(server_flag, connection.bootstrap_servers)]
+    own_config = _has_flag(arguments, {_CONFIG_FLAG, tool.config_flag, tool.config_flag_before_4_2})
+    if connection.config_file and config_flag and not own_config:
+        filled += [config_flag, connection.config_file]
+    return [*arguments, *filled] if tool.connection_last else [*filled, *arguments]
+
+
+def _server_value(flag: str, bootstrap: str) -> str:
+    return f"bootstrap.servers={bootstrap}" if flag == "--producer-props" else bootstrap
+
+
+def needs_bootstrap_servers(tool: KafkaTool, arguments: Sequence[str]) -> bool:
+    """Tell whether a tool must be told of servers: not if it was told, or only asked for help."""
+    if not tool.server_flag or {"--help", "-h", "--version"} & set(arguments):
+        return False
+    # Kafka's parser also takes the beginning of a flag.
+    told = ("--bootstrap", "--broker-list", "bootstrap.servers=")
+    return not any(argument.startswith(told) for argument in arguments)
+
+
+def _has_flag(arguments: Sequence[str], flags: set[str]) -> bool:
+    return any(argument.split("=", 1)[0] in flags for argument in arguments)
+
+
+def _is_before_4_2(version: str) -> bool:
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    return numbers < (4, 2)

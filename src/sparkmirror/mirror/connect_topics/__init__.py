@@ -1,0 +1,1 @@
+"""Record formats of Connect's config, offsets and status topics."""

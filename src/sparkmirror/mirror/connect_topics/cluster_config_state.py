@@ -1,0 +1,192 @@
+"""What the config topic amounts to when its records are read in order.
+
+A pure fold: `apply` takes one record after the other. The rules, and what compaction does to them:
+
+- A connector's config counts at once; without an asked-for state it is STARTED.
+- Task configs wait until a commit record names how many there are. Compaction may have removed
+  some of an older set, so a commit whose tasks are not exactly 0..n-1 makes the connector
+  *inconsistent*: it has no tasks until a complete set is written.
+- Task configs of a connector that has no config are rubbish left behind by its deletion.
+- Each commit asks for a round of fencing; a fencing record says that it was done. The count it
+  carries outlives the connector, since producers of its tasks may outlive it too.
+- Requests (restart, log level) found while the topic is first read are history and are ignored.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sparkmirror.errors import RecordError
+from sparkmirror.mirror.connect_topics.connect_configs import (
+    ClusterLoggerLevel,
+    ConfigProperties,
+    ConfigRecord,
+    ConnectorConfig,
+    ConnectorTargetState,
+    RestartRequest,
+    SessionKey,
+    TargetState,
+    TaskConfig,
+    TaskCountRecord,
+    TasksCommit,
+    decode_config_record,
+)
+from sparkmirror.mirror.offsets.records import RecordBytes
+
+log = logging.getLogger(__name__)
+
+
+class ClusterConfigState:
+    """Connectors, their tasks and asked-for states, as of the last record applied."""
+
+    def __init__(self) -> None:
+        self.session_key: SessionKey | None = None
+        self._connectors: dict[str, ConfigProperties] = {}
+        self._target_states: dict[str, TargetState] = {}
+        self._tasks: dict[str, dict[int, ConfigProperties]] = {}
+        self._task_counts: dict[str, int] = {}
+        self._generations: dict[str, int] = {}
+        self._deferred_task_configs: dict[str, dict[int, ConfigProperties]] = {}
+        self._inconsistent: set[str] = set()
+        self._task_count_records: dict[str, int] = {}
+        self._pending_fencing: set[str] = set()
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def connectors(self) -> tuple[str, ...]:
+        """Return the names of all connectors."""
+        return tuple(self._connectors)
+
+    def connector_config(self, name: str) -> ConfigProperties | None:
+        """Return a connector's properties."""
+        return self._connectors.get(name)
+
+    def target_state(self, name: str) -> TargetState | None:
+        """Return the state asked for."""
+        return self._target_states.get(name)
+
+    def task_configs(self, name: str) -> tuple[ConfigProperties, ...]:
+        """Return the effective task configs, in order; none while inconsistent."""
+        if name in self._inconsistent:
+            return ()
+        configs = self._tasks.get(name, {})
+        return tuple(configs[task] for task in range(self._task_counts.get(name, 0)))
+
+    def task_count(self, name: str) -> int:
+        """Return how many tasks the last commit named, consistent or not."""
+        return self._task_counts.get(name, 0)
+
+    def task_config_generation(self, name: str) -> int | None:
+        """Return the number of the task set: 0 for the first that took effect."""
+        return self._generations.get(name)
+
+    def is_inconsistent(self, name: str) -> bool:
+        """Say whether the last commit came with an incomplete set of task configs."""
+        return name in self._inconsistent
+
+    def task_count_record(self, name: str) -> int | None:
+        """Return how many transactional ids may exist; None if never fenced."""
+        return self._task_count_records.get(name)
+
+    def is_pending_fencing(self, name: str) -> bool:
+        """Say whether tasks were committed since the last round of fencing."""
+        return name in self._pending_fencing
+
+    def copy(self) -> ClusterConfigState:
+        """Return the state as it is now. Properties are never changed in place, so it shares them.
+
+        Task configs that wait for their commit are nobody's business yet and are left out.
+        """
+        copied = ClusterConfigState()
+        copied.session_key = self.session_key
+        copied._connectors = dict(self._connectors)
+        copied._target_states = dict(self._target_states)
+        copied._tasks = dict(self._tasks)
+        copied._task_counts = dict(self._task_counts)
+        copied._generations = dict(self._generations)
+        copied._inconsistent = set(self._inconsistent)
+        copied._task_count_records = dict(self._task_count_records)
+        copied._pending_fencing = set(self._pending_fencing)
+        return copied
+
+    # -- folding ---------------------------------------------------------------------------
+
+    def apply(
+        self, record: RecordBytes, *, first_read: bool = False, place: str = "the config topic"
+    ) -> ConfigRecord | None:
+        """Take in one record; return it if it changed or asks something, so that a herder acts.
+
+        `first_read` is for what stood in the topic before this worker began to follow it.
+        What cannot be decoded is logged with its place, and ignored.
+        """
+        try:
+            change = decode_config_record(record)
+        except RecordError as error:
+            log.error("Ignored a record of %s: %s", place, error)
+            return None
+        return change if self._apply_record(change, first_read=first_read) else None
+
+    def _apply_record(self, change: ConfigRecord, *, first_read: bool) -> bool:
+        match change:
+            case ConnectorTargetState():
+                return self._apply_target_state(change)
+            case ConnectorConfig():
+                return self._apply_connector(change)
+            case TaskConfig():
+                self._deferred_task_configs.setdefault(change.connector, {})[change.task] = (
+                    change.properties
+                )
+                return False
+            case TasksCommit():
+                return self._apply_commit(change)
+            case TaskCountRecord():
+                self._task_count_records[change.connector] = change.task_count
+                self._pending_fencing.discard(change.connector)
+                return True
+            case SessionKey():
+                self.session_key = change
+                return True
+            case RestartRequest() | ClusterLoggerLevel():
+                return not first_read
+
+    def _apply_target_state(self, change: ConnectorTargetState) -> bool:
+        if change.state is None:
+            self._target_states.pop(change.connector, None)
+            return False  # comes with the connector's own deletion, which is the news
+        before = self._target_states.get(change.connector)
+        self._target_states[change.connector] = change.state
+        return change.state is not before
+
+    def _apply_connector(self, change: ConnectorConfig) -> bool:
+        if change.properties is None:
+            self._remove_connector(change.connector)
+            return True
+        self._connectors[change.connector] = change.properties
+        self._target_states.setdefault(change.connector, TargetState.STARTED)
+        return True
+
+    def _apply_commit(self, change: TasksCommit) -> bool:
+        name = change.connector
+        waiting = self._deferred_task_configs.pop(name, {})
+        if name not in self._connectors:
+            self._remove_connector(name)
+            return False
+        if set(waiting) == set(range(change.tasks)):
+            self._inconsistent.discard(name)
+            self._tasks[name] = waiting
+            self._generations[name] = self._generations.get(name, -1) + 1
+        else:
+            log.debug("Incomplete task configs for connector %s, probably due to compaction", name)
+            self._inconsistent.add(name)
+        self._task_counts[name] = change.tasks
+        self._pending_fencing.add(name)
+        return True
+
+    def _remove_connector(self, name: str) -> None:
+        for known in (
+            self._connectors,
+            self._tasks,
+            self._task_counts,
+            self._deferred_task_configs,
+        ):
+            known.pop(name, None)

@@ -1,0 +1,170 @@
+"""Connect's offsets topic: how far each connector came, as Java MirrorMaker 2 reads and writes it.
+
+    key    ["<connector>",{<source partition>}]     value  {"offset":N}   or a tombstone
+
+    connector    source partition                          offset
+    source       {"cluster":"A","partition":0,"topic":"t"} the last upstream offset copied
+    checkpoint   {"partition":0,"topic":"A.t","group":"g"} always 0, never read
+    heartbeat    {"sourceClusterAlias":"A","targetClusterAlias":"B"}  always 0, never read
+
+Connect finds an offset by the *bytes* of its key, so members stand in HashMap order whatever
+order they were given in. Other members of a value are ignored by Java and kept by us.
+Knows nothing of topics, producers or when offsets are flushed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sparkmirror.errors import RecordError
+from sparkmirror.mirror.connect_topics import connect_json
+from sparkmirror.mirror.connect_topics.connect_json import JsonValue
+from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.mirror.connect_topics.partitioner import partition_for
+from sparkmirror.mirror.offsets.records import RecordBytes
+from sparkmirror.model import TopicPartition
+
+SourcePartition: TypeAlias = Mapping[str, JsonValue]
+SourceOffset: TypeAlias = Mapping[str, JsonValue]
+
+SPARKMIRROR_MEMBERS = frozenset(
+    {
+        "target",
+        "pid",
+        "epoch",
+        "anchor",
+        "open",
+        "records",
+        "source_id",
+        "target_id",
+        "source_epoch",
+    }
+)
+"""What a value holds beside Java's `offset` if we have copied the partition."""
+
+log = logging.getLogger(__name__)
+
+
+def source_partition(cluster: str, partition: TopicPartition) -> SourcePartition:
+    """Name a partition of the source cluster, for the source connector."""
+    return {"cluster": cluster, "partition": partition.partition, "topic": partition.topic}
+
+
+def checkpoint_partition(group: str, partition: TopicPartition) -> SourcePartition:
+    """Name a group's place in a remote partition, for the checkpoint connector."""
+    return {"partition": partition.partition, "topic": partition.topic, "group": group}
+
+
+def heartbeat_partition(source: str, target: str) -> SourcePartition:
+    """Name a flow, for the heartbeat connector."""
+    return {"sourceClusterAlias": source, "targetClusterAlias": target}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredOffset:
+    """One record of the offsets topic. Without an offset it is a tombstone."""
+
+    connector: str
+    partition: SourcePartition | None
+    offset: SourceOffset | None
+
+    def encode(self) -> RecordBytes:
+        """Give the bytes for the offsets topic."""
+        value = None if self.offset is None else connect_json.encode(in_hash_map_order(self.offset))
+        return RecordBytes(key=offset_key(self.connector, self.partition), value=value)
+
+    @classmethod
+    def decode(cls, record: RecordBytes) -> StoredOffset:
+        """Read it back, or raise RecordError."""
+        if record.key is None:
+            raise RecordError("A record of the offsets topic has no key")
+        match connect_json.decode(record.key):
+            case [str(connector), None]:
+                partition: SourcePartition | None = None
+            case [str(connector), dict(members)]:
+                partition = members
+            case _:
+                raise RecordError('The key of an offset is not ["connector",{partition}]')
+        offset = None if record.value is None else connect_json.decode_object(record.value)
+        return cls(connector=connector, partition=partition, offset=offset)
+
+
+def offset_key(connector: str, partition: SourcePartition | None) -> bytes:
+    """Return the key under which Connect looks for the offset of `partition`."""
+    members = None if partition is None else in_hash_map_order(partition)
+    return connect_json.encode([connector, members])
+
+
+def group_by_offsets_partition(
+    offsets: Iterable[StoredOffset], partitions: int
+) -> dict[int, list[RecordBytes]]:
+    """Sort offsets by the partition of the offsets topic in which Connect looks for them."""
+    by_partition: dict[int, list[RecordBytes]] = {}
+    for offset in offsets:
+        record = offset.encode()
+        assert record.key is not None
+        by_partition.setdefault(partition_for(record.key, partitions), []).append(record)
+    return by_partition
+
+
+def upstream_offset(offset: SourceOffset) -> int:
+    """Return the last upstream offset copied, -1 if the record does not say."""
+    number = offset.get("offset")
+    if number is None:
+        return -1
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise RecordError(f"A stored offset must be an integer, not {number!r}")
+    return number
+
+
+class OffsetsState:
+    """What the offsets topic says: the latest record of each key wins, a tombstone removes."""
+
+    def __init__(self) -> None:
+        self._stored: dict[bytes | None, StoredOffset] = {}
+
+    def apply(
+        self, record: RecordBytes, *, place: str = "the offsets topic"
+    ) -> StoredOffset | None:
+        """Take in one record. What cannot be decoded is logged with its place, and ignored."""
+        try:
+            stored = StoredOffset.decode(record)
+        except RecordError as error:
+            log.warning("Ignored a record of %s: %s", place, error)
+            return None
+        if stored.offset is None:
+            self._stored.pop(record.key, None)
+        else:
+            self._stored[record.key] = stored
+        return stored
+
+    def offset(self, connector: str, partition: SourcePartition) -> SourceOffset | None:
+        """Return what is stored for one source partition, found by key bytes as Connect does."""
+        stored = self._stored.get(offset_key(connector, partition))
+        return None if stored is None else stored.offset
+
+    def of_connector(self, connector: str) -> tuple[StoredOffset, ...]:
+        """Return everything stored for one connector."""
+        return tuple(s for s in self._stored.values() if s.connector == connector)
+
+    def position(self, connector: str, cluster: str, partition: TopicPartition) -> int | None:
+        """Return the next upstream offset to copy; None leaves it to `auto.offset.reset`."""
+        offset = self.offset(connector, source_partition(cluster, partition))
+        last = -1 if offset is None else upstream_offset(offset)
+        return last + 1 if last >= 0 else None
+
+
+def to_java_offset(offset: SourceOffset | None) -> SourceOffset | None:
+    """The offset without the members that only we know; None where nothing was copied yet.
+
+    What people have added themselves is shown, as Connect does.
+    """
+    number = (offset or {}).get("offset")
+    if offset is None or not isinstance(number, int):
+        return offset
+    if number < 0:
+        return None
+    return {name: value for name, value in offset.items() if name not in SPARKMIRROR_MEMBERS}

@@ -1,0 +1,238 @@
+"""Connect's status topic: what connectors, tasks and their topics were last seen to be.
+
+    status-connector-<connector>      {"state","trace","worker_id","generation","version"}
+    status-task-<connector>-<n>       the same members
+    status-topic-<t>:connector-<c>    {"topic":{"name","connector","task","discoverTimestamp"}}
+
+The latest record of a key wins; a tombstone removes. Several workers write about the same thing
+while it moves from one to the other, so a worker that only reports an end (FAILED, UNASSIGNED)
+must not overwrite what a newer owner has said: `may_overwrite` is that rule.
+Knows nothing of who writes when.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from sparkmirror.errors import RecordError
+from sparkmirror.mirror.connect_topics import connect_json
+from sparkmirror.mirror.connect_topics.connect_json import JsonValue
+from sparkmirror.mirror.offsets.records import RecordBytes
+
+CONNECTOR_STATUS_PREFIX = "status-connector-"
+TASK_STATUS_PREFIX = "status-task-"
+TOPIC_STATUS_PREFIX = "status-topic-"
+TOPIC_STATUS_SEPARATOR = ":connector-"
+
+log = logging.getLogger(__name__)
+
+
+class LifecycleState(Enum):
+    """What a connector or a task is. Only connectors can be STOPPED."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    FAILED = "FAILED"
+    DESTROYED = "DESTROYED"
+    RESTARTING = "RESTARTING"
+    STOPPED = "STOPPED"
+
+
+SAFE_WRITE_STATES = frozenset({LifecycleState.FAILED, LifecycleState.UNASSIGNED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectStatus:
+    """Whose state, said by which worker in which generation of the group. A task has a number."""
+
+    connector: str
+    task: int | None = None
+    state: LifecycleState
+    worker_id: str
+    generation: int
+    trace: str | None = None
+    version: str | None = None
+
+    def encode(self) -> RecordBytes:
+        """Give the bytes; DESTROYED is written as a tombstone."""
+        if self.task is None:
+            key = f"{CONNECTOR_STATUS_PREFIX}{self.connector}"
+        else:
+            key = f"{TASK_STATUS_PREFIX}{self.connector}-{self.task}"
+        if self.state is LifecycleState.DESTROYED:
+            return RecordBytes(key.encode("utf-8"), None)
+        value = {
+            "state": self.state.value,
+            "trace": self.trace,
+            "worker_id": self.worker_id,
+            "generation": self.generation,
+            "version": self.version,
+        }
+        return RecordBytes(key.encode("utf-8"), connect_json.encode(value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicStatus:
+    """A connector was seen to use a topic. Without `discovered_ms` that is to be forgotten."""
+
+    topic: str
+    connector: str
+    task: int = 0
+    discovered_ms: int | None
+
+    def encode(self) -> RecordBytes:
+        """Give the bytes."""
+        key = f"{TOPIC_STATUS_PREFIX}{self.topic}{TOPIC_STATUS_SEPARATOR}{self.connector}".encode()
+        if self.discovered_ms is None:
+            return RecordBytes(key, None)
+        members: Mapping[str, JsonValue] = {
+            "name": self.topic,
+            "connector": self.connector,
+            "task": self.task,
+            "discoverTimestamp": self.discovered_ms,
+        }
+        return RecordBytes(key, connect_json.encode({"topic": members}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusTombstone:
+    """A tombstone: nothing is known of the connector or task any more."""
+
+    connector: str
+    task: int | None = None
+
+
+StatusRecord: TypeAlias = ConnectStatus | StatusTombstone | TopicStatus
+
+
+def decode_status_record(record: RecordBytes) -> StatusRecord:
+    """Read any record of the status topic, or raise RecordError."""
+    if record.key is None:
+        raise RecordError("A record of the status topic has no key")
+    key = record.key.decode("utf-8", errors="replace")
+    value = None if record.value is None else connect_json.decode_object(record.value)
+    if key.startswith(CONNECTOR_STATUS_PREFIX):
+        return _status(key[len(CONNECTOR_STATUS_PREFIX) :], None, value)
+    if key.startswith(TASK_STATUS_PREFIX):
+        connector, dash, number = key[len(TASK_STATUS_PREFIX) :].rpartition("-")
+        if dash and number.isdecimal():
+            return _status(connector, int(number), value)
+    if key.startswith(TOPIC_STATUS_PREFIX):
+        topic, separator, connector = key[len(TOPIC_STATUS_PREFIX) :].partition(
+            TOPIC_STATUS_SEPARATOR
+        )
+        if topic and separator and connector:
+            return _topic_status(topic, connector, value)
+    raise RecordError(f"Unknown key {key!r} in the status topic")
+
+
+def can_write_safely(known: ConnectStatus | None, new: ConnectStatus) -> bool:
+    """Say whether a worker may write `new` over what it last read, `known`."""
+    if new.state not in SAFE_WRITE_STATES or known is None:
+        return True
+    return known.worker_id == new.worker_id or known.generation <= new.generation
+
+
+class StatusState:
+    """What the status topic says, as of the last record applied."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[tuple[str, int | None], ConnectStatus] = {}
+        self._topics: dict[tuple[str, str], TopicStatus] = {}
+
+    def apply(self, record: RecordBytes, *, place: str = "the status topic") -> StatusRecord | None:
+        """Take in one record. What cannot be decoded is logged with its place, and ignored."""
+        try:
+            change = decode_status_record(record)
+        except RecordError as error:
+            log.warning("Ignored a record of %s: %s", place, error)
+            return None
+        match change:
+            case ConnectStatus():
+                self._statuses[change.connector, change.task] = change
+            case StatusTombstone():
+                self._statuses.pop((change.connector, change.task), None)
+            case TopicStatus(discovered_ms=None):
+                self._topics.pop((change.connector, change.topic), None)
+            case TopicStatus():
+                self._topics[change.connector, change.topic] = change
+        return change
+
+    def connectors(self) -> tuple[str, ...]:
+        """Return the names of all connectors of which, or of whose tasks, something is known."""
+        return tuple(dict.fromkeys(name for name, _ in self._statuses))
+
+    def connector_status(self, name: str) -> ConnectStatus | None:
+        """Return what is known of a connector."""
+        return self._statuses.get((name, None))
+
+    def task_status(self, connector: str, task: int) -> ConnectStatus | None:
+        """Return what is known of a task."""
+        return self._statuses.get((connector, task))
+
+    def task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]:
+        """Return what is known of a connector's tasks, in their order."""
+        numbers = sorted(n for name, n in self._statuses if name == connector and n is not None)
+        return tuple(self._statuses[connector, number] for number in numbers)
+
+    def topic_status(self, connector: str, topic: str) -> TopicStatus | None:
+        """Return since when a connector is known to use a topic."""
+        return self._topics.get((connector, topic))
+
+    def topic_statuses(self, connector: str) -> tuple[TopicStatus, ...]:
+        """Return the topics a connector was seen to use."""
+        return tuple(t for t in self._topics.values() if t.connector == connector)
+
+
+def _status(
+    connector: str, task: int | None, value: Mapping[str, JsonValue] | None
+) -> ConnectStatus | StatusTombstone:
+    if value is None:
+        return StatusTombstone(connector=connector, task=task)
+    match value:
+        case {"state": str(state), "worker_id": str(worker_id), "generation": int(generation)}:
+            return ConnectStatus(
+                connector=connector,
+                task=task,
+                state=_state(state),
+                worker_id=worker_id,
+                generation=generation,
+                trace=_optional_text(value, "trace"),
+                version=_optional_text(value, "version"),
+            )
+        case _:
+            raise RecordError(f"The status of {connector} lacks state, worker_id or generation")
+
+
+def _topic_status(topic: str, connector: str, value: Mapping[str, JsonValue] | None) -> TopicStatus:
+    if value is None:
+        return TopicStatus(topic=topic, connector=connector, discovered_ms=None)
+    match value.get("topic"):
+        case {
+            "name": str(name),
+            "connector": str(owner),
+            "task": int(task),
+            "discoverTimestamp": int(discovered_ms),
+        }:
+            return TopicStatus(topic=name, connector=owner, task=task, discovered_ms=discovered_ms)
+        case _:
+            raise RecordError(f"The status of topic {topic} lacks one of its members")
+
+
+def _state(name: str) -> LifecycleState:
+    try:
+        return LifecycleState(name)
+    except ValueError as error:
+        raise RecordError(f"Unknown state {name!r}") from error
+
+
+def _optional_text(value: Mapping[str, JsonValue], name: str) -> str | None:
+    text = value.get(name)
+    if text is not None and not isinstance(text, str):
+        raise RecordError(f"{name!r} is not a string")
+    return text

@@ -1,0 +1,75 @@
+"""Java's HashMap as seen from outside: in which order it lists its keys, and how it prints.
+
+Kafka Connect finds a stored offset by comparing key *bytes*, and those bytes hold a JSON object
+whose members stand in HashMap order. So the order is part of the format.
+
+    hash(key)  = 31 * hash + code unit, over the UTF-16 code units, in 32 bits
+    bucket     = (hash xor hash >>> 16) and (table - 1)
+    order      = by bucket; inside a bucket as inserted
+    table      = 16, doubled whenever more than three quarters full (13 keys: 32, 25 keys: 64)
+
+Doubling keeps the order inside a bucket, so only the final size of the table matters. Java turns
+a bucket of more than eight keys in a table of 64 or more into a tree, which lists the same way
+except for the tree's root; no map in these topics comes near that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+_SMALLEST_TABLE = 16
+_POSITIONAL_FROM, _POSITIONAL_BELOW = 1e-3, 1e7
+
+
+def string_hash(text: str) -> int:
+    """Return `String.hashCode()`, as an unsigned number."""
+    units = text.encode("utf-16-be", errors="surrogatepass")
+    result = 0
+    for at in range(0, len(units), 2):
+        result = (31 * result + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return result
+
+
+def in_hash_map_order(members: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the same members in the order a Java HashMap lists them."""
+    table = _SMALLEST_TABLE
+    while len(members) > table * 3 // 4:
+        table *= 2
+    mask = table - 1
+
+    def bucket(key: str) -> int:
+        spread = string_hash(key)
+        return (spread ^ spread >> 16) & mask
+
+    return {key: members[key] for key in sorted(members, key=bucket)}
+
+
+def java_to_string(value: object) -> str:
+    """Print a value as Java would inside a message: `{cluster=A, partition=0}`, `null`, `true`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return double_to_string(value)
+    if isinstance(value, Mapping):
+        return (
+            "{"
+            + ", ".join(f"{java_to_string(k)}={java_to_string(v)}" for k, v in value.items())
+            + "}"
+        )
+    return str(value)
+
+
+def double_to_string(number: float) -> str:
+    """Print a finite double as `Double.toString` does: `0.5`, `1.0E10`, `1.0E-5`."""
+    if number == 0 or _POSITIONAL_FROM <= abs(number) < _POSITIONAL_BELOW:
+        return repr(number)
+    shortest = Decimal(repr(number))
+    digits = "".join(map(str, shortest.as_tuple().digits)).rstrip("0")
+    sign = "-" if number < 0 else ""
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{shortest.adjusted()}"

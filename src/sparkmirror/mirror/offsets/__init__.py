@@ -1,0 +1,1 @@
+"""Offset syncs, run maps, checkpoints and the translation of group offsets."""

@@ -1,0 +1,1 @@
+"""HTTP: listeners, connections, routing, limits, authentication, access log."""

@@ -1,0 +1,98 @@
+"""One connection: uvicorn's, with a time limit on headers and our own words for what is no HTTP.
+
+Without the limit a client that sends a byte now and then, or nothing, would hold its connection
+for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any, ClassVar
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from sparkmirror.rest.http.call import JSON, error_reply
+
+
+class HttpConnection(H11Protocol):
+    """A connection that must say what it wants in time."""
+
+    headers_timeout_s: ClassVar[float]
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._headers_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        # asyncio does this only for sockets that were made with the protocol's number; without it
+        # every answer on a kept connection waits 40 ms for an acknowledgement.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().connection_made(transport)
+        self._arm_headers_timer()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._arm_headers_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_headers_timer()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP. uvicorn calls this."""
+        self._send_error(400, "The request is not valid HTTP, or its headers are too large")
+
+    def _arm_headers_timer(self) -> None:
+        if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
+            self._cancel_headers_timer()
+        elif self._headers_timer is None:
+            self._headers_timer = self.loop.call_later(
+                self.headers_timeout_s, self._on_headers_timeout
+            )
+
+    def _cancel_headers_timer(self) -> None:
+        if self._headers_timer is not None:
+            self._headers_timer.cancel()
+            self._headers_timer = None
+
+    def _on_headers_timeout(self) -> None:
+        self._headers_timer = None
+        self._send_error(
+            408, f"The headers of the request did not arrive within {self.headers_timeout_s:g} s"
+        )
+
+    def _send_error(self, status: int, message: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            content = error_reply(status, message).content
+            headers = [
+                ("Content-Type", JSON),
+                ("Content-Length", str(len(content))),
+                ("Connection", "close"),
+            ]
+            self._send_event(h11.Response(status_code=status, headers=headers, reason=b""))
+            self._send_event(h11.Data(data=content))
+            self._send_event(h11.EndOfMessage())
+        self.transport.close()
+
+    def _send_event(self, event: h11.Event) -> None:
+        self.transport.write(self.conn.send(event) or b"")
+
+
+def connection_class(limit_s: float) -> type[HttpConnection]:
+    """Make the class of connections that wait so long for headers."""
+
+    class Limited(HttpConnection):
+        headers_s = limit_s
+
+    return Limited

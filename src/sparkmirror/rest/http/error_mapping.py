@@ -1,0 +1,41 @@
+"""Which error is which status. The only place in the whole program that knows."""
+
+from __future__ import annotations
+
+import logging
+
+from sparkmirror.errors import (
+    AlreadyExists,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    MirrorError,
+    NotFound,
+)
+from sparkmirror.rest.http.call import Reply, error_reply
+
+log = logging.getLogger(__name__)
+
+_STATUSES: tuple[tuple[type[MirrorError], int], ...] = (
+    (NotFound, 404),
+    (AlreadyExists, 409),
+    (Conflict, 409),
+    (BadRequest, 400),
+    (Forbidden, 403),
+)
+_DEFAULT_STATUS = 500
+
+
+def mirror_error_reply(error: MirrorError) -> Reply:
+    """Answer with an error that was raised on purpose, in its own words."""
+    status = next(
+        (status for kind, status in _STATUSES if isinstance(error, kind)), _DEFAULT_STATUS
+    )
+    return error_reply(status, str(error))
+
+
+def unexpected_error_reply(error: Exception, what: str) -> Reply:
+    """Answer with an error that nobody expected. Its text goes to the log, not to the caller."""
+    log.error("Failed to answer %s", what, exc_info=error)
+    kind = type(error).__name__
+    return error_reply(500, f"{kind}: the worker's log says more about it")

@@ -1,0 +1,61 @@
+"""Where a server listens: `http://host:port`; no host means all of them, `[...]` is IPv6."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+
+from sparkmirror.errors import ConfigError
+
+_LISTENER = re.compile(
+    r"(?P<protocol>https?)://(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]/:]*)):(?P<port>\d{1,5})/?",
+    re.IGNORECASE,
+)
+_MAX_PORT = 65535
+_BACKLOG = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestListener:
+    """One address. Port 0 lets the system choose."""
+
+    protocol: str
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> RestListener:
+        """Read a listener. ConfigError if nothing can listen there."""
+        found = _LISTENER.fullmatch(text.strip())
+        if found is None or int(found["port"]) > _MAX_PORT:
+            raise ConfigError.of(
+                "listeners", f"listener {text} is not of the form http://host:port or https://..."
+            )
+        host = found["six"] or found["host"] or ""
+        return cls(protocol=found["protocol"].lower(), host=host, port=int(found["port"]))
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.protocol}://{host}:{self.port}"
+
+    def bind(self) -> socket.socket:
+        """Take the address. ConfigError if it is taken, or not ours."""
+        try:
+            return self._create_socket()
+        except OSError as error:
+            raise ConfigError.of(
+                "listeners", f"cannot listen on {self}: {error.strerror or error}"
+            ) from error
+
+    def _create_socket(self) -> socket.socket:
+        if not self.host and socket.has_dualstack_ipv6():
+            return socket.create_server(
+                ("", self.port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG
+            )
+        if not self.host:
+            return socket.create_server(("", self.port), backlog=_BACKLOG)
+        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        # Java takes the IPv4 address of a name that has both.
+        family, _, _, _, address = sorted(found, key=lambda each: each[0] != socket.AF_INET)[0]
+        return socket.create_server((str(address[0]), self.port), family=family, backlog=_BACKLOG)

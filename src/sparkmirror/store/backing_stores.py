@@ -1,0 +1,65 @@
+"""The three stores of a worker, built from its config. Nothing is asked of the cluster yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
+from sparkmirror.store.kafka_based_log import KafkaBasedLog
+from sparkmirror.store.offset_backing_store import KafkaOffsetBackingStore
+from sparkmirror.store.outbox import Outbox
+from sparkmirror.store.status_backing_store import KafkaStatusBackingStore
+from sparkmirror.store.storage_topics import StorageTopic, StorageTopics
+from sparkmirror.store.store_api import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
+from sparkmirror.store.topic_setup import create_or_verify_topic
+
+TOPIC_SETUP_TIMEOUT_S = 15.0
+"""How long one attempt to look for a topic, or to create it, may take."""
+_FENCED_LEADER_MODES = ("preparing", "enabled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackingStores:
+    """What a worker remembers, wherever it is kept."""
+
+    configs: ConfigBackingStore
+    offsets: OffsetBackingStore
+    statuses: StatusBackingStore
+
+
+def kafka_backing_stores(worker: Mapping[str, str], access: ClusterAccess) -> BackingStores:
+    """Stores in the topics that a worker's config names, on the worker's own cluster.
+
+    `worker` is the expanded config. Starting a store creates or checks its topic first.
+    """
+    topics = StorageTopics.from_worker_config(worker)
+    group = worker["group.id"]
+    client = "-".join(filter(None, (group, worker.get("client.id", "").strip())))
+    support = worker.get("exactly.once.source.support", "").strip().lower()
+    claim = f"connect-cluster-{group}" if support in _FENCED_LEADER_MODES else None
+    statuses = _kafka_based_log(topics.statuses, access, f"{client}-statuses")
+    return BackingStores(
+        configs=KafkaConfigBackingStore(
+            _kafka_based_log(topics.configs, access, f"{client}-configs", claim)
+        ),
+        offsets=KafkaOffsetBackingStore(
+            _kafka_based_log(topics.offsets, access, f"{client}-offsets")
+        ),
+        statuses=KafkaStatusBackingStore(statuses, Outbox(statuses)),
+    )
+
+
+def _kafka_based_log(
+    topic: StorageTopic, access: ClusterAccess, client_id: str, claim: str | None = None
+) -> KafkaBasedLog:
+    def prepared() -> None:
+        with Admin(access, TOPIC_SETUP_TIMEOUT_S) as admin:
+            create_or_verify_topic(admin, topic)
+
+    return KafkaBasedLog(
+        topic.name, partial(access.new_router, client_id), prepare=prepared, transactional_id=claim
+    )

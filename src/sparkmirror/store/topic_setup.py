@@ -1,0 +1,135 @@
+"""Seeing to it that a topic of Connect's exists and is fit to remember things in.
+
+Created compacted if it is missing. One that exists is checked: from a topic that is not compacted,
+or not only, brokers delete what workers must remember; configs in several partitions have no order.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topics import NewTopic, TopicDescription
+from sparkmirror.errors import ClusterError, ConfigError, NotAuthorized, TopicRejected
+from sparkmirror.store.storage_topics import CLEANUP_POLICY, COMPACT, StorageKind, StorageTopic
+
+log = logging.getLogger(__name__)
+
+BROKER_WAIT_S = 60.0
+"""How long brokers may take to be as many as a topic wants replicas."""
+POLL_INTERVAL_S = 0.5
+
+
+def create_or_verify_topic(
+    admin: Admin, topic: StorageTopic, brokers_within_s: float = BROKER_WAIT_S
+) -> None:
+    """Create the topic if it is missing, else check it; raise what is wrong with it.
+
+    ConfigError if it is not fit, TopicRejected if it cannot be created as it is wanted.
+    """
+    found = admin.describe_topics([topic.name]).get(topic.name)
+    if found is None:
+        found = _create_topic(admin, topic, brokers_within_s)
+    if found is None:
+        return
+    _verify_partitions(topic, found)
+    _verify_cleanup_policy(admin, topic)
+
+
+def _create_topic(
+    admin: Admin, topic: StorageTopic, brokers_within_s: float
+) -> TopicDescription | None:
+    """Create it; return it if it turns out that somebody else just did."""
+    _wait_for_brokers(admin, topic, brokers_within_s)
+    try:
+        admin.create_topic(
+            NewTopic(
+                name=topic.name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                configs=topic.configs(),
+            )
+        )
+    except NotAuthorized as error:
+        log.warning(
+            "Not authorized to create topic '%s': %s. Going on as if it existed", topic.name, error
+        )
+        return None
+    except TopicRejected:
+        found = admin.describe_topics([topic.name]).get(topic.name)
+        if found is None:
+            raise
+        return found
+    log.info(
+        "Created topic %s for %s, with %d partitions",
+        topic.name,
+        topic.kind.purpose,
+        topic.partitions,
+    )
+    return None
+
+
+def _wait_for_brokers(admin: Admin, topic: StorageTopic, within_s: float) -> None:
+    """Wait until there are as many brokers as replicas: a cluster may be starting just now."""
+    deadline = time.monotonic() + within_s
+    wanted, told = topic.replication_factor, False
+    while (there := _count_brokers(admin)) < wanted:
+        key = f"{topic.kind.prefix}replication.factor"
+        if time.monotonic() > deadline:
+            raise ConfigError.of(
+                key,
+                f"Timeout expired while trying to create topic(s): {topic.name} wants {wanted}"
+                f" replicas, but there are {there} brokers; set {key} to {there}, or start more",
+            )
+        if not told:
+            told = True
+            log.warning(
+                "Topic %s wants %d replicas, but there are %d brokers. Waiting up to %d s for more;"
+                " if there will be none, set %s to %d",
+                topic.name,
+                wanted,
+                there,
+                within_s,
+                key,
+                there,
+            )
+        time.sleep(POLL_INTERVAL_S)
+
+
+def _count_brokers(admin: Admin) -> int:
+    return sum(not broker.fenced for broker in admin.describe_cluster().brokers)
+
+
+def _verify_partitions(topic: StorageTopic, found: TopicDescription) -> None:
+    count = len(found.partitions)
+    if topic.kind is StorageKind.CONFIGS and count > 1:
+        key = topic.kind.topic_key
+        raise ConfigError.of(
+            key,
+            f"Topic '{topic.name}' supplied via the '{key}' property is required to have a single"
+            " partition in order to guarantee consistency of connector configurations, but found"
+            f" {count} partitions.",
+        )
+
+
+def _verify_cleanup_policy(admin: Admin, topic: StorageTopic) -> None:
+    settings = admin.describe_configs([topic.name])[topic.name]
+    if isinstance(settings, ClusterError):
+        log.info("Could not verify that %s is compacted: %s", topic.name, settings)
+        return
+    policy = next(
+        (entry.value or "" for entry in settings if entry.name == CLEANUP_POLICY), COMPACT
+    )
+    if {word.strip() for word in policy.split(",")} == {COMPACT}:
+        return
+    key, purpose = topic.kind.topic_key, topic.kind.purpose
+    required = f"'{CLEANUP_POLICY}={COMPACT}'"
+    raise ConfigError.of(
+        key,
+        f"Topic '{topic.name}' supplied via the '{key}' property is required to have {required} to"
+        f" guarantee consistency and durability of {purpose}, but found the topic currently has"
+        f" '{CLEANUP_POLICY}={policy}'. Continuing would likely result in eventually losing"
+        f" {purpose} and problems restarting this Connect cluster in the future. Change the"
+        f" '{key}' property in the Connect worker configurations to use a topic with {required}.",
+    )

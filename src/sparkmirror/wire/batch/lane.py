@@ -1,0 +1,141 @@
+"""The lane of a batch: the cheapest way to the target that is correct for it.
+
+    forward   its header is patched, its records stay closed
+    reopen    it is decompressed, renumbered, retimed, split or recompressed
+    upgrade   messages of magic 0 or 1 become a batch first, which then takes a lane of its own
+    rows      its records are taken out one by one and changed on the way
+    skip      nothing of it belongs on the target; the position moves past it all the same
+
+One pure function, asked once for each fetched batch, in log order. Its answer is the reason, which
+names the lane: reasons are counted per topic and shown to the operator.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.batch.header import (
+    COMPRESSION_CODEC_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC,
+    TRANSACTIONAL,
+    BatchHeader,
+)
+from sparkmirror.wire.batch.target_limits import TargetLimits
+
+_UNCOMMON_ATTRIBUTES = ~(COMPRESSION_CODEC_MASK | TRANSACTIONAL)
+"""Attributes that need a second look, those unknown today among them."""
+
+
+class Lane(enum.Enum):
+    """How a batch gets to the target."""
+
+    FORWARD = "forward"
+    REOPEN = "reopen"
+    UPGRADE = "upgrade"
+    ROWS = "rows"
+    SKIP = "skip"
+
+
+class LaneReason(enum.Enum):
+    """Why a batch takes its lane; the value is the name that operators see."""
+
+    PLAIN = "plain", Lane.FORWARD
+    DELETE_HORIZON_CLEARED = "delete-horizon-cleared", Lane.FORWARD
+    RESTAMPED = "restamped-by-target", Lane.FORWARD
+    MERGED = "small-batches-merged", Lane.REOPEN
+    STARTS_BEFORE_POSITION = "starts-before-position", Lane.REOPEN
+    COMPACTED = "compacted", Lane.REOPEN
+    LOG_APPEND_TIME = "log-append-time", Lane.REOPEN
+    TOO_LARGE = "larger-than-target-allows", Lane.REOPEN
+    UNSUPPORTED_CODEC = "codec-unknown-to-target", Lane.REOPEN
+    TRANSFORMS = "transforms", Lane.ROWS
+    OLD_MESSAGE_FORMAT = "old-message-format", Lane.UPGRADE
+    ALREADY_COPIED = "already-copied", Lane.SKIP
+    CONTROL = "control", Lane.SKIP
+    EMPTIED = "emptied-by-compaction", Lane.SKIP
+    ABORTED_TRANSACTION = "aborted-transaction", Lane.SKIP
+
+    lane: Lane
+
+    def __new__(cls, label: str, lane: Lane) -> LaneReason:
+        """Keep the lane beside the label."""
+        reason = object.__new__(cls)
+        reason._value_ = label
+        reason.lane = lane
+        return reason
+
+
+def choose_lane(
+    header: BatchHeader, position: int, aborted: bool, target: TargetLimits
+) -> LaneReason:
+    """Choose the lane of a batch.
+
+    `position` is the source offset to copy next; `aborted` is the answer of the read_committed
+    filter, false when everything is to be read.
+    """
+    if header.magic < MAGIC:
+        return LaneReason.OLD_MESSAGE_FORMAT
+    if _is_ordinary(header, position, target) and not aborted:
+        return LaneReason.PLAIN
+    return (
+        _skip_reason(header, position, aborted)
+        or _reopen_reason(header, position, target)
+        or _forward_reason(header)
+    )
+
+
+def _is_ordinary(header: BatchHeader, position: int, target: TargetLimits) -> bool:
+    """Whether nothing at all is special about a batch: the answer for nearly every one, at once."""
+    attributes = header.attributes
+    return (
+        not attributes & _UNCOMMON_ATTRIBUTES
+        and header.record_count == header.last_offset_delta + 1 > 0
+        and header.base_offset >= position
+        and header.length + LOG_OVERHEAD <= target.max_message_bytes
+        and attributes & COMPRESSION_CODEC_MASK in target.codecs
+        and not target.transforms
+    )
+
+
+def _skip_reason(header: BatchHeader, position: int, aborted: bool) -> LaneReason | None:
+    if header.base_offset + header.last_offset_delta < position:
+        if header.last_offset_delta < 0:
+            raise BatchError(
+                f"the batch at offset {header.base_offset} ends before it begins; stop copying the"
+                " partition and check it at the source"
+            )
+        return LaneReason.ALREADY_COPIED
+    if header.attributes & CONTROL:
+        return LaneReason.CONTROL
+    if header.record_count == 0:
+        return LaneReason.EMPTIED
+    return LaneReason.ABORTED_TRANSACTION if aborted else None
+
+
+def _reopen_reason(header: BatchHeader, position: int, target: TargetLimits) -> LaneReason | None:
+    if target.transforms:
+        return LaneReason.TRANSFORMS
+    if header.base_offset < position:
+        return LaneReason.STARTS_BEFORE_POSITION
+    if header.record_count != header.last_offset_delta + 1:
+        return LaneReason.COMPACTED
+    if header.attributes & LOG_APPEND_TIME and not target.log_append_time:
+        return LaneReason.LOG_APPEND_TIME
+    if header.size > target.max_message_bytes:
+        return LaneReason.TOO_LARGE
+    if header.attributes & COMPRESSION_CODEC_MASK not in target.codecs:
+        return LaneReason.UNSUPPORTED_CODEC
+    return None
+
+
+def _forward_reason(header: BatchHeader) -> LaneReason:
+    if header.attributes & LOG_APPEND_TIME:
+        return LaneReason.RESTAMPED
+    if header.attributes & DELETE_HORIZON:
+        return LaneReason.DELETE_HORIZON_CLEARED
+    return LaneReason.PLAIN

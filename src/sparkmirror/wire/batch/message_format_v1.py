@@ -1,0 +1,141 @@
+"""Messages of magic 0 and 1, from before record batches: read them, and build a batch from them.
+
+    offset | length | CRC-32 | magic | attributes | (timestamp, magic 1 only) | key | value
+
+The checksum covers what follows it. A compressed message is a wrapper: its value is a compressed
+row of messages, and its offset is that of the last one inside. Inside, magic 0 has the offsets of
+the log; magic 1 counts on its own, and its last number stands for the wrapper's offset. Magic 0 has
+no timestamps (-1). A wrapper with log append time lends its timestamp to everything inside.
+
+An upgraded batch lies at the offsets of its messages and then takes a lane like a fetched one.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.batch import lz4_frame
+from sparkmirror.wire.batch.compression import MAX_DECOMPRESSED_BYTES, CompressionType, decompress
+from sparkmirror.wire.batch.header import (
+    COMPRESSION_CODEC_MASK,
+    LOG_APPEND_TIME,
+    BytesLike,
+    iter_batches,
+)
+from sparkmirror.wire.batch.records import Record, build_batch
+
+NO_TIMESTAMP = -1
+
+_MESSAGE_HEADER = struct.Struct(">qiIbb")
+_TIMESTAMP = struct.Struct(">q")
+_LENGTH = struct.Struct(">i")
+_CRC_RANGE_START = 16
+
+
+class _Message(NamedTuple):
+    """One message, or one wrapper."""
+
+    offset: int
+    magic: int
+    attributes: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+def read_messages(message: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES) -> list[Record]:
+    """Read one message of magic 0 or 1 from a fetched buffer: itself, or all that it wraps."""
+    outer = _parse(message)
+    if not outer.attributes & COMPRESSION_CODEC_MASK:
+        return [_to_record(outer, outer.offset, outer.timestamp)]
+    inner = list(_read_inner_messages(outer, limit))
+    if not inner:
+        raise _corrupt_message(outer.offset, "wraps nothing")
+    shift = 0 if outer.magic == 0 else outer.offset - inner[-1].offset
+    lent = outer.timestamp if outer.attributes & LOG_APPEND_TIME else None
+    return [
+        _to_record(one, one.offset + shift, one.timestamp if lent is None else lent)
+        for one in inner
+    ]
+
+
+def upgrade_messages(messages: Sequence[BytesLike], limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """Build the batch of magic 2 that holds consecutive messages, compressed as the first one was.
+
+    Messages without a wrapper are batches of one record, so give many at once. Which ones were
+    fetched together is chance: the same records may be cut otherwise the next time.
+    """
+    codec = CompressionType.for_id(messages[0][_MESSAGE_HEADER.size - 1] & COMPRESSION_CODEC_MASK)
+    return build_batch(
+        [record for message in messages for record in read_messages(message, limit)], codec
+    )
+
+
+def _to_record(message: _Message, offset: int, timestamp: int) -> Record:
+    return Record(offset=offset, timestamp=timestamp, key=message.key, value=message.value)
+
+
+def _parse(message: BytesLike) -> _Message:
+    view = memoryview(message)
+    offset, _, crc, magic, attributes = _MESSAGE_HEADER.unpack_from(view)
+    if zlib.crc32(view[_CRC_RANGE_START:]) != crc:
+        raise _corrupt_message(offset, "does not match its checksum")
+    at, timestamp = _MESSAGE_HEADER.size, NO_TIMESTAMP
+    if magic > 0:
+        (timestamp,) = _TIMESTAMP.unpack_from(view, at)
+        at += _TIMESTAMP.size
+    if magic == 0:
+        attributes &= ~LOG_APPEND_TIME
+    try:
+        key, at = _parse_bytes(view, at)
+        value, at = _parse_bytes(view, at)
+    except struct.error:
+        raise _corrupt_message(offset, "ends early") from None
+    if at != len(view):
+        raise _corrupt_message(offset, "has parts that do not fill it")
+    return _Message(offset, magic, attributes, timestamp, key, value)
+
+
+def _parse_bytes(view: memoryview, at: int) -> tuple[bytes | None, int]:
+    (length,) = _LENGTH.unpack_from(view, at)
+    at += _LENGTH.size
+    if length < 0:
+        return None, at
+    return bytes(view[at : at + length]), at + length
+
+
+def _read_inner_messages(outer: _Message, limit: int) -> Iterator[_Message]:
+    row = memoryview(_decompressed_value(outer, limit))
+    end = 0
+    for span in iter_batches(row):
+        inner = _parse(row[span.start : span.end])
+        if inner.magic != outer.magic or inner.attributes & COMPRESSION_CODEC_MASK:
+            raise _corrupt_message(outer.offset, "wraps messages of another format")
+        end = span.end
+        yield inner
+    if end != len(row):
+        raise _corrupt_message(outer.offset, "wraps a message that is cut off")
+
+
+def _decompressed_value(outer: _Message, limit: int) -> bytes:
+    value = outer.value or b""
+    try:
+        codec = CompressionType.for_id(outer.attributes & COMPRESSION_CODEC_MASK)
+        return decompress(
+            codec,
+            lz4_frame.fix_header_checksum(value) if codec == CompressionType.LZ4 else value,
+            limit,
+        )
+    except BatchError as error:
+        raise BatchError(f"the message at offset {outer.offset}: {error}") from error
+
+
+def _corrupt_message(offset: int, what: str) -> BatchError:
+    return BatchError(
+        f"the message at offset {offset} {what}; stop copying the partition and check the message"
+        " at the source"
+    )

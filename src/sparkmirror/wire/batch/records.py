@@ -1,0 +1,229 @@
+"""The records inside a batch of magic 2: scan them, read them whole, or build a batch from them.
+
+    record   length | attributes | timestamp delta | offset delta | key | value | headers
+
+All numbers but the attributes byte are zig-zag varints; the length counts what follows it. A key, a
+value or a header's value of length -1 is null, which is not the same as empty. Header names stay
+bytes: a name that is not UTF-8 must arrive as it was sent.
+
+`scan` finds where the numbers of each record lie without touching keys, values and headers. It is
+what reopening a batch is made of, and is written for speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.batch import varint
+from sparkmirror.wire.batch.checksum import assemble_batch
+from sparkmirror.wire.batch.compression import (
+    MAX_DECOMPRESSED_BYTES,
+    CompressionType,
+    compress,
+    decompress,
+)
+from sparkmirror.wire.batch.header import (
+    HEADER_BYTES,
+    MAGIC,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    BatchHeader,
+    BytesLike,
+)
+
+RecordHeader: TypeAlias = tuple[bytes, bytes | None]
+
+RecordSlot: TypeAlias = tuple[int, int, int, int, int, int, int]
+"""Where one record lies in the inflated records of its batch, and the two deltas it holds: start,
+fields, number, rest, offset delta, timestamp delta, end. A plain tuple: there are so many of them.
+
+    start    fields                         number         rest                  end
+    | length | attributes | timestamp delta | offset delta | key, value, headers |
+"""
+SLOT_START, SLOT_OFFSET_DELTA, SLOT_TIMESTAMP_DELTA, SLOT_END = 0, 4, 5, 6
+
+
+class Record(NamedTuple):
+    """One record as a consumer sees it, with its offset in the log it lies in."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[RecordHeader, ...] = ()
+
+
+def corrupt_batch(header: BatchHeader, what: str) -> BatchError:
+    """Say that the records of a batch contradict themselves or their header."""
+    return BatchError(
+        f"the batch at offset {header.base_offset} {what}; stop copying the partition and check the"
+        " batch at the source"
+    )
+
+
+def decompress_records(
+    header: BatchHeader, batch: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES
+) -> bytes:
+    """Decompress the records of a batch."""
+    try:
+        return decompress(
+            CompressionType.for_id(header.codec_id), memoryview(batch)[HEADER_BYTES:], limit
+        )
+    except BatchError as error:
+        raise BatchError(f"the batch at offset {header.base_offset}: {error}") from error
+
+
+def scan_records(header: BatchHeader, body: bytes) -> list[RecordSlot]:
+    """Find every record in the inflated records of a batch, and check that they are its records.
+
+    Afterwards it holds: there are as many as the header says, one after the other without a gap
+    in the bytes, and their offset deltas rise from 0 or more to at most the last offset delta.
+    """
+    try:
+        slots, end = _scan_slots(body, header.record_count)
+    except IndexError:
+        raise corrupt_batch(header, "ends in the middle of a record") from None
+    except ValueError as error:
+        raise corrupt_batch(header, f"holds {error}") from error
+    if len(slots) != header.record_count or end != len(body):
+        raise corrupt_batch(header, f"does not hold the {header.record_count} records it claims")
+    if slots and slots[-1][SLOT_OFFSET_DELTA] > header.last_offset_delta:
+        raise corrupt_batch(header, "holds an offset beyond its own end")
+    return slots
+
+
+def _scan_slots(body: bytes, count: int) -> tuple[list[RecordSlot], int]:
+    """Walk over the records until there are enough or one makes no sense.
+
+    Numbers of one and two bytes are read in place: a call for each would double the time.
+    """
+    slots: list[RecordSlot] = []
+    start, before = 0, -1
+    for _ in range(count):
+        length, fields = body[start], start + 1
+        if length > 0x7F:
+            length, fields = length - 0x80 + (body[fields] << 7), fields + 1
+            if length > 0x3FFF:
+                length, fields = _read_zigzag(body, start)
+        stamp, number = body[fields + 1], fields + 2
+        if stamp > 0x7F:
+            stamp, number = stamp - 0x80 + (body[number] << 7), number + 1
+            if stamp > 0x3FFF:
+                stamp, number = _read_zigzag(body, fields + 1)
+        delta, rest = body[number], number + 1
+        if delta > 0x7F:
+            delta, rest = delta - 0x80 + (body[rest] << 7), rest + 1
+            if delta > 0x3FFF:
+                delta, rest = _read_zigzag(body, number)
+        end = fields + (length >> 1)
+        if rest > end or delta >> 1 <= before or (length | delta) & 1:
+            break
+        before = delta >> 1
+        slots.append((start, fields, number, rest, before, (stamp >> 1) ^ -(stamp & 1), end))
+        start = end
+    return slots, start
+
+
+def _read_zigzag(body: bytes, at: int) -> tuple[int, int]:
+    """Read a long number and give it back in its zig-zag form."""
+    number, after = varint.decode(body, at)
+    return (number << 1) ^ (number >> 63), after
+
+
+def read_records(
+    header: BatchHeader, batch: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES
+) -> list[Record]:
+    """Read every record of a batch whole."""
+    body = decompress_records(header, batch, limit)
+    try:
+        return [_read_record(header, body, slot) for slot in scan_records(header, body)]
+    except ValueError as error:
+        raise corrupt_batch(header, f"holds {error}") from error
+
+
+def _read_record(header: BatchHeader, body: bytes, slot: RecordSlot) -> Record:
+    _, _, _, at, offset_delta, timestamp_delta, end = slot
+    key, at = _read_bytes(body, at)
+    value, at = _read_bytes(body, at)
+    pairs, at = varint.decode(body, at)
+    headers: list[RecordHeader] = []
+    for _ in range(pairs):
+        name, at = _read_bytes(body, at)
+        content, at = _read_bytes(body, at)
+        if name is None:
+            raise corrupt_batch(header, "holds a record header without a name")
+        headers.append((name, content))
+    if at != end or pairs < 0:
+        raise corrupt_batch(
+            header, f"holds a record whose parts do not fill it, at +{offset_delta}"
+        )
+    return Record(
+        offset=header.base_offset + offset_delta,
+        timestamp=header.max_timestamp
+        if header.is_log_append_time
+        else header.base_timestamp + timestamp_delta,
+        key=key,
+        value=value,
+        headers=tuple(headers),
+    )
+
+
+def _read_bytes(body: bytes, at: int) -> tuple[bytes | None, int]:
+    length, at = varint.decode(body, at)
+    if length < 0:
+        return None, at
+    return body[at : at + length], at + length
+
+
+def build_batch(records: Sequence[Record], codec: CompressionType = CompressionType.NONE) -> bytes:
+    """Build the batch that a log would hold for these records: at their offsets, with their gaps.
+
+    Offsets must rise. The batch has no producer; the forward lane gives it one.
+    """
+    first, last = records[0], records[-1]
+    if any(b.offset <= a.offset for a, b in zip(records, records[1:], strict=False)):
+        raise ValueError("the offsets of the records of a batch must rise")
+    body = b"".join(_encode_records(records, first.offset, first.timestamp))
+    header = BatchHeader(
+        base_offset=first.offset,
+        length=0,
+        leader_epoch=NO_EPOCH,
+        magic=MAGIC,
+        crc=0,
+        attributes=codec,
+        last_offset_delta=last.offset - first.offset,
+        base_timestamp=first.timestamp,
+        max_timestamp=max(record.timestamp for record in records),
+        producer_id=NO_PRODUCER_ID,
+        producer_epoch=NO_EPOCH,
+        base_sequence=NO_SEQUENCE,
+        record_count=len(records),
+    )
+    return assemble_batch(header, compress(codec, body))
+
+
+def _encode_records(records: Iterable[Record], base: int, base_timestamp: int) -> Iterable[bytes]:
+    for record in records:
+        parts = [
+            b"\0",
+            varint.encode(record.timestamp - base_timestamp),
+            varint.encode(record.offset - base),
+            *_encode_bytes(record.key),
+            *_encode_bytes(record.value),
+            varint.encode(len(record.headers)),
+        ]
+        for name, content in record.headers:
+            parts += _encode_bytes(name)
+            parts += _encode_bytes(content)
+        content = b"".join(parts)
+        yield varint.encode(len(content))
+        yield content
+
+
+def _encode_bytes(content: bytes | None) -> tuple[bytes, bytes]:
+    if content is None:
+        return varint.encode(-1), b""
+    return varint.encode(len(content)), content

@@ -1,0 +1,1 @@
+"""Connections to brokers: sockets, TLS, SASL, channels, routing."""

@@ -1,0 +1,319 @@
+"""Requests out, answers in, on one socket, without blocking.
+
+Requests are queued and sent as the socket takes them; answers are received into frames of a pool,
+without a copy, and handed over in order. A loop watches `fileno()` for reading always and for
+writing while `wants_write`, and asks `expire` now and then. `wait_for` is the same with waiting.
+
+Invariants:
+    A  answers are matched to requests by order and checked by correlation id
+    B  every request is settled exactly once: `then` with its answer, or `lost` with the error that
+       ended the channel
+    C  after an error nothing is sent or received any more: a channel is never mended, only replaced
+
+A broker that throttles mutes the channel: `muted_until` says so, and deadlines move by as much.
+Belongs to one thread. Knows frames and headers, and nothing of what is asked.
+"""
+
+from __future__ import annotations
+
+import select
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from sparkmirror.errors import ClusterError, ClusterUnavailable
+from sparkmirror.wire.batch.header import BytesLike
+from sparkmirror.wire.net.buffers import BufferPool, ResponseFrame
+from sparkmirror.wire.net.endpoint import CHECK_BROKER, CHECK_PORT, Endpoint
+from sparkmirror.wire.net.transport import Transport
+from sparkmirror.wire.protocol.primitive_types import (
+    EMPTY_TAG_BUFFER,
+    INT32,
+    encode_string,
+    read_tagged_fields,
+)
+from sparkmirror.wire.protocol.request import ClientRequest
+
+T = TypeVar("T")
+
+MAX_FIRST_RESPONSE_BYTES = 1 << 20
+"""What another protocol answers on the wrong port, read as a length, is far above this."""
+DEFAULT_TIMEOUT_S = 10.0
+RECEIVE_LOW_WATERMARK_BYTES = 1 << 19
+"""Of a large answer, so much is waited for at a time: being woken costs more than receiving."""
+
+_REQUEST_HEADER = struct.Struct(">ihhi")
+_MAX_CORRELATION_ID = 0x7FFFFFFF
+_DECODE_ERRORS = (ValueError, IndexError, KeyError, TypeError, struct.error)
+"""What decoding bytes that make no sense raises, in our codecs and in the library's."""
+
+
+def ignore_error(error: ClusterError) -> None:
+    """Do nothing about a lost request: whoever sent it hears of the error in another way."""
+
+
+@dataclass(slots=True)
+class InFlightRequest:
+    """A request that is not settled yet."""
+
+    request: ClientRequest[Any]
+    on_response: Callable[[Any], None]
+    on_error: Callable[[ClusterError], None]
+    deadline: float
+    correlation_id: int = -1
+
+
+class Channel:
+    """A connected socket with the requests that are on their way."""
+
+    def __init__(
+        self, place: Endpoint, transport: Transport, pool: BufferPool, client_id: str
+    ) -> None:
+        self.endpoint = place
+        self.throttled_until = 0.0
+        self._transport = transport
+        self._pool = pool
+        self._client_id = encode_string(client_id)
+        self._correlation_id = 0
+        self._outgoing: deque[BytesLike] = deque()
+        self._in_flight: deque[InFlightRequest] = deque()
+        self._deferred: deque[InFlightRequest] = deque()
+        self._is_deferring = False
+        self._size_buffer = memoryview(bytearray(INT32.size))
+        self._frame: ResponseFrame | None = None
+        self._received = 0
+        self._max_response_bytes = MAX_FIRST_RESPONSE_BYTES
+        self._has_responded = False
+        self._closed = False
+
+    def fileno(self) -> int:
+        """For a selector."""
+        return self._transport.fileno()
+
+    @property
+    def wants_write(self) -> bool:
+        """Whether a selector should watch for writing too."""
+        return bool(self._outgoing) or self._transport.wants_write
+
+    @property
+    def in_flight_count(self) -> int:
+        """How many requests are not settled."""
+        return len(self._in_flight) + len(self._deferred)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether this channel is over."""
+        return self._closed
+
+    def send(
+        self,
+        request: ClientRequest[T],
+        *,
+        then: Callable[[T], None],
+        deadline: float,
+        lost: Callable[[ClusterError], None] = ignore_error,
+    ) -> None:
+        """Queue a request and send what the socket takes; it is settled by `then` or `lost`.
+
+        `deadline` is on the monotonic clock. The request's buffers must not change before it is
+        settled. If sending ends the channel, `lost` has been told when this raises.
+        """
+        if self._closed:
+            raise self._closed_error()
+        muted_s = max(self.throttled_until - time.monotonic(), 0.0)
+        self._submit(InFlightRequest(request, then, lost, deadline + muted_s))
+
+    def on_writable(self) -> None:
+        """Send on; raises one of our errors if the channel is lost."""
+        if self._transport.wants_write:
+            self.on_readable()
+        self._flush()
+
+    def on_readable(self) -> None:
+        """Receive what is there and settle what is answered; raises if the channel is lost."""
+        while not self._closed:
+            frame = self._receive()
+            if frame is None:
+                break
+            self._complete(frame)
+        if self._outgoing:
+            self._flush()
+
+    @property
+    def next_deadline(self) -> float:
+        """When the first answer will be overdue; never, if none is awaited."""
+        return min((pending.deadline for pending in self._pending()), default=float("inf"))
+
+    def has_expired(self, now: float) -> bool:
+        """Tell whether an answer is overdue."""
+        return self.next_deadline <= now
+
+    def close_if_expired(self, now: float) -> None:
+        """End the channel with ClusterTimeout if an answer is overdue."""
+        for pending in self._pending():
+            if pending.deadline <= now:
+                self._fail(self.endpoint.timed_out(f"no answer to {pending.request.name} in time"))
+
+    def send_and_wait(self, request: ClientRequest[T], timeout_s: float = DEFAULT_TIMEOUT_S) -> T:
+        """Send a request and wait for its answer; whatever else is in flight goes on meanwhile."""
+        answers: list[T] = []
+        self.send(request, then=answers.append, deadline=time.monotonic() + timeout_s)
+        while not answers:
+            try:
+                self.poll()
+            except ClusterError:
+                # A broker that refuses a login says so and hangs up: what it said counts.
+                if not answers:
+                    raise
+        return answers[0]
+
+    def poll(self) -> None:
+        """Wait until something can be done, and do it; raises if that is to end the channel."""
+        if self._closed:
+            raise self._closed_error()
+        poll = select.poll()
+        poll.register(self, select.POLLIN | (select.POLLOUT if self.wants_write else 0))
+        poll.poll(max(self.next_deadline - time.monotonic(), 0.0) * 1000)
+        if self.wants_write:
+            self.on_writable()
+        self.on_readable()
+        self.close_if_expired(time.monotonic())
+
+    def close(self) -> None:
+        """End the channel. What is not settled is lost. May be called again."""
+        self._close_with(self._closed_error())
+
+    def _pending(self) -> Iterator[InFlightRequest]:
+        yield from self._in_flight
+        yield from self._deferred
+
+    # -- out -----------------------------------------------------------------------------------
+
+    def _submit(self, pending: InFlightRequest) -> None:
+        if self._is_deferring:
+            self._deferred.append(pending)
+        else:
+            self._enqueue(pending)
+
+    def _enqueue(self, pending: InFlightRequest) -> None:
+        """Give a request its header and its place in the order, and send what goes."""
+        request = pending.request
+        self._correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
+        pending.correlation_id = self._correlation_id
+        name = self._client_id + EMPTY_TAG_BUFFER if request.flexible else self._client_id
+        size = _REQUEST_HEADER.size - INT32.size + len(name) + sum(map(len, request.body))
+        head = _REQUEST_HEADER.pack(size, request.api_key, request.version, pending.correlation_id)
+        self._outgoing.append(head + name)
+        self._outgoing.extend(part for part in request.body if len(part))
+        self._in_flight.append(pending)
+        self._flush()
+
+    def _flush(self) -> None:
+        try:
+            self._transport.send(self._outgoing)
+        except OSError as error:
+            self._fail(
+                self.endpoint.translate_os_error(error, starting=not self._has_responded), error
+            )
+
+    # -- in ------------------------------------------------------------------------------------
+
+    def _receive(self) -> ResponseFrame | None:
+        """Go on receiving; return a frame when it is complete."""
+        try:
+            if self._frame is None:
+                if not self._fill(self._size_buffer):
+                    return None
+                self._frame, self._received = self._pool.allocate(self._response_size()), 0
+            if not self._fill(self._frame.view):
+                self._transport.set_low_watermark(
+                    min(len(self._frame.view) - self._received, RECEIVE_LOW_WATERMARK_BYTES)
+                )
+                return None
+            self._transport.set_low_watermark(1)
+        except OSError as error:
+            self._fail(
+                self.endpoint.translate_os_error(error, starting=not self._has_responded), error
+            )
+        frame, self._frame, self._received = self._frame, None, 0
+        return frame
+
+    def _fill(self, view: memoryview) -> bool:
+        while self._received < len(view):
+            received = self._transport.receive_into(view[self._received :])
+            if received == 0:
+                return False
+            self._received += received
+        return True
+
+    def _response_size(self) -> int:
+        (size,) = INT32.unpack(self._size_buffer)
+        if not INT32.size <= size <= self._max_response_bytes:
+            self._fail(self._protocol_error(f"it announces an answer of {size} bytes"))
+        return int(size)
+
+    def _complete(self, frame: ResponseFrame) -> None:
+        """Hand the answer in a frame to whoever asked first."""
+        try:
+            answer = self._decode(frame)
+            pending = self._in_flight.popleft()
+            self._has_responded = True
+            self._apply_throttle(answer)
+            pending.on_response(answer)
+        finally:
+            frame.release()
+
+    def _decode(self, frame: ResponseFrame) -> object:
+        if not self._in_flight:
+            self._fail(self._protocol_error(f"it sent {frame.size} bytes that nobody asked for"))
+        expected, request = self._in_flight[0].correlation_id, self._in_flight[0].request
+        (correlation_id,) = INT32.unpack_from(frame.view, 0)
+        if correlation_id != expected:
+            self._fail(
+                self._protocol_error(f"it answered request {correlation_id}, not {expected}")
+            )
+        at = INT32.size
+        try:
+            if request.flexible_response_header:
+                _, at = read_tagged_fields(frame.view, at)
+            answer: object = request.decode(frame, at)
+        except _DECODE_ERRORS as error:
+            said = f"its answer to {request.name} version {request.version} cannot be read: {error}"
+            self._fail(self._protocol_error(said), error)
+        return answer
+
+    def _apply_throttle(self, answer: object) -> None:
+        throttled_s = (getattr(answer, "throttle_time_ms", 0) or 0) / 1000
+        if throttled_s > 0:
+            self.throttled_until = time.monotonic() + throttled_s
+            for pending in self._pending():
+                pending.deadline += throttled_s
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _closed_error(self) -> ClusterUnavailable:
+        return self.endpoint.unavailable("the connection is closed", "open another one")
+
+    def _protocol_error(self, what: str) -> ClusterUnavailable:
+        return self.endpoint.unavailable(what, CHECK_BROKER if self._has_responded else CHECK_PORT)
+
+    def _fail(self, error: ClusterError, cause: BaseException | None = None) -> NoReturn:
+        self._close_with(error)
+        raise error from cause
+
+    def _close_with(self, error: ClusterError) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._transport.close()
+        if self._frame is not None:
+            self._frame.release()
+            self._frame = None
+        unsettled = list(self._pending())
+        for queue in (self._outgoing, self._in_flight, self._deferred):
+            queue.clear()
+        for pending in unsettled:
+            pending.on_error(error)

@@ -1,0 +1,137 @@
+"""Requests and answers by kafka-python's message classes: everything but Fetch and Produce.
+
+Each Api pairs a request class with its answer and the versions that were tried on real brokers,
+from 2.1 on. The one place that encodes and decodes the library's messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from kafka.protocol.consumer import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.protocol.api_versions import NodeApiVersions
+from sparkmirror.wire.protocol.request import ClientRequest
+
+
+class RequestMessage(Protocol):
+    """What we use of a request message of the library."""
+
+    API_KEY: int
+
+    def encode(self, version: int | None = None) -> bytes:
+        """Write the body."""
+
+    @classmethod
+    def flexible_version_q(cls, version: int) -> bool:
+        """Tell whether a version speaks the flexible dialect."""
+
+
+class ResponseMessage(Protocol):
+    """What we use of an answer message of the library."""
+
+    @classmethod
+    def decode(cls, data: memoryview, version: int | None = None) -> Any:
+        """Read the body; returns an instance of the class."""
+
+
+Q = TypeVar("Q", bound=RequestMessage)
+A = TypeVar("A", bound=ResponseMessage)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Api(Generic[Q, A]):
+    """One kind of request: its message classes and the versions we speak."""
+
+    request_type: type[Q]
+    response_type: type[A]
+    versions: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of it."""
+        return self.request_type.__name__.removesuffix("Request")
+
+    def build_request(
+        self, message: Q, versions: NodeApiVersions, known: Sequence[int] | None = None
+    ) -> ClientRequest[A]:
+        """Make a request in the highest version that the broker shares; `known` narrows ours.
+
+        A message belongs to one request: the library keeps the version in it.
+        """
+        version = versions.latest_usable_version(self.name, message.API_KEY, known or self.versions)
+        return self.build_request_at(message, version)
+
+    def build_request_at(self, message: Q, version: int) -> ClientRequest[A]:
+        """Make a request in a given version."""
+
+        def read(frame: ResponseFrame, at: int) -> A:
+            answer: A = self.response_type.decode(frame.view[at:], version=version)
+            return answer
+
+        return ClientRequest(
+            name=self.name,
+            api_key=message.API_KEY,
+            version=version,
+            flexible=message.flexible_version_q(version),
+            body=(message.encode(version=version),),
+            decode=read,
+        )
+
+
+API_VERSIONS = Api(ApiVersionsRequest, ApiVersionsResponse, range(5))
+SASL_HANDSHAKE = Api(SaslHandshakeRequest, SaslHandshakeResponse, (1,))
+SASL_AUTHENTICATE = Api(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
+METADATA = Api(MetadataRequest, MetadataResponse, range(7, 14))
+FIND_COORDINATOR = Api(FindCoordinatorRequest, FindCoordinatorResponse, range(2, 5))
+LIST_OFFSETS = Api(ListOffsetsRequest, ListOffsetsResponse, range(4, 8))
+OFFSET_FOR_LEADER_EPOCH = Api(
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(2, 5)
+)
+INIT_PRODUCER_ID = Api(InitProducerIdRequest, InitProducerIdResponse, range(1, 6))
+ADD_PARTITIONS_TO_TXN = Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, range(1, 4))
+END_TXN = Api(EndTxnRequest, EndTxnResponse, range(1, 6))
+DESCRIBE_PRODUCERS = Api(DescribeProducersRequest, DescribeProducersResponse, (0,))
+DESCRIBE_TRANSACTIONS = Api(DescribeTransactionsRequest, DescribeTransactionsResponse, (0,))
+LIST_TRANSACTIONS = Api(ListTransactionsRequest, ListTransactionsResponse, range(3))
+DESCRIBE_CONFIGS = Api(DescribeConfigsRequest, DescribeConfigsResponse, range(2, 5))

@@ -1,0 +1,355 @@
+"""Fetch requests and answers, by hand: the record batches stay where they were received.
+
+    version   brokers   what it adds
+    10        2.1       zstd
+    11        2.3       our rack, and the replica that the broker would rather have us read
+    12        2.7       the flexible dialect; the epoch of the last batch, to notice truncation
+    13        3.1       topics by id, so that a recreated topic is never mistaken for the old one
+    16        3.7       a broker that no longer leads names its successor and its address
+
+With a session (`fetch_session`) a request names only the partitions that have changed, and so does
+the answer. A partition's records are a view into the answer's frame: whoever keeps a batch beyond
+the call that delivers the answer holds the frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
+from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.protocol.api_versions import NodeApiVersions
+from sparkmirror.wire.protocol.leaders import (
+    NO_LEADER_EPOCH,
+    BrokerNode,
+    LeaderAndEpoch,
+    read_current_leader,
+    read_node_endpoints,
+)
+from sparkmirror.wire.protocol.primitive_types import (
+    EMPTY_TAG_BUFFER,
+    INT32,
+    encode_compact_string,
+    encode_string,
+    encode_uvarint,
+    read_array_length,
+    read_compact_array_length,
+    read_string,
+    read_tagged_fields,
+    read_uvarint,
+    slice_exactly,
+)
+from sparkmirror.wire.protocol.request import ClientRequest
+from sparkmirror.wire.protocol.topic_key import (
+    TopicKey,
+    encode_compact_topic,
+    read_compact_topic,
+    require_name,
+)
+
+API_KEY = 1
+VERSIONS_BY_NAME = (10, 11, 12)
+VERSIONS_BY_ID = (13, 16)
+FIRST_WITH_RACK = 11
+FIRST_FLEXIBLE = 12
+FIRST_BY_ID = 13
+FIRST_WITHOUT_REPLICA_ID = 15
+
+_CONSUMER_REPLICA_ID = -1
+_NO_LOG_START_OFFSET = -1
+_REPLICA = struct.Struct(">i")
+_REQUEST = struct.Struct(">iiibii")
+_FETCH_PARTITION = struct.Struct(">iiqqi")
+_FLEXIBLE_FETCH_PARTITION = struct.Struct(">iiqiqix")
+_RESPONSE = struct.Struct(">ihi")
+_PARTITION = struct.Struct(">ihqqq")
+_ABORTED = struct.Struct(">qq")
+_EPOCH_END = struct.Struct(">iq")
+_DIVERGING_TAG, _LEADER_TAG, _ENDPOINTS_TAG = 0, 1, 0
+
+
+NO_SESSION = (0, -1)
+"""A request that stands for itself; (0, 0) would like a session."""
+
+TopicKeyPartition: TypeAlias = tuple[TopicKey, int]
+
+
+class FetchPosition(NamedTuple):
+    """Where to read on in one partition, and what we believe about its log."""
+
+    topic: TopicKey
+    partition: int
+    offset: int
+    max_bytes: int
+    leader_epoch: int = NO_LEADER_EPOCH
+    """Of the leader asked; a broker that knows better refuses. -1 asks whoever it is."""
+    last_fetched_epoch: int = NO_LEADER_EPOCH
+    """Of the last batch read before the offset; the broker answers where logs diverge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchParams:
+    """How much a fetch may bring and how long it may wait for it."""
+
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 4 << 20
+    read_committed: bool = False
+    rack: str = ""
+    session: tuple[int, int] = NO_SESSION
+    """The id of a session and how many requests it has seen."""
+    forgotten: tuple[TopicKeyPartition, ...] = ()
+    """Partitions that the session is to leave out from now on."""
+
+
+class EpochEndOffset(NamedTuple):
+    """The end of an epoch in the broker's log: what we read of it beyond is not there any more."""
+
+    epoch: int
+    end_offset: int
+
+
+class FetchedPartition(NamedTuple):
+    """One partition's part of an answer. Offsets are -1 where the broker does not say."""
+
+    topic: TopicKey
+    partition: int
+    error_code: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted_transactions: Sequence[AbortedTransaction]
+    preferred_read_replica: int
+    records: memoryview
+    diverging_epoch: EpochEndOffset | None
+    current_leader: LeaderAndEpoch | None
+
+
+@dataclass(slots=True, kw_only=True)
+class FetchResponseData:
+    """What a broker answered. `frame` owns the memory of all records in it."""
+
+    throttle_time_ms: int
+    error_code: int
+    partitions: list[FetchedPartition]
+    node_endpoints: tuple[BrokerNode, ...]
+    frame: ResponseFrame
+    session_id: int = 0
+    """The session that the broker keeps for us; 0 for none."""
+
+
+def supports_topic_ids(versions: NodeApiVersions) -> bool:
+    """Tell whether the broker can be asked by topic ids."""
+    _, highest = versions.ranges.get(API_KEY, (0, 0))
+    return highest >= FIRST_BY_ID
+
+
+def fetch_version(versions: NodeApiVersions, *, by_id: bool) -> int:
+    """Choose the version for topics by id or by name."""
+    return versions.latest_usable_version(
+        "Fetch", API_KEY, VERSIONS_BY_ID if by_id else VERSIONS_BY_NAME
+    )
+
+
+def fetch_request(
+    version: int, limits: FetchParams, positions: Iterable[FetchPosition]
+) -> ClientRequest[FetchResponseData]:
+    """Ask for what follows the positions; the broker serves them in the order given."""
+    topics: dict[TopicKey, list[FetchPosition]] = {}
+    for position in positions:
+        topics.setdefault(position.topic, []).append(position)
+    flexible = version >= FIRST_FLEXIBLE
+    encode = _flexible_body if flexible else _body
+    return ClientRequest(
+        name="Fetch",
+        api_key=API_KEY,
+        version=version,
+        flexible=flexible,
+        body=(encode(version, limits, topics),),
+        decode=partial(_read_flexible_response if flexible else _read_response, version),
+    )
+
+
+def _request_head(version: int, limits: FetchParams) -> bytes:
+    replica = _REPLICA.pack(_CONSUMER_REPLICA_ID) if version < FIRST_WITHOUT_REPLICA_ID else b""
+    return replica + _REQUEST.pack(
+        limits.max_wait_ms,
+        limits.min_bytes,
+        limits.max_bytes,
+        int(limits.read_committed),
+        *limits.session,
+    )
+
+
+def _body(
+    version: int, limits: FetchParams, topics: Mapping[TopicKey, Sequence[FetchPosition]]
+) -> bytes:
+    parts = [_request_head(version, limits), INT32.pack(len(topics))]
+    for topic, positions in topics.items():
+        parts += encode_string(require_name(topic, "Fetch")), INT32.pack(len(positions))
+        parts += [
+            _FETCH_PARTITION.pack(
+                p.partition, p.leader_epoch, p.offset, _NO_LOG_START_OFFSET, p.max_bytes
+            )
+            for p in positions
+        ]
+    forgotten = _by_topic(limits.forgotten)
+    parts.append(INT32.pack(len(forgotten)))
+    for topic, places in forgotten.items():
+        parts += encode_string(require_name(topic, "Fetch")), INT32.pack(len(places))
+        parts += [INT32.pack(place) for place in places]
+    if version >= FIRST_WITH_RACK:
+        parts.append(encode_string(limits.rack))
+    return b"".join(parts)
+
+
+def _flexible_body(
+    version: int, limits: FetchParams, topics: Mapping[TopicKey, Sequence[FetchPosition]]
+) -> bytes:
+    parts = [_request_head(version, limits), encode_uvarint(len(topics) + 1)]
+    for topic, positions in topics.items():
+        key = encode_compact_topic(topic, "Fetch", by_id=version >= FIRST_BY_ID)
+        parts += key, encode_uvarint(len(positions) + 1)
+        parts += [
+            _FLEXIBLE_FETCH_PARTITION.pack(
+                p.partition,
+                p.leader_epoch,
+                p.offset,
+                p.last_fetched_epoch,
+                _NO_LOG_START_OFFSET,
+                p.max_bytes,
+            )
+            for p in positions
+        ]
+        parts.append(EMPTY_TAG_BUFFER)
+    forgotten = _by_topic(limits.forgotten)
+    parts.append(encode_uvarint(len(forgotten) + 1))
+    for topic, places in forgotten.items():
+        key = encode_compact_topic(topic, "Fetch", by_id=version >= FIRST_BY_ID)
+        parts += key, encode_uvarint(len(places) + 1)
+        parts += [INT32.pack(place) for place in places]
+        parts.append(EMPTY_TAG_BUFFER)
+    parts += encode_compact_string(limits.rack), EMPTY_TAG_BUFFER
+    return b"".join(parts)
+
+
+def _by_topic(places: Iterable[TopicKeyPartition]) -> dict[TopicKey, list[int]]:
+    topics: dict[TopicKey, list[int]] = {}
+    for topic, partition in places:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _read_response(version: int, frame: ResponseFrame, at: int) -> FetchResponseData:
+    view = frame.view
+    throttle_time_ms, error, session_id = _RESPONSE.unpack_from(view, at)
+    topics, at = read_array_length(view, at + _RESPONSE.size)
+    partitions = []
+    for _ in range(topics):
+        topic, at = read_string(view, at)
+        count, at = read_array_length(view, at)
+        for _ in range(count):
+            partition, at = _read_partition(version, topic or "", view, at)
+            partitions.append(partition)
+    return FetchResponseData(
+        throttle_time_ms=throttle_time_ms,
+        error_code=error,
+        partitions=partitions,
+        node_endpoints=(),
+        frame=frame,
+        session_id=session_id,
+    )
+
+
+def _read_partition(
+    version: int, topic: str, view: memoryview, at: int
+) -> tuple[FetchedPartition, int]:
+    index, error, high_watermark, stable, start = _PARTITION.unpack_from(view, at)
+    count, at = read_array_length(view, at + _PARTITION.size)
+    aborted = []
+    for _ in range(count):
+        producer_id, first_offset = _ABORTED.unpack_from(view, at)
+        aborted.append(AbortedTransaction(first_offset, producer_id))
+        at += _ABORTED.size
+    preferred = -1
+    if version >= FIRST_WITH_RACK:
+        (preferred,) = INT32.unpack_from(view, at)
+        at += INT32.size
+    (size,) = INT32.unpack_from(view, at)
+    records = slice_exactly(view, at + INT32.size, max(size, 0))
+    at += INT32.size + len(records)
+    partition = FetchedPartition(
+        topic,
+        index,
+        error,
+        high_watermark,
+        stable,
+        start,
+        aborted,
+        preferred,
+        records,
+        None,
+        None,
+    )
+    return partition, at
+
+
+def _read_flexible_response(version: int, frame: ResponseFrame, at: int) -> FetchResponseData:
+    view = frame.view
+    throttle_time_ms, error, session_id = _RESPONSE.unpack_from(view, at)
+    topics, at = read_compact_array_length(view, at + _RESPONSE.size)
+    partitions = []
+    for _ in range(topics):
+        topic, at = read_compact_topic(view, at, by_id=version >= FIRST_BY_ID)
+        count, at = read_compact_array_length(view, at)
+        for _ in range(count):
+            partition, at = _read_flexible_partition(topic, view, at)
+            partitions.append(partition)
+        _, at = read_tagged_fields(view, at)
+    tags, at = read_tagged_fields(view, at)
+    return FetchResponseData(
+        throttle_time_ms=throttle_time_ms,
+        error_code=error,
+        partitions=partitions,
+        node_endpoints=read_node_endpoints(tags.get(_ENDPOINTS_TAG)),
+        frame=frame,
+        session_id=session_id,
+    )
+
+
+def _read_flexible_partition(
+    topic: TopicKey, view: memoryview, at: int
+) -> tuple[FetchedPartition, int]:
+    index, error, high_watermark, stable, start = _PARTITION.unpack_from(view, at)
+    count, at = read_compact_array_length(view, at + _PARTITION.size)
+    aborted = []
+    for _ in range(count):
+        producer_id, first_offset = _ABORTED.unpack_from(view, at)
+        aborted.append(AbortedTransaction(first_offset, producer_id))
+        _, at = read_tagged_fields(view, at + _ABORTED.size)
+    (preferred,) = INT32.unpack_from(view, at)
+    size, at = read_uvarint(view, at + INT32.size)
+    records = slice_exactly(view, at, max(size - 1, 0))
+    tags, at = read_tagged_fields(view, at + len(records))
+    partition = FetchedPartition(
+        topic,
+        index,
+        error,
+        high_watermark,
+        stable,
+        start,
+        aborted,
+        preferred,
+        records,
+        _read_epoch_end(tags.get(_DIVERGING_TAG)),
+        read_current_leader(tags.get(_LEADER_TAG)),
+    )
+    return partition, at
+
+
+def _read_epoch_end(tag: memoryview | None) -> EpochEndOffset | None:
+    return None if tag is None else EpochEndOffset(*_EPOCH_END.unpack_from(tag, 0))

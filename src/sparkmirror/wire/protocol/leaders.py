@@ -1,0 +1,64 @@
+"""Who leads a partition and where brokers are, as answers of several kinds say it."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.protocol.primitive_types import (
+    INT32,
+    read_compact_array_length,
+    read_compact_string,
+    read_tagged_fields,
+)
+
+NO_NODE_ID = -1
+NO_LEADER_EPOCH = -1
+
+_NODE_ID_AND_EPOCH = struct.Struct(">ii")
+
+
+class LeaderAndEpoch(NamedTuple):
+    """Which broker leads a partition, and since which election. A higher epoch is newer."""
+
+    node_id: int
+    epoch: int
+
+
+class BrokerNode(NamedTuple):
+    """One broker: its number, its address for us, its rack."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+    @property
+    def address(self) -> Address:
+        """Where to connect to."""
+        return Address(self.host, self.port)
+
+
+def read_current_leader(tag: memoryview | None) -> LeaderAndEpoch | None:
+    """Read the tag by which a broker that no longer leads names its successor (KIP-951)."""
+    if tag is None:
+        return None
+    leader = LeaderAndEpoch(*_NODE_ID_AND_EPOCH.unpack_from(tag, 0))
+    return None if leader.node_id == NO_NODE_ID else leader
+
+
+def read_node_endpoints(tag: memoryview | None) -> tuple[BrokerNode, ...]:
+    """Read the tag that says where the leaders named in an answer are (KIP-951)."""
+    if tag is None:
+        return ()
+    brokers = []
+    count, at = read_compact_array_length(tag, 0)
+    for _ in range(count):
+        (node_id,) = INT32.unpack_from(tag, at)
+        host, at = read_compact_string(tag, at + INT32.size)
+        (port,) = INT32.unpack_from(tag, at)
+        rack, at = read_compact_string(tag, at + INT32.size)
+        _, at = read_tagged_fields(tag, at)
+        brokers.append(BrokerNode(node_id, host or "", port, rack))
+    return tuple(brokers)

@@ -1,0 +1,131 @@
+"""Kafka's plain fields, as requests and answers are built from them.
+
+Two dialects: the older one counts strings in two bytes and arrays in four; the flexible one writes
+every count as an unsigned varint, one higher than it is (0 means null), and ends each structure
+with tagged fields that a reader may not know and must pass over. Readers take a buffer and a place
+in it and return the value and the place after it. What cannot be read is a ValueError: the caller
+knows whose bytes they are.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from uuid import UUID
+
+from sparkmirror.wire.batch.header import BytesLike
+
+INT16 = struct.Struct(">h")
+INT32 = struct.Struct(">i")
+UUID_BYTES = 16
+EMPTY_TAG_BUFFER = b"\x00"
+NO_TAGGED_FIELDS: Mapping[int, memoryview] = MappingProxyType({})
+"""The tagged fields of nearly every structure."""
+
+_MAX_UVARINT_BYTES = 5
+
+
+def encode_uvarint(number: int) -> bytes:
+    """Write an unsigned number, seven bits to the byte, low bits first."""
+    if number < 0x80:
+        return bytes((number,))
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def read_uvarint(data: BytesLike, at: int) -> tuple[int, int]:
+    """Read an unsigned number of up to 32 bits."""
+    first = data[at]
+    if first < 0x80:
+        return first, at + 1
+    number = first & 0x7F
+    for place in range(1, _MAX_UVARINT_BYTES):
+        byte = data[at + place]
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return number, at + place + 1
+    raise ValueError(f"the number at byte {at} does not end")
+
+
+def encode_string(text: str | None) -> bytes:
+    """Write a string of the older dialect; None is null."""
+    if text is None:
+        return INT16.pack(-1)
+    encoded = text.encode()
+    return INT16.pack(len(encoded)) + encoded
+
+
+def encode_compact_string(text: str | None) -> bytes:
+    """Write a string of the flexible dialect; None is null."""
+    if text is None:
+        return b"\x00"
+    encoded = text.encode()
+    return encode_uvarint(len(encoded) + 1) + encoded
+
+
+def read_string(data: memoryview, at: int) -> tuple[str | None, int]:
+    """Read a string of the older dialect."""
+    (length,) = INT16.unpack_from(data, at)
+    at += INT16.size
+    return (None, at) if length < 0 else _read_text(data, at, length)
+
+
+def read_compact_string(data: memoryview, at: int) -> tuple[str | None, int]:
+    """Read a string of the flexible dialect."""
+    length, at = read_uvarint(data, at)
+    return (None, at) if length == 0 else _read_text(data, at, length - 1)
+
+
+def read_array_length(data: memoryview, at: int) -> tuple[int, int]:
+    """Read how many items an array of the older dialect has; a null array has none."""
+    (count,) = INT32.unpack_from(data, at)
+    return max(count, 0), at + INT32.size
+
+
+def read_compact_array_length(data: memoryview, at: int) -> tuple[int, int]:
+    """Read how many items an array of the flexible dialect has; a null array has none."""
+    count, at = read_uvarint(data, at)
+    return max(count - 1, 0), at
+
+
+def read_uuid(data: memoryview, at: int) -> tuple[UUID, int]:
+    """Read a topic id."""
+    return _cached_uuid(bytes(slice_exactly(data, at, UUID_BYTES))), at + UUID_BYTES
+
+
+@lru_cache(maxsize=4096)
+def _cached_uuid(content: bytes) -> UUID:
+    """The same few topics come in every answer."""
+    return UUID(bytes=content)
+
+
+def read_tagged_fields(data: memoryview, at: int) -> tuple[Mapping[int, memoryview], int]:
+    """Read the tagged fields that end a structure, each as its undecoded bytes."""
+    if data[at] == 0:
+        return NO_TAGGED_FIELDS, at + 1
+    count, at = read_uvarint(data, at)
+    tags = {}
+    for _ in range(count):
+        tag, at = read_uvarint(data, at)
+        size, at = read_uvarint(data, at)
+        tags[tag] = slice_exactly(data, at, size)
+        at += size
+    return tags, at
+
+
+def slice_exactly(data: memoryview, at: int, size: int) -> memoryview:
+    """Return a view of so many bytes; slicing alone would quietly give fewer at the end."""
+    end = at + size
+    if end > len(data):
+        raise ValueError(f"{size} bytes at byte {at} go beyond the {len(data)} there are")
+    return data[at:end]
+
+
+def _read_text(data: memoryview, at: int, length: int) -> tuple[str, int]:
+    return str(slice_exactly(data, at, length), "utf-8"), at + length

@@ -1,0 +1,126 @@
+"""Producer ids: getting one, and what a partition's leader remembers of those that wrote to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kafka.protocol.admin import DescribeProducersRequest, DescribeProducersResponse
+from kafka.protocol.producer import InitProducerIdRequest
+
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.header import NO_EPOCH, NO_PRODUCER_ID
+from sparkmirror.wire.net.endpoint import error_for_code
+from sparkmirror.wire.net.leader_calls import ApiResult, LeaderCall, call_leaders
+from sparkmirror.wire.net.routing import (
+    CALL_TIMEOUT_S,
+    AnyBroker,
+    CoordinatorOf,
+    CoordinatorType,
+    Destination,
+    Router,
+)
+from sparkmirror.wire.protocol.apis import DESCRIBE_PRODUCERS, INIT_PRODUCER_ID
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.topic_key import group_by_topic
+
+TRANSACTION_TIMEOUT_MS = 60_000
+FIRST_WITH_PRODUCER_EPOCH = 3
+"""The first version of InitProducerId that takes a producer's present id and epoch (2.5)."""
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """A producer id with its epoch: a higher epoch of the same id fences the lower ones."""
+
+    producer_id: int
+    epoch: int
+
+
+class ProducerState(NamedTuple):
+    """What a leader remembers of a producer; -1 where there is nothing."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    """Of the last record appended, whether or not it is replicated yet."""
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    current_txn_start_offset: int
+    """Offset at which its open transaction begins on this partition, -1 if none is open."""
+
+
+def init_producer_id(
+    router: Router,
+    *,
+    transactional_id: str | None = None,
+    present: ProducerIdAndEpoch | None = None,
+    transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS,
+    timeout_s: float = CALL_TIMEOUT_S,
+) -> ProducerIdAndEpoch:
+    """Get a producer id: a new one, or that of a transactional id with a higher epoch.
+
+    With a transactional id this aborts the open transaction of whoever used it before, and fences
+    him. `present` is the identity we have: the broker refuses (90) if it is no longer the latest,
+    so that one who slept through his replacement does not fence his successor.
+    """
+    to: Destination = AnyBroker()
+    if transactional_id is not None:
+        to = CoordinatorOf(CoordinatorType.TRANSACTION, transactional_id)
+    known = None
+    if present is not None:
+        known = [v for v in INIT_PRODUCER_ID.versions if v >= FIRST_WITH_PRODUCER_EPOCH]
+    answer = router.call(
+        INIT_PRODUCER_ID,
+        lambda: InitProducerIdRequest(
+            transactional_id=transactional_id,
+            transaction_timeout_ms=transaction_timeout_ms,
+            producer_id=present.producer_id if present else NO_PRODUCER_ID,
+            producer_epoch=present.epoch if present else NO_EPOCH,
+        ),
+        to,
+        codes=lambda answer: (answer.error_code,),
+        known=known,
+        timeout_s=timeout_s,
+    )
+    code = ErrorCode(answer.error_code)
+    if code is not ErrorCode.NONE:
+        raise error_for_code(router.client.cluster, INIT_PRODUCER_ID.name, code, transactional_id)
+    return ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+
+
+def describe_producers(
+    router: Router, partitions: Iterable[TopicPartition], *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[TopicPartition, ApiResult[dict[int, ProducerState]]]:
+    """Ask leaders which producers they remember, by producer id. Brokers from 2.8 on."""
+
+    def make(group: Sequence[TopicPartition]) -> DescribeProducersRequest:
+        return DescribeProducersRequest(
+            topics=[
+                DescribeProducersRequest.TopicRequest(
+                    name=topic, partition_indexes=[p.partition for p in members]
+                )
+                for topic, members in group_by_topic(group)
+            ]
+        )
+
+    call = LeaderCall(api=DESCRIBE_PRODUCERS, build_message=make, parse_response=_read_producers)
+    return call_leaders(router, call, partitions, timeout_s=timeout_s)
+
+
+def _read_producers(
+    answer: DescribeProducersResponse,
+) -> Iterator[tuple[TopicPartition, int, dict[int, ProducerState]]]:
+    for topic in answer.topics:
+        for p in topic.partitions:
+            states = {
+                s.producer_id: ProducerState(
+                    s.producer_id,
+                    s.producer_epoch,
+                    s.last_sequence,
+                    s.last_timestamp,
+                    s.coordinator_epoch,
+                    s.current_txn_start_offset,
+                )
+                for s in p.active_producers
+            }
+            yield TopicPartition(topic.name, p.partition_index), p.error_code, states

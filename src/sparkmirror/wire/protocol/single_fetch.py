@@ -1,0 +1,146 @@
+"""Looking into a log without a loop: one fetch, and what it brought as bytes of its own.
+
+For whoever has no loop: to read a small topic, to see what lies at the end of the target's log,
+and to walk over a stretch of either log. Blocks; belongs to the thread of its router.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
+from sparkmirror.wire.batch.header import BatchHeader, iter_batches, read_header
+from sparkmirror.wire.net.routing import LeaderOf, Router
+from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
+from sparkmirror.wire.protocol.fetch import (
+    FetchParams,
+    FetchPosition,
+    FetchResponseData,
+    fetch_request,
+    fetch_version,
+)
+from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+
+ONE_BATCH_BYTES = 1
+"""The smallest fetch: it still brings the first batch whole."""
+FETCH_BYTES = 8 << 20
+FETCH_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleFetchResult:
+    """What one fetch brought: the bytes, and where the log stands."""
+
+    records: bytes
+    aborted_transactions: tuple[AbortedTransaction, ...]
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
+class OffsetOutOfRange(ClusterError):
+    """The log does not hold the offset asked for."""
+
+
+def fetch_records(
+    router: Router,
+    partition: TopicPartition,
+    offset: int,
+    *,
+    max_bytes: int = FETCH_BYTES,
+    read_committed: bool = False,
+) -> SingleFetchResult:
+    """Fetch what lies at an offset, trying again while brokers move."""
+    backoff, deadline = Backoff(), time.monotonic() + FETCH_TIMEOUT_S
+    while True:
+        try:
+            glimpse, code = _fetch_once(router, partition, offset, max_bytes, read_committed)
+        except ClusterError as error:
+            if not error.retriable:
+                raise
+            code, glimpse = ErrorCode.NETWORK_EXCEPTION, None
+        if glimpse is not None:
+            return glimpse
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise OffsetOutOfRange(
+                router.client.cluster, f"{partition} does not hold offset {offset}"
+            )
+        if not code.is_retriable or time.monotonic() > deadline:
+            break
+        router.invalidate(LeaderOf(partition))
+        time.sleep(backoff.next_delay_s())
+    raise_for_code(router, partition, code)
+    raise ClusterUnavailable(router.client.cluster, f"{partition} cannot be read: {code}")
+
+
+def fetch_batch_at(
+    router: Router, partition: TopicPartition, offset: int
+) -> tuple[BatchHeader, bytes]:
+    """The whole batch that holds an offset."""
+    glimpse = fetch_records(router, partition, offset, max_bytes=ONE_BATCH_BYTES)
+    for header, batch in iter_complete_batches(glimpse.records):
+        if header.next_offset > offset:
+            return header, batch
+    raise OffsetOutOfRange(router.client.cluster, f"{partition} holds nothing at offset {offset}")
+
+
+def iter_complete_batches(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
+    """The complete batches of the present format in what a fetch brought."""
+    for span in iter_batches(records):
+        batch = records[span.start : span.end]
+        yield read_header(batch), batch
+
+
+def _fetch_once(
+    router: Router, partition: TopicPartition, offset: int, max_bytes: int, read_committed: bool
+) -> tuple[SingleFetchResult | None, ErrorCode]:
+    connection = router.connection_to(LeaderOf(partition), timeout_s=FETCH_TIMEOUT_S)
+    request = fetch_request(
+        fetch_version(connection.api_versions, by_id=False),
+        FetchParams(max_wait_ms=0, max_bytes=max(max_bytes, 1), read_committed=read_committed),
+        [FetchPosition(partition.topic, partition.partition, offset, max_bytes)],
+    )
+    seen: list[tuple[SingleFetchResult | None, ErrorCode]] = []
+
+    def heard(answer: FetchResponseData) -> None:
+        code = ErrorCode(answer.error_code)
+        if code is not ErrorCode.NONE or not answer.partitions:
+            seen.append((None, code))
+            return
+        (there,) = answer.partitions
+        glimpse = SingleFetchResult(
+            records=bytes(there.records),
+            aborted_transactions=tuple(there.aborted_transactions),
+            high_watermark=there.high_watermark,
+            last_stable_offset=there.last_stable_offset,
+            log_start_offset=there.log_start_offset,
+        )
+        seen.append((glimpse if there.error_code == 0 else None, ErrorCode(there.error_code)))
+
+    connection.send(request, then=heard, deadline=time.monotonic() + FETCH_TIMEOUT_S)
+    while not seen:
+        connection.poll()
+    return seen[0]
+
+
+def high_watermark(router: Router, partition: TopicPartition) -> int:
+    """The end of what consumers of a partition see."""
+    outcome = list_offsets(router, {partition: LATEST})[partition]
+    raise_for_code(router, partition, outcome.code)
+    assert outcome.value is not None
+    return outcome.value.offset
+
+
+def raise_for_code(router: Router, partition: TopicPartition, code: ErrorCode) -> None:
+    """Raise unless a partition was answered for."""
+    if code is ErrorCode.NONE:
+        return
+    cluster = router.client.cluster
+    if code.action is ErrorAction.NOT_AUTHORIZED:
+        raise NotAuthorized(cluster, f"{partition}: {code}; grant Read on the topic")
+    raise ClusterUnavailable(cluster, f"{partition}: {code}")

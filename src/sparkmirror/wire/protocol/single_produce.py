@@ -1,0 +1,86 @@
+"""Appending to a topic without a loop: one batch at a time, acknowledged, or an error.
+
+For records that are keyed and compacted, so that one appended twice does no harm: tried again,
+without a producer id, until a leader takes it. Blocks; belongs to the thread of its router.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.errors import ClusterError, RequestRefused
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
+from sparkmirror.wire.batch.message_format_v1 import NO_TIMESTAMP
+from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.net.endpoint import error_for_code
+from sparkmirror.wire.net.routing import LeaderOf, Router
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
+
+APPEND_TIMEOUT_S = 30.0
+PRODUCE_TIMEOUT_MS = 10_000
+
+
+def append_records(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
+    """Append records as one batch; return the offset of the first. Their offsets are ignored.
+
+    A broker whose clock is far from ours refuses our time, but takes records without one.
+    """
+    try:
+        return _append_once(router, partition, records)
+    except RequestRefused as error:
+        if error.code != ErrorCode.INVALID_TIMESTAMP:
+            raise
+    return _append_once(router, partition, [r._replace(timestamp=NO_TIMESTAMP) for r in records])
+
+
+def _append_once(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
+    batch = memoryview(build_batch([r._replace(offset=n) for n, r in enumerate(records)]))
+    return append_batch(
+        router, partition, forward_batch(read_header(batch), batch, BatchProducer(), NO_SEQUENCE)
+    )
+
+
+def append_batch(
+    router: Router,
+    partition: TopicPartition,
+    buffers: Sequence[BytesLike],
+    *,
+    transactional_id: str | None = None,
+    joins: bool = True,
+) -> int:
+    """Append a batch that is ready for Produce; return the offset of its first record.
+
+    Tried again while that may help, so a batch without a producer id may be appended twice.
+    `joins` is false for a transaction whose partitions are added one by one.
+    """
+    deadline, backoff = time.monotonic() + APPEND_TIMEOUT_S, Backoff()
+    outgoing = OutgoingBatch(partition.topic, partition.partition, buffers)
+    while True:
+        error: ClusterError
+        try:
+            connection = router.connection_to(LeaderOf(partition), timeout_s=APPEND_TIMEOUT_S)
+            version = produce_version(connection.api_versions, by_id=False, joins=joins)
+            request = produce_request(
+                version,
+                [outgoing],
+                timeout_ms=PRODUCE_TIMEOUT_MS,
+                transactional_id=transactional_id,
+            )
+            answer = connection.send_and_wait(request, PRODUCE_TIMEOUT_MS / 1000 + 5)
+            (said,) = answer.partition_responses.values()
+            if said.error_code == 0:
+                return said.base_offset
+            error = error_for_code(
+                router.client.cluster, "Produce", ErrorCode(said.error_code), str(partition)
+            )
+        except ClusterError as lost:
+            error = lost
+        if not error.retriable or time.monotonic() > deadline:
+            raise error
+        router.invalidate(LeaderOf(partition))
+        time.sleep(backoff.next_delay_s())

@@ -1,0 +1,51 @@
+"""A topic as requests name it: by its name, or by the id that no other topic ever gets.
+
+And partitions as requests list them: topic by topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterable
+from typing import TypeAlias
+from uuid import UUID
+
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.primitive_types import (
+    encode_compact_string,
+    read_compact_string,
+    read_uuid,
+)
+
+TopicKey: TypeAlias = str | UUID
+
+
+def require_name(topic: TopicKey, request: str) -> str:
+    """Return the name, for a version of a request that wants names."""
+    if isinstance(topic, UUID):
+        raise ValueError(f"this version of {request} wants names, not the topic id {topic}")
+    return topic
+
+
+def encode_compact_topic(topic: TopicKey, request: str, *, by_id: bool) -> bytes:
+    """Write a topic in the flexible dialect."""
+    if not by_id:
+        return encode_compact_string(require_name(topic, request))
+    if isinstance(topic, str):
+        raise ValueError(f"this version of {request} wants topic ids, not the name {topic}")
+    return topic.bytes
+
+
+def read_compact_topic(view: memoryview, at: int, *, by_id: bool) -> tuple[TopicKey, int]:
+    """Read a topic in the flexible dialect."""
+    if by_id:
+        return read_uuid(view, at)
+    name, at = read_compact_string(view, at)
+    return name or "", at
+
+
+def group_by_topic(partitions: Iterable[TopicPartition]) -> ItemsView[str, list[TopicPartition]]:
+    """Group partitions by topic."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition)
+    return topics.items()

@@ -1,0 +1,195 @@
+"""Transactions by hand: partitions join, the transaction ends, its coordinator tells its state.
+
+    transaction.version   partitions join           an end                  the next transaction
+    below 2               AddPartitionsToTxn         keeps the epoch         sequences go on
+    2 and above           by Produce 12 and above    raises the epoch by 1   sequences begin at 0
+
+EndTxn answers before its markers are written, and repeating it is safe. 51 belongs to normal life:
+the end before is still under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
+from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest
+
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.endpoint import error_for_code
+from sparkmirror.wire.net.routing import (
+    CALL_TIMEOUT_S,
+    AnyBroker,
+    CoordinatorOf,
+    CoordinatorType,
+    NodeWithId,
+    Router,
+)
+from sparkmirror.wire.protocol.apis import (
+    ADD_PARTITIONS_TO_TXN,
+    DESCRIBE_TRANSACTIONS,
+    END_TXN,
+    LIST_TRANSACTIONS,
+)
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+from sparkmirror.wire.protocol.topic_key import group_by_topic
+
+EPOCH_BUMPING_VERSION = 2
+"""The transaction.version from which on an end raises the epoch (KIP-890)."""
+FIRST_EPOCH_BUMPING_END_TXN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionDescription:
+    """What a coordinator says of a transactional id. `state` is Kafka's word, as CompleteAbort."""
+
+    state: str
+    producer: ProducerIdAndEpoch
+    timeout_ms: int
+    start_time_ms: int
+    partitions: frozenset[TopicPartition]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to be written: no transaction open, no markers on their way."""
+        return self.state in ("Empty", "CompleteCommit", "CompleteAbort")
+
+
+def transaction_version(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> int:
+    """How the cluster does transactions."""
+    link = router.connection_to(AnyBroker(), timeout_s=timeout_s)
+    return link.api_versions.transaction_version
+
+
+def add_partitions_to_txn(
+    router: Router,
+    transactional_id: str,
+    identity: ProducerIdAndEpoch,
+    partitions: Collection[TopicPartition],
+    *,
+    timeout_s: float = CALL_TIMEOUT_S,
+) -> dict[TopicPartition, ErrorCode]:
+    """Join partitions to a transaction, beginning one if none is open.
+
+    If one partition is refused the others are not attempted (55) and none has joined.
+    """
+    answer = router.call(
+        ADD_PARTITIONS_TO_TXN,
+        lambda: AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=transactional_id,
+            v3_and_below_producer_id=identity.producer_id,
+            v3_and_below_producer_epoch=identity.epoch,
+            v3_and_below_topics=[
+                AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(
+                    name=topic, partitions=[p.partition for p in group]
+                )
+                for topic, group in group_by_topic(partitions)
+            ],
+        ),
+        _coordinator(transactional_id),
+        codes=lambda answer: (
+            p.partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+            for p in topic.results_by_partition
+        ),
+        timeout_s=timeout_s,
+    )
+    return {
+        TopicPartition(topic.name, p.partition_index): ErrorCode(p.partition_error_code)
+        for topic in answer.results_by_topic_v3_and_below
+        for p in topic.results_by_partition
+    }
+
+
+def end_txn(
+    router: Router,
+    transactional_id: str,
+    identity: ProducerIdAndEpoch,
+    *,
+    commit: bool,
+    version: int,
+    timeout_s: float = CALL_TIMEOUT_S,
+) -> ProducerIdAndEpoch:
+    """Commit or abort; return the identity for the next transaction. `version` is the cluster's.
+
+    A RequestRefused whose code asks for FENCED means that another has taken over the id.
+    """
+    raises = version >= EPOCH_BUMPING_VERSION
+    known = [v for v in END_TXN.versions if raises or v < FIRST_EPOCH_BUMPING_END_TXN]
+    answer = router.call(
+        END_TXN,
+        lambda: EndTxnRequest(
+            transactional_id=transactional_id,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
+            committed=commit,
+        ),
+        _coordinator(transactional_id),
+        codes=lambda answer: (answer.error_code,),
+        known=known,
+        timeout_s=timeout_s,
+    )
+    code = ErrorCode(answer.error_code)
+    if code is not ErrorCode.NONE:
+        raise error_for_code(router.client.cluster, END_TXN.name, code, transactional_id)
+    if answer.producer_id < 0:
+        return identity
+    return ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+
+
+def describe_transaction(
+    router: Router, transactional_id: str, *, timeout_s: float = CALL_TIMEOUT_S
+) -> TransactionDescription | None:
+    """Ask the coordinator about a transactional id; None if it has none. Brokers from 3.0 on."""
+    answer = router.call(
+        DESCRIBE_TRANSACTIONS,
+        lambda: DescribeTransactionsRequest(transactional_ids=[transactional_id]),
+        _coordinator(transactional_id),
+        codes=lambda answer: (state.error_code for state in answer.transaction_states),
+        timeout_s=timeout_s,
+    )
+    (state,) = answer.transaction_states
+    code = ErrorCode(state.error_code)
+    if code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+        return None
+    if code is not ErrorCode.NONE:
+        raise error_for_code(
+            router.client.cluster, DESCRIBE_TRANSACTIONS.name, code, transactional_id
+        )
+    return TransactionDescription(
+        state=state.transaction_state,
+        producer=ProducerIdAndEpoch(state.producer_id, state.producer_epoch),
+        timeout_ms=state.transaction_timeout_ms,
+        start_time_ms=state.transaction_start_time_ms,
+        partitions=frozenset(
+            TopicPartition(topic.topic, p) for topic in state.topics for p in topic.partitions
+        ),
+    )
+
+
+def list_transactional_ids(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> frozenset[str]:
+    """Every transactional id that the cluster remembers and we may see. Brokers from 3.0 on.
+
+    Each broker knows those it coordinates, so every one is asked; a broker that is down coordinates
+    none. A coordinator that moves between two answers may hide its ids, once.
+    """
+    known: set[str] = set()
+    for node_id in sorted(router.refresh(timeout_s=timeout_s).brokers):
+        answer = router.call(
+            LIST_TRANSACTIONS,
+            lambda: ListTransactionsRequest(state_filters=[], producer_id_filters=[]),
+            NodeWithId(node_id),
+            codes=lambda answer: (answer.error_code,),
+            timeout_s=timeout_s,
+        )
+        code = ErrorCode(answer.error_code)
+        if code is not ErrorCode.NONE:
+            raise error_for_code(router.client.cluster, LIST_TRANSACTIONS.name, code)
+        known |= {state.transactional_id for state in answer.transaction_states}
+    return frozenset(known)
+
+
+def _coordinator(transactional_id: str) -> CoordinatorOf:
+    return CoordinatorOf(CoordinatorType.TRANSACTION, transactional_id)

@@ -1,0 +1,61 @@
+"""Who this worker is: the version people see, and the id of the cluster that keeps its state.
+
+The version is that of the Kafka release whose behaviour is reproduced, because tools decide by it
+what they may ask for; the commit says which program really answers.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from importlib import metadata
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
+from sparkmirror.connect.herder.herder import ServerInfo
+from sparkmirror.errors import ClusterError
+
+log = logging.getLogger(__name__)
+
+
+class WorkerInfoProvider:
+    """Answers at once; the id of the cluster is looked up in the background."""
+
+    def __init__(self, access: ClusterAccess) -> None:
+        self._access = access
+        self._cluster_id: str | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=self._fetch_cluster_id, name="cluster-id", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to look for the cluster."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no longer."""
+        self._stopped.set()
+
+    def __call__(self) -> ServerInfo:
+        """Say what is known by now."""
+        return ServerInfo(
+            version=PLUGIN_VERSION,
+            commit=f"sparkmirror-{metadata.version('sparkmirror')}",
+            kafka_cluster_id=self._cluster_id,
+        )
+
+    def _fetch_cluster_id(self) -> None:
+        backoff = Backoff(initial_s=0.5, max_s=10.0)
+        while not self._stopped.is_set():
+            try:
+                with Admin(self._access) as admin:
+                    self._cluster_id = admin.describe_cluster().cluster_id
+            except ClusterError as error:
+                log.info("The id of the worker's cluster is not known yet: %s", error)
+                self._stopped.wait(backoff.next_delay_s())
+            else:
+                log.info("Kafka cluster ID: %s", self._cluster_id)
+                return

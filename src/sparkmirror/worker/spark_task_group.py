@@ -1,0 +1,234 @@
+"""The tasks of a source connector, run as one Spark query by a supervised driver process.
+
+    herder ── start, reassign, pause, resume, restart, stop ──▶ SparkTasks ──▶ Supervisor ──▶ driver
+    herder ◀── running (with a remark), paused, failed, stopped ──┘ a status once a second ◀──┘
+
+A plan on the same clusters is handed to the driver that runs; anything else (other clients, other
+secrets, exactly-once mode) needs a new driver. Holding still is a plan without tasks: Spark stays
+warm. Whatever keeps a partition from being copied is a remark of its task, never hidden.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from sparkmirror.connect.connector import ExpandedConfig
+from sparkmirror.connect.task_group import TaskListener, TaskPlan
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.errors import DriverLost
+
+log = logging.getLogger(__name__)
+
+HANDOVER_TIMEOUT_S = 30.0
+"""How long a driver may take to drain before the next one of its connector begins."""
+MAX_REASONS = 5
+
+
+class SparkTaskGroup:
+    """A TaskGroup: one thread calls it, one method at a time; another one follows the driver."""
+
+    def __init__(
+        self,
+        connector: str,
+        listener: TaskListener,
+        job_of: Callable[[TaskPlan], CopyJob],
+        supervise: Callable[[CopyJob], DriverSupervisor],
+        saw: Callable[[str, CopySnapshot], None] = lambda _connector, _snapshot: None,
+    ) -> None:
+        """`saw` is told where everything stands, once a second."""
+        self._on_snapshot = saw
+        self._connector = connector
+        self._listener = listener
+        self._to_job = job_of
+        self._create_supervisor = supervise
+        self._plan: TaskPlan | None = None
+        self._job: CopyJob | None = None
+        self._is_paused = False
+        self._supervisor: DriverSupervisor | None = None
+        self._status_thread: threading.Thread | None = None
+
+    @property
+    def status(self) -> DriverStatus | None:
+        """The latest word of the driver, if there is one."""
+        supervisor = self._supervisor
+        return supervisor.status if supervisor else None
+
+    # -- from the herder ------------------------------------------------------------------------
+
+    def start(self, plan: TaskPlan, *, paused: bool) -> None:
+        """Begin; a paused group starts Spark only when it goes on."""
+        self._set_plan(plan)
+        self._is_paused = paused
+        if paused:
+            self._report_paused()
+        else:
+            self._start_driver()
+
+    def reassign(self, plan: TaskPlan) -> None:
+        """Go on with another plan, in the same driver if it can be."""
+        before = self._task_count()
+        old = self._job
+        self._set_plan(plan)
+        for task in range(self._task_count(), before):
+            self._listener.on_stopped(task)
+        if self._is_paused:
+            self._report_paused()
+        elif old is None or self._needs_new_driver(old):
+            self._stop_driver(HANDOVER_TIMEOUT_S)
+            self._start_driver()
+        else:
+            self._replan()
+
+    def pause(self) -> None:
+        """Hold still; `on_paused` follows when every lease was given back."""
+        self._is_paused = True
+        if self._has_driver():
+            self._replan()
+        else:
+            self._report_paused()
+
+    def resume(self) -> None:
+        """Go on."""
+        self._is_paused = False
+        if self._has_driver():
+            self._replan()
+        else:
+            self._start_driver()
+
+    def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
+        """Begin anew; with the configs as they are now. All tasks of the query do together."""
+        assert self._plan is not None
+        configs = tuple(tasks.get(number, config) for number, config in enumerate(self._plan.tasks))
+        old = self._job
+        self._set_plan(replace(self._plan, tasks=configs))
+        if self._is_paused:
+            self._report_paused()
+        elif old is None or not self._has_driver() or self._needs_new_driver(old):
+            self._stop_driver(HANDOVER_TIMEOUT_S)
+            self._start_driver()
+        elif self._supervisor is not None:
+            self._supervisor.start_next_epoch()
+
+    def stop(self, within_s: float) -> None:
+        """Drain and end; returns when nothing runs any more."""
+        self._stop_driver(within_s)
+        for task in range(self._task_count()):
+            self._listener.on_stopped(task)
+
+    # -- the driver -----------------------------------------------------------------------------
+
+    def _set_plan(self, plan: TaskPlan) -> None:
+        self._plan, self._job = plan, self._to_job(plan)
+
+    def _task_count(self) -> int:
+        return len(self._plan.tasks) if self._plan else 0
+
+    def _has_driver(self) -> bool:
+        return self._supervisor is not None and self._supervisor.failure() is None
+
+    def _needs_new_driver(self, old: CopyJob) -> bool:
+        """Whether more has changed than which partitions are copied."""
+        assert self._job is not None
+        same = replace(
+            old,
+            tasks=self._job.tasks,
+            remote_topics=self._job.remote_topics,
+            start=self._job.start,
+            on_loss=self._job.on_loss,
+        )
+        return same != self._job or not self._has_driver() or self._job.is_exactly_once
+
+    def _desired_job(self) -> CopyJob:
+        assert self._job is not None
+        return replace(self._job, tasks=()) if self._is_paused else self._job
+
+    def _start_driver(self) -> None:
+        supervisor = self._supervisor = self._create_supervisor(self._desired_job())
+        supervisor.start()
+        self._status_thread = threading.Thread(
+            target=self._follow_statuses,
+            args=(supervisor,),
+            name=f"spark-{self._connector}",
+            daemon=True,
+        )
+        self._status_thread.start()
+
+    def _replan(self) -> None:
+        assert self._supervisor is not None
+        self._supervisor.replan(self._desired_job())
+
+    def _stop_driver(self, within_s: float) -> None:
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is None:
+            return
+        supervisor.drain(within_s)
+        supervisor.wait(within_s)
+        supervisor.stop()
+        if self._status_thread is not None:
+            self._status_thread.join(timeout=within_s)
+
+    # -- what becomes of it ---------------------------------------------------------------------
+
+    def _follow_statuses(self, supervisor: DriverSupervisor) -> None:
+        for status in supervisor.statuses():
+            if supervisor is not self._supervisor:
+                return  # told to end: whoever told it tells what became of the tasks
+            self._on_snapshot(self._connector, status.snapshot)
+            self._report_status(status)
+        failure = supervisor.failure()
+        if supervisor is self._supervisor:
+            error = failure or DriverLost("the Spark driver has ended without being asked to")
+            for task in range(self._task_count()):
+                self._listener.on_failed(task, error)
+
+    def _report_status(self, status: DriverStatus) -> None:
+        if status.phase is DriverPhase.FAILED:
+            return  # told when it is certain that there is no further try
+        if self._is_paused:
+            if status.tasks == 0 and not status.snapshot.partitions:
+                self._report_paused()
+            return
+        if status.tasks != self._task_count() and status.phase is DriverPhase.RUNNING:
+            return  # the driver has not heard of the plan yet
+        if status.phase is DriverPhase.STARTING and not status.problem:
+            return
+        remarks = remarks_by_task(status.snapshot)
+        for task in range(self._task_count()):
+            said = [text for text in (status.problem, remarks.get(task, "")) if text]
+            self._listener.on_running(task, "; ".join(said))
+        for task, topics in topics_by_task(status.snapshot).items():
+            self._listener.on_topics(task, topics)
+
+    def _report_paused(self) -> None:
+        for task in range(self._task_count()):
+            self._listener.on_paused(task)
+
+
+def remarks_by_task(snapshot: CopySnapshot) -> dict[int, str]:
+    """What keeps partitions from being copied, by task: the first few, and how many more."""
+    by_task: dict[int, list[str]] = defaultdict(list)
+    for partition, view in snapshot.partitions.items():
+        if view.reason:
+            by_task[view.task].append(f"{partition}: {view.reason}")
+    remarks = {}
+    for task, reasons in by_task.items():
+        more = len(reasons) - MAX_REASONS
+        shown = reasons[:MAX_REASONS] + ([f"and {more} more partitions"] if more > 0 else [])
+        remarks[task] = "; ".join(shown)
+    return remarks
+
+
+def topics_by_task(snapshot: CopySnapshot) -> dict[int, set[str]]:
+    """The remote topics that something was copied to, by task."""
+    by_task: dict[int, set[str]] = defaultdict(set)
+    for view in snapshot.partitions.values():
+        if view.records:
+            by_task[view.task].add(view.remote)
+    return by_task

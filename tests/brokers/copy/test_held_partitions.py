@@ -1,0 +1,244 @@
+"""What a target refuses is held with a reason, and goes on when the reason is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from kafka.admin import ACLOperation, ResourceType
+
+from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.records import Record
+from tests.brokers.copy.conftest import PROPERTIES
+from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
+from tests.support.copy.copy_harness import CopyHarness
+from tests.support.copy.fault_scenario import SLOW_COPY, has_copied_records
+from tests.support.kafka.admin_operations import grant_acls, set_topic_config
+from tests.support.kafka.batch_writer import BatchWriter, now_ms, numbered_records
+from tests.support.kafka.clusters import StartCluster, UniqueName
+
+FOREVER = str(2**63 - 1)
+TWO_DAYS_MS = 2 * 24 * 3600 * 1000
+SHORT_CONNECTIONS = {"connections.max.idle.ms": "3000", "connections.max.reauth.ms": "5000"}
+"""How long the strict cluster keeps an idle connection, and how long a login is good for."""
+SILENT_S = 4.0
+MIRROR = "mirror"
+UNFENCED = "unfenced"
+"""Users of the strict cluster; only the first one may ever use transactional ids."""
+
+
+def wait_until_held(stage: CopyHarness, partition: TopicPartition, why: str) -> None:
+    """Wait until a partition is held, and tells why."""
+
+    def held(seen: CopySnapshot) -> bool:
+        view = seen.partitions[str(partition)]
+        return view.state == "held" and why in view.reason
+
+    stage.wait_for_snapshot(f"{partition} to be held: {why}", held)
+
+
+@pytest.mark.parametrize(
+    ("bad", "narrow", "wide", "why"),
+    [
+        pytest.param(
+            Record(0, now_ms(), b"k", bytes(50_000)),
+            {"max.message.bytes": "20000"},
+            {"max.message.bytes": "200000"},
+            "raise its max.message.bytes",
+            id="too-large",
+        ),
+        pytest.param(
+            Record(0, now_ms() + TWO_DAYS_MS, b"k", b"of a producer whose clock is ahead"),
+            {},
+            {"message.timestamp.after.max.ms": FOREVER},
+            "INVALID_TIMESTAMP",
+            id="too-new",
+        ),
+        pytest.param(
+            Record(0, now_ms() - TWO_DAYS_MS, b"k", b"old"),
+            {"message.timestamp.before.max.ms": "3600000"},
+            {"message.timestamp.before.max.ms": FOREVER},
+            "INVALID_TIMESTAMP",
+            id="too-old",
+        ),
+    ],
+)
+def test_what_the_target_refuses_holds_one_partition_until_it_takes_it(
+    flow: CopyFlow,
+    topic: str,
+    writer: BatchWriter,
+    bad: Record,
+    narrow: Mapping[str, str],
+    wide: Mapping[str, str],
+    why: str,
+) -> None:
+    flow.create_topic(topic, 2, source={"message.timestamp.after.max.ms": FOREVER}, remote=narrow)
+    stuck, free = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    writer.write_batch(stuck, numbered_records(range(10)))
+    writer.write_batch(stuck, [bad])
+    writer.write_batch(stuck, numbered_records(range(10, 20)))
+    writer.write_batch(free, numbered_records(range(20)))
+    with flow.harness(flow.job({topic: 2})) as stage:
+        wait_until_held(stage, stuck, why)
+        assert stage.snapshot.partitions[str(stuck)].position == 10, "all before it are there"
+        writer.write_batch(free, numbered_records(range(20, 40)))
+        stage.wait_until_caught_up({str(free): 40})
+        before = len(stage.snapshot.events)
+        wait_until_held(stage, stuck, why)
+        set_topic_config(flow.target, remote_topic_name(topic), wide)
+        stage.wait_until_caught_up(flow.source_end_offsets({topic: 2}))
+        stage.drain()
+        flow.assert_mirrored({topic: 2}, fences=0, stage=stage)
+        assert before == 1, "it is told once, however often it is tried"
+
+
+@pytest.mark.parametrize("moment", ["before", "while"])
+def test_a_foreign_writer_is_noticed_and_harms_nothing(
+    flow: CopyFlow, topic: str, writer: BatchWriter, moment: str
+) -> None:
+    partition, remote = TopicPartition(topic, 0), TopicPartition(remote_topic_name(topic), 0)
+    flow.create_topic(topic)
+    records = numbered_records(range(3000), size=1000)
+    foreigner = BatchWriter(flow.target)
+    foreign = [Record(0, now_ms(), b"foreign", b"foreign")]
+    writer.write_batches(partition, records[:1500], batch=10)
+    settings = {} if moment == "before" else SLOW_COPY
+    with flow.harness(flow.job({topic: 1}, settings=settings)) as stage:
+        if moment == "before":
+            stage.wait_until_caught_up({str(partition): 1500})
+        else:
+            stage.wait_for_snapshot("copying to begin", has_copied_records)
+        foreigner.write_batch(remote, foreign)
+        writer.write_batches(partition, records[1500:], batch=10)
+        assert "ACL" in stage.wait_for_event("foreign-writer").text
+        stage.conductor.set_rate(0)
+        stage.wait_until_caught_up({str(partition): 3000})
+        stage.drain()
+    foreigner.close()
+    target = flow.partition_logs(partition)[1]
+    ours = [one for one in target.records if one.key != b"foreign"]
+    assert [one.value for one in ours] == [one.value for one in records]
+    assert len(target.records) == len(ours) + 1
+    assert len(target.marker_offsets) == 1
+
+
+# -- rights ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def strict(start_module_cluster: StartCluster) -> Cluster:
+    """A cluster in which nobody may do what was not granted."""
+    return start_module_cluster(
+        ClusterSpec(
+            name="strict",
+            fast_start=True,
+            listeners=(ListenerProtocol.SASL_PLAINTEXT,),
+            authorizer=True,
+            users={MIRROR: "a password", UNFENCED: "a word", "root": "another"},
+            super_users=("root",),
+            properties={**PROPERTIES, **SHORT_CONNECTIONS},
+        )
+    )
+
+
+@pytest.fixture
+def guarded(source: Cluster, strict: Cluster, unique_name: UniqueName) -> CopyFlow:
+    """A flow to the strict cluster; what tests do there by themselves they do as root."""
+    return CopyFlow(
+        name=unique_name("flow"),
+        source=source.access(),
+        target=strict.access(user="root"),
+        source_properties=source.client_properties(),
+        target_properties=strict.client_properties(user=MIRROR),
+    )
+
+
+def grant(flow: CopyFlow, topic: str, *operations: ACLOperation, user: str = MIRROR) -> None:
+    """Grant what every mirror needs, its offsets topic, and some rights on a remote topic."""
+    ledger = (ACLOperation.READ, ACLOperation.WRITE)
+    grant_acls(flow.target, user, ResourceType.TOPIC, flow.offsets_topic, *ledger)
+    grant_acls(flow.target, user, ResourceType.TOPIC, remote_topic_name(topic), *operations)
+
+
+def grant_fences(flow: CopyFlow) -> None:
+    """Let the mirror use transactional ids, and so fence."""
+    grant_acls(flow.target, MIRROR, ResourceType.TRANSACTIONAL_ID, "*", ACLOperation.WRITE)
+
+
+def test_a_missing_right_holds_a_partition_until_it_is_granted(
+    guarded: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    flow, partition = guarded, TopicPartition(topic, 0)
+    flow.create_topic(topic)
+    grant_fences(flow)
+    grant(flow, topic, ACLOperation.DESCRIBE_CONFIGS, ACLOperation.DESCRIBE)
+    writer.write_batches(partition, numbered_records(range(100)), batch=10)
+    with flow.harness(flow.job({topic: 1})) as stage:
+        wait_until_held(stage, partition, "grant Write on the topic")
+        grant(flow, topic, ACLOperation.WRITE)
+        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
+
+
+def test_without_the_right_to_fence_a_takeover_says_so_and_is_exact_all_the_same(
+    guarded: CopyFlow, strict: Cluster, topic: str, writer: BatchWriter
+) -> None:
+    unfenced = strict.client_properties(user=UNFENCED)
+    flow, partition = replace(guarded, target_properties=unfenced), TopicPartition(topic, 0)
+    flow.create_topic(topic)
+    operations = (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
+    grant(flow, topic, *operations, user=UNFENCED)
+    writer.write_batches(partition, numbered_records(range(2000), size=1000), batch=10)
+    with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as stage:
+        stage.wait_for_snapshot("copying to begin", has_copied_records)
+        stage.kill(0)
+        assert "without a fence" in stage.wait_for_event("unfenced").text
+        stage.conductor.set_rate(0)
+        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
+
+
+def test_without_the_right_to_read_a_takeover_waits_and_fences_only_once(
+    guarded: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    flow, partition = guarded, TopicPartition(topic, 0)
+    flow.create_topic(topic)
+    grant_fences(flow)
+    grant(flow, topic, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
+    writer.write_batches(partition, numbered_records(range(1000), size=1000), batch=10)
+    with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as stage:
+        stage.wait_for_snapshot("copying to begin", has_copied_records)
+        stage.kill(0)
+        wait_until_held(stage, partition, "grant Read")
+        time.sleep(1.5)  # several tries
+        grant(flow, topic, ACLOperation.READ)
+        stage.conductor.set_rate(0)
+        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=1, stage=stage)
+
+
+def test_connections_closed_for_idleness_and_logins_that_end_cost_nothing(
+    guarded: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    flow, partition = guarded, TopicPartition(topic, 0)
+    flow.create_topic(topic)
+    grant_fences(flow)
+    grant(flow, topic, ACLOperation.WRITE, ACLOperation.READ, ACLOperation.DESCRIBE_CONFIGS)
+    with flow.harness(flow.job({topic: 1})) as stage:
+        for turn in range(3):
+            writer.write_batches(
+                partition, numbered_records(range(50 * turn, 50 * turn + 50)), batch=10
+            )
+            stage.wait_until_caught_up({str(partition): 50 * turn + 50})
+            time.sleep(SILENT_S)
+        stage.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
+        assert stage.snapshot.events == ()

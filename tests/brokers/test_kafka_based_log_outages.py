@@ -1,0 +1,133 @@
+"""Brokers that come, go and clean their logs: what is followed and written outlives that."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.mirror.connect_topics.connect_configs import TargetState
+from sparkmirror.mirror.offsets.records import RecordBytes
+from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
+from tests.support.connect.log_collector import LogCollector, collecting_log, create_compacted_topic
+from tests.support.kafka.clusters import StartCluster
+from tests.support.waiting import wait_until
+
+FAST_FAILOVER = {
+    "broker.session.timeout.ms": "5000",
+    "broker.heartbeat.interval.ms": "250",
+    "log.cleaner.backoff.ms": "100",
+}
+FAST_COMPACTION = {
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.001",
+    "delete.retention.ms": "100",
+    "max.compaction.lag.ms": "200",
+}
+
+
+@pytest.fixture(scope="module")
+def three_brokers(start_module_cluster: StartCluster) -> Cluster:
+    return start_module_cluster(
+        ClusterSpec(name="trio", brokers=3, fast_start=True, properties=FAST_FAILOVER)
+    )
+
+
+@pytest.fixture
+def trio(three_brokers: Cluster) -> Cluster:
+    """Three brokers that notice a death soon. All run, whatever the test before did to them."""
+    three_brokers.start_brokers()
+    return three_brokers
+
+
+def test_following_and_writing_outlive_brokers(
+    trio: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    create_compacted_topic(trio.access(), topic, partitions=6, replicas=3)
+    written: dict[bytes | None, bytes | None] = {}
+    with collecting_log(trio.access(), topic) as ours:
+
+        def write(turn: str) -> None:
+            for n in range(12):
+                record = RecordBytes(b"key %d" % n, f"{turn} {n}".encode())
+                ours.log.append([record])
+                written[record.key] = record.value
+            ours.log.read_to_end()
+            assert ours.latest_values == written
+
+        write("before")
+        trio.kill_broker(1)
+        write("one killed")
+        trio.start_broker(1)
+        trio.stop_broker(2)
+        write("another stopped")
+        trio.start_broker(2)
+        write("after")
+        offsets = [(entry.partition, entry.offset) for entry in ours.entries]
+        assert len(offsets) == len(set(offsets)), "no record was handed over twice"
+    assert f"{topic} cannot be read just now, trying again" in caplog.text
+    assert f"{topic} can be read again, after" in caplog.text
+
+
+def test_start_waits_for_brokers_that_are_away(
+    trio: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_compacted_topic(trio.access(), topic, replicas=3)
+    with collecting_log(trio.access(), topic) as first:
+        first.log.append([RecordBytes(b"a", b"1")])
+    trio.kill()
+    late = LogCollector(trio.access(), topic)
+    starting = threading.Thread(target=late.log.start, args=[late.entries.append])
+    starting.start()
+    try:
+        wait_until(
+            lambda: f"{topic} cannot be read just now" in caplog.text, "it says what it lacks"
+        )
+        assert starting.is_alive()
+        trio.start_brokers()
+        starting.join(120)
+        assert late.records == [RecordBytes(b"a", b"1")]
+    finally:
+        late.log.stop()
+    assert not starting.is_alive()
+
+
+def test_compacted_topic_tells_what_is_left(
+    trio: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_compacted_topic(trio.access(), topic, replicas=3, configs=FAST_COMPACTION)
+    writer = LogCollector(trio.access(), topic)
+    store = KafkaConfigBackingStore(writer.log)
+    store.start(lambda change: None)
+    for turn in range(3):
+        store.put_connector_config("whole", {"turn": str(turn)})
+        store.put_task_configs("whole", [{"task": "0"}])
+        store.put_connector_config("gone", {"turn": str(turn)})
+    store.put_task_configs("whole", [{"task": "0"}, {"task": "1"}])
+    store.put_target_state("whole", TargetState.PAUSED)
+    store.remove_connector_config("gone")
+    wait_until(lambda: is_cleaned(trio, topic), "the brokers to compact", 120)
+    store.stop()
+    caplog.set_level(logging.INFO)
+    again = KafkaConfigBackingStore(LogCollector(trio.access(), topic).log)
+    again.start(lambda change: None)
+    state = again.snapshot()
+    again.stop()
+    assert state.connectors() == ("whole",)
+    assert state.connector_config("whole") == {"turn": "2"}
+    assert state.task_configs("whole") == ({"task": "0"}, {"task": "1"})
+    assert state.target_state("whole") is TargetState.PAUSED
+    assert "offsets hold none, as they were compacted" in caplog.text
+
+
+def is_cleaned(trio: Cluster, topic: str) -> bool:
+    """Make a new segment, so that all before it can be cleaned, and look whether it was."""
+    with collecting_log(trio.access(), topic) as reader:
+        reader.log.append([RecordBytes(b"logger-cluster-active", b'{"level":"INFO"}')])
+        seen = [entry.record.key for entry in reader.entries]
+    connectors = [key for key in seen if key == b"connector-whole"]
+    return len(connectors) == 1

@@ -1,0 +1,129 @@
+"""Access rules and settings of topics, listed and changed on a cluster with an authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.cluster.acls import create_acls, describe_topic_acls
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.alter_configs import alter_configs, incremental_alter_configs
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import ClusterError, NotAuthorized
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.mirror.topics.acls import AclBinding
+from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType, ConfigSource
+from sparkmirror.wire.net.routing import Router
+from tests.support.kafka.clusters import SharedCluster, read_acl
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def alice(guarded: Cluster) -> Iterator[Router]:
+    router = guarded.access(user="alice").new_router()
+    yield router
+    router.close()
+
+
+@pytest.fixture
+def bob(guarded: Cluster) -> Iterator[Router]:
+    router = guarded.access(user="bob").new_router()
+    yield router
+    router.close()
+
+
+def _explicit_configs(admin: Admin, topic: str) -> dict[str, str | None]:
+    found = admin.describe_configs([topic])[topic]
+    assert not isinstance(found, ClusterError)
+    return {
+        entry.name: entry.value
+        for entry in found
+        if entry.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+    }
+
+
+def _wait_for(admin: Admin, topic: str, settings: Mapping[str, str]) -> None:
+    """Wait until a broker tells these settings: it hears of what the controller did a bit later."""
+    wait_until(lambda: _explicit_configs(admin, topic) == settings, f"{topic} to have {settings}")
+
+
+def test_rules_that_were_added_are_listed_and_may_be_added_again(alice: Router, topic: str) -> None:
+    rules = [
+        read_acl(topic),
+        replace(read_acl(topic), operation="DESCRIBE_CONFIGS", permission="DENY", host="10.0.0.1"),
+        replace(read_acl(topic), pattern_type="PREFIXED", operation="ALL"),
+    ]
+    assert create_acls(alice, rules) == {}
+    assert create_acls(alice, rules) == {}
+
+    def found() -> set[AclBinding]:
+        return {rule for rule in describe_topic_acls(alice) or () if rule.resource_name == topic}
+
+    wait_until(lambda: found() >= set(rules), "the broker to hear of them")
+    assert found() == set(rules)
+
+
+def test_a_bad_rule_is_refused_for_itself(alice: Router, topic: str) -> None:
+    bad = replace(read_acl(topic), principal="no colon")
+    refused = create_acls(alice, [read_acl(topic), bad])
+    assert refused.keys() == {bad}
+
+
+def test_without_the_right_nothing_is_listed_or_added(bob: Router, topic: str) -> None:
+    with pytest.raises(NotAuthorized, match="CLUSTER_AUTHORIZATION_FAILED"):
+        describe_topic_acls(bob)
+    refused = create_acls(bob, [read_acl(topic)])
+    assert isinstance(refused[read_acl(topic)], NotAuthorized)
+    denied = incremental_alter_configs(
+        bob,
+        {
+            topic: [
+                AlterConfigOp(name="retention.ms", operation=AlterConfigOpType.SET, value="1000")
+            ]
+        },
+    )
+    assert isinstance(denied[topic], NotAuthorized)
+
+
+def test_a_cluster_without_an_authorizer_has_no_rules_at_all(primary: SharedCluster) -> None:
+    router = primary.access.new_router()
+    try:
+        assert describe_topic_acls(router) is None
+    finally:
+        router.close()
+
+
+def test_only_the_settings_named_are_changed(alice: Router, guarded: Cluster, topic: str) -> None:
+    with Admin(guarded.access(user="alice")) as admin:
+        admin.create_topic(
+            NewTopic(
+                name=topic,
+                partitions=1,
+                configs={"retention.ms": "1000", "segment.ms": "5000", "cleanup.policy": "compact"},
+            )
+        )
+        changes = [
+            AlterConfigOp(name="retention.ms", operation=AlterConfigOpType.SET, value="2000"),
+            AlterConfigOp(name="segment.ms", operation=AlterConfigOpType.DELETE),
+        ]
+        assert incremental_alter_configs(alice, {topic: changes}) == {}
+        _wait_for(admin, topic, {"retention.ms": "2000", "cleanup.policy": "compact"})
+        assert alter_configs(alice, {topic: {"segment.ms": "7000"}}) == {}
+        _wait_for(admin, topic, {"segment.ms": "7000"})
+
+
+def test_a_setting_that_makes_no_sense_is_refused_topic_by_topic(
+    alice: Router, guarded: Cluster, topic: str
+) -> None:
+    other = f"{topic}.other"
+    with Admin(guarded.access(user="alice")) as admin:
+        for name in (topic, other):
+            admin.create_topic(NewTopic(name=name, partitions=1))
+        bad = AlterConfigOp(name="retention.ms", operation=AlterConfigOpType.SET, value="soon")
+        good = AlterConfigOp(name="retention.ms", operation=AlterConfigOpType.SET, value="3000")
+        refused = incremental_alter_configs(alice, {topic: [bad], other: [good]})
+        assert "retention.ms" in str(refused[topic])
+        assert refused.keys() == {topic}
+        _wait_for(admin, other, {"retention.ms": "3000"})

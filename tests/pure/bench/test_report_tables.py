@@ -1,0 +1,134 @@
+"""What the table and the picture say of some runs."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from bench.bench_run import BenchRun
+from bench.document import with_table
+from bench.metrics import METRICS, Requirement
+from bench.report_rows import Verdict, build_rows, format_number
+from bench.report_tables import markdown_table
+from bench.speedups import compute_speedups
+from bench.svg_chart import MAX_RATIO, MIN_RATIO, render_svg, x_position
+from bench.systems import System
+
+RATES = {
+    System.MM2_DEFAULT: 10e3,
+    System.MM2_TUNED: 50e3,
+    System.PLAIN_LOOP: 120e3,
+    System.SPARKMIRROR: 250e3,
+}
+COSTS = {
+    System.MM2_DEFAULT: 40.0,
+    System.MM2_TUNED: 20.0,
+    System.PLAIN_LOOP: 4.0,
+    System.SPARKMIRROR: 5.0,
+}
+
+
+def runs() -> list[BenchRun]:
+    return [
+        BenchRun(
+            bench="throughput",
+            workload="1k-128k",
+            who=who,
+            round=1,
+            figures={"records_per_s": RATES[who], "cpu_us_per_record": COSTS[who]},
+        )
+        for who in System
+    ]
+
+
+def test_a_row_holds_if_the_ratio_does() -> None:
+    rate, cost = build_rows(runs())
+    assert (rate.ratio, rate.requirement, rate.verdict) == ("5x", "≥ 4x tuned", Verdict.MET)
+    assert (cost.ratio, cost.requirement, cost.verdict) == ("0.25x", "≤ 1/7 tuned", Verdict.MISSED)
+
+
+def test_rates_and_costs_are_ahead_of_the_loop_in_their_own_way() -> None:
+    rate, cost = build_rows(runs())
+    assert (rate.versus_plain_loop, cost.versus_plain_loop) == (Verdict.MET, Verdict.MISSED)
+
+
+def test_values_are_shown_in_their_unit() -> None:
+    rate, _ = build_rows(runs())
+    assert rate.title == "catching up: 1 KB, batches of 128 KB [k rec/s]"
+    assert rate.values[System.SPARKMIRROR] == "250"
+
+
+def test_extremes_are_shown_if_there_are_any() -> None:
+    more = [
+        BenchRun(bench=r.bench, workload=r.workload, who=r.who, round=2, figures=r.figures)
+        for r in runs()
+    ]
+    faster = BenchRun(
+        bench="throughput",
+        workload="1k-128k",
+        who=System.SPARKMIRROR,
+        round=3,
+        figures={"records_per_s": 300e3},
+    )
+    assert build_rows([*runs(), *more, faster])[0].values[System.SPARKMIRROR] == "250 (250..300)"
+
+
+def test_without_the_opponent_nothing_is_claimed() -> None:
+    alone = [run for run in runs() if run.who is System.SPARKMIRROR]
+    assert {row.verdict for row in build_rows(alone)} == {Verdict.UNKNOWN}
+    assert compute_speedups(alone) == []
+    others = [run for run in runs() if run.who is not System.SPARKMIRROR]
+    assert [row.values[System.SPARKMIRROR] for row in build_rows(others)] == ["–", "–"]
+
+
+def test_markdown_has_a_line_for_each_row() -> None:
+    lines = markdown_table(build_rows(runs())).splitlines()
+    assert len(lines) == 4
+    assert len({line.count("|") for line in lines}) == 1
+
+
+def test_an_advantage_is_more_than_one_for_rates_and_costs() -> None:
+    rate, cost = compute_speedups(runs())
+    assert (rate.ours.median, rate.required, rate.is_met) == (5, 4, True)
+    assert (cost.ours.median, round(cost.required), cost.is_met) == (4, 7, False)
+    assert (rate.plain_loop, cost.plain_loop) == (2.4, 5)
+
+
+def test_the_picture_is_sound_and_names_every_line() -> None:
+    picture = render_svg(compute_speedups(runs()), "a < b")
+    words = "".join(ElementTree.fromstring(picture).itertext())  # noqa: S314 - our own
+    assert "a < b" in words
+    for line in compute_speedups(runs()):
+        assert line.title in words
+
+
+def test_the_axis_is_logarithmic_and_has_ends() -> None:
+    assert x_position(4) - x_position(1) == pytest.approx(x_position(16) - x_position(4))
+    assert x_position(MIN_RATIO / 2) == x_position(MIN_RATIO)
+    assert x_position(MAX_RATIO * 2) == x_position(MAX_RATIO)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.0123456, "0.0123"), (7, "7"), (12.34, "12.3"), (99.7, "100"), (1234567, "1,234,567")],
+)
+def test_three_digits_count(number: float, text: str) -> None:
+    assert format_number(number) == text
+
+
+def test_demands_are_written_as_people_do() -> None:
+    assert Requirement(limit=1 / 20, at_least=False).text() == "≤ 1/20"
+    assert Requirement(limit=0.7, at_least=False).text() == "≤ 0.7x"
+    assert Requirement(limit=2.5, at_least=True).text() == "≥ 2.5x"
+
+
+def test_no_two_lines_are_the_same() -> None:
+    assert len({(line.key, line.requirement) for line in METRICS}) == len(METRICS)
+
+
+def test_the_document_gets_its_table_between_the_marks() -> None:
+    page = "a\n<!-- table -->\nold\n<!-- end of table -->\nb\n"
+    new = with_table(page, "| \\1 |")
+    assert new == "a\n<!-- table -->\n\n| \\1 |\n<!-- end of table -->\nb\n"
+    assert with_table(new, "| \\1 |") == new

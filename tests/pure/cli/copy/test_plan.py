@@ -1,0 +1,152 @@
+"""What a copy would do follows from two listings and what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.cli.copy.job import make_job
+from sparkmirror.cli.copy.plan import plan_copy
+from sparkmirror.cli.copy.ranges import (
+    PartitionRange,
+    topics_with_foreign_records,
+    validate_start_offsets,
+)
+from sparkmirror.copy.job import StartMode, StartPosition
+from sparkmirror.errors import BadRequest, NotFound
+from sparkmirror.mirror.topics.replication_policy import DefaultReplicationPolicy
+from sparkmirror.mirror.topics.topic_plan import NewRemotePartitions
+from sparkmirror.model import TopicPartition
+from tests.support.cli.copy_requests import cluster_view, copy_request, survey, topic_view
+
+
+def test_missing_topics_are_created_and_small_ones_grow() -> None:
+    found = survey(
+        [topic_view("a", 2, 3), topic_view("b", 3), topic_view("c", 1)],
+        [topic_view("b"), topic_view("c", 9)],
+        2,
+    )
+    plan = plan_copy(copy_request(".*"), found)
+    (new,) = plan.topics.new_topics
+    assert (new.name, new.partitions, new.replication_factor) == ("a", 2, 2)
+    assert plan.topics.new_partitions == (NewRemotePartitions(name="b", partitions=3),)
+    assert plan.remote_topics == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_as_many_replicas_as_asked_for() -> None:
+    found = survey([topic_view("a", 1, 3)], [], brokers=2)
+    (new,) = plan_copy(copy_request("a", replication_factor=1), found).topics.new_topics
+    assert new.replication_factor == 1
+    with pytest.raises(BadRequest, match=r"--replication-factor 3: B has 2 broker\(s\) only"):
+        plan_copy(copy_request("a", replication_factor=3), found)
+
+
+def test_partitions_are_dealt_in_turn_to_as_many_tasks_as_there_is_work_for() -> None:
+    found = survey([topic_view("a", 3)], [])
+    dealt = plan_copy(copy_request("a"), found).tasks
+    assert dealt == (
+        (TopicPartition("a", 0), TopicPartition("a", 2)),
+        (TopicPartition("a", 1),),
+    )
+    assert len(plan_copy(copy_request("a", tasks_max=16), found).tasks) == 3
+
+
+def test_positions_go_to_the_offsets_topic_of_mirrormaker() -> None:
+    found = survey([topic_view("a")], [], brokers=5)
+    new = plan_copy(copy_request("a"), found).offsets_topic
+    assert new is not None
+    assert (new.name, new.partitions, new.replication_factor) == ("mm2-offsets.A.internal", 25, 3)
+    assert new.configs == {"cleanup.policy": "compact"}
+    alone = plan_copy(copy_request("a"), survey([topic_view("a")], [], brokers=1)).offsets_topic
+    assert alone is not None
+    assert alone.replication_factor == 1
+    there = survey([topic_view("a")], [topic_view("mm2-offsets.A.internal", 25)])
+    assert plan_copy(copy_request("a"), there).offsets_topic is None
+
+
+def test_internal_topics_and_copies_from_the_target_are_never_copied() -> None:
+    names = ("a", "__consumer_offsets", "mm2-offsets.X.internal", "B.orders")
+    found = survey([topic_view(name) for name in names], [])
+    plan = plan_copy(copy_request(".*", policy=DefaultReplicationPolicy()), found)
+    assert plan.remote_topics == {"a": "A.a"}
+    assert plan.skipped_topics == ("B.orders", "__consumer_offsets", "mm2-offsets.X.internal")
+
+
+def test_heartbeats_are_copied_only_if_asked_for() -> None:
+    found = survey([topic_view("a"), topic_view("heartbeats")], [])
+    assert list(plan_copy(copy_request("a"), found).remote_topics) == ["a"]
+    assert plan_copy(copy_request("heartbeats"), found).remote_topics == {
+        "heartbeats": "A.heartbeats"
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sentence"),
+    [
+        ("ordres", "A has no topic 'ordres', only orders, payments; did you mean orders?"),
+        ("x", "A has no topic 'x', only orders, payments; a pattern must match the whole name."),
+        ("__.*", "Of the topics of A, '__.*' means only __consumer_offsets: what is internal"),
+    ],
+    ids=["near", "far", "internal"],
+)
+def test_a_pattern_that_finds_nothing_is_told_with_what_there_is(
+    pattern: str, sentence: str
+) -> None:
+    found = survey(
+        [topic_view("orders"), topic_view("payments"), topic_view("__consumer_offsets")], []
+    )
+    with pytest.raises(NotFound) as refused:
+        plan_copy(copy_request(pattern, exclude=("__.*",)), found)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_a_topic_is_never_copied_onto_itself() -> None:
+    found = replace(survey([topic_view("a")], [topic_view("a")]), target=cluster_view("id of A"))
+    with pytest.raises(BadRequest, match="same cluster .*use --policy default"):
+        plan_copy(copy_request("a"), found)
+    assert plan_copy(copy_request("a", policy=DefaultReplicationPolicy()), found).remote_topics == {
+        "a": "A.a"
+    }
+
+
+def test_no_two_topics_are_copied_into_one() -> None:
+    class OneName(DefaultReplicationPolicy):
+        def format_remote_topic(self, source_alias: str, topic: str) -> str:
+            return "all"
+
+    with pytest.raises(BadRequest, match="a, b would all be copied into all"):
+        plan_copy(
+            copy_request(".*", policy=OneName()), survey([topic_view("a"), topic_view("b")], [])
+        )
+
+
+def test_the_job_has_mirrormakers_names_and_each_task_its_share_of_the_rate() -> None:
+    asked = copy_request("a", bytes_per_s=1000)
+    job = make_job(asked, plan_copy(asked, survey([topic_view("a", 3)], [])))
+    assert (job.connector, job.group_id) == ("MirrorSourceConnector", "A-mm2")
+    assert job.offsets_topic == "mm2-offsets.A.internal"
+    assert job.settings.bytes_per_s == 500
+    assert (job.settings.source_alias, job.settings.target_alias) == ("A", "B")
+
+
+def test_offsets_for_what_is_not_copied_are_refused() -> None:
+    copied = [TopicPartition("a", 0)]
+    start = StartPosition(at=StartMode.OFFSETS, offsets={"a-0": 1, "b-0": 2})
+    with pytest.raises(BadRequest, match="names b-0, which is not copied"):
+        validate_start_offsets(start, copied)
+    validate_start_offsets(None, copied)
+
+
+def test_copies_with_records_that_the_ledger_does_not_know_are_found() -> None:
+    plan = plan_copy(
+        copy_request(".*"), survey([topic_view("a"), topic_view("b"), topic_view("c")], [])
+    )
+    legs = {
+        TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=9, target_end_offset=5),
+        TopicPartition("b", 0): PartitionRange(
+            start_offset=0, end_offset=9, target_end_offset=5, is_in_ledger=True
+        ),
+        TopicPartition("c", 0): PartitionRange(start_offset=0, end_offset=9),
+    }
+    assert topics_with_foreign_records(plan, legs) == ["a"]

@@ -1,0 +1,52 @@
+"""Numbers are written as people read them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkmirror.cli import number_format
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 B"),
+        (999.4, "999 B"),
+        (999.6, "1.0 kB"),
+        (1_234, "1.2 kB"),
+        (999_960, "1.0 MB"),
+        (50_000_000, "50.0 MB"),
+        (10**18, "1000.0 PB"),
+    ],
+)
+def test_sizes(number: float, text: str) -> None:
+    assert number_format.size(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0.0 s"),
+        (59.94, "59.9 s"),
+        (60, "1m 00s"),
+        (192.4, "3m 12s"),
+        (7500, "2h 05m"),
+        (273_600, "3d 04h"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert number_format.duration(seconds) == text
+
+
+def test_rates_and_counts() -> None:
+    assert number_format.per_second(480_000) == "480.0k/s"
+    assert number_format.size_per_second(1_500_000) == "1.5 MB/s"
+    assert number_format.count_with_noun(1, "topic") == "1 topic"
+    assert number_format.count_with_noun(1_234, "record") == "1,234 records"
+
+
+@given(st.floats(min_value=0, max_value=1e15))
+def test_no_rate_is_longer_than_a_column(number: float) -> None:
+    assert len(number_format.per_second(number)) <= len("1000000.0G/s")

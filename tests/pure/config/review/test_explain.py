@@ -1,0 +1,142 @@
+"""Every value is explained by the line it came from and what it won against."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.properties import parse_properties
+from sparkmirror.config.files.provenance import PrecedenceRule
+from sparkmirror.config.review.explain import SettingExplanation, explain, explain_all
+from sparkmirror.config.review.key_usage import compiled_config
+from sparkmirror.config.secrets.redaction import redact_value
+from sparkmirror.errors import ConfigError
+from sparkmirror.model import SourceAndTarget
+
+A_TO_B = SourceAndTarget("A", "B")
+FILE = """clusters=A,B
+A.bootstrap.servers=a:1
+B.bootstrap.servers=b:1
+tasks.max=2
+tasks.max=3
+A->B.tasks.max=4
+security.protocol=PLAINTEXT
+B.security.protocol=SSL
+B.ssl.key.password=hunter2
+B.offset.storage.replication.factor=2
+offset.storage.replication.factor=1
+A->B.unknown=5
+"""
+
+
+def opened(text: str = FILE) -> MirrorMakerConfig:
+    return MirrorMakerConfig.open(parse_properties(text.encode(), file="mm2.properties"), {})
+
+
+def steps(found: SettingExplanation) -> list[tuple[str | None, PrecedenceRule, int | None]]:
+    """The value and its rivals: (value, rule, line), the winner first."""
+    rivals = [(lost.value, lost.origin.rule, lost.origin.line) for lost in found.overridden]
+    return [(found.value, found.origin.rule, found.origin.line), *rivals]
+
+
+def test_a_flow_wins_over_the_top_level_and_the_default() -> None:
+    assert steps(explain(opened(), A_TO_B, FlowPart.SOURCE, "tasks.max")) == [
+        ("4", PrecedenceRule.FLOW, 6),
+        ("3", PrecedenceRule.TOP_LEVEL, 5),
+        ("1", PrecedenceRule.DEFAULT, None),
+    ]
+
+
+def test_an_earlier_line_with_the_same_key_is_among_the_losers() -> None:
+    back = SourceAndTarget("B", "A")
+    assert steps(explain(opened(), back, FlowPart.SOURCE, "tasks.max")) == [
+        ("3", PrecedenceRule.TOP_LEVEL, 5),
+        ("2", PrecedenceRule.TOP_LEVEL, 4),
+        ("1", PrecedenceRule.DEFAULT, None),
+    ]
+
+
+def test_a_cluster_wins_over_what_is_said_for_all_clusters() -> None:
+    found = explain(opened(), A_TO_B, FlowPart.SOURCE, "target.producer.security.protocol")
+    assert steps(found) == [
+        ("SSL", PrecedenceRule.CLUSTER, 8),
+        ("PLAINTEXT", PrecedenceRule.EVERY_CLUSTER, 7),
+    ]
+
+
+def test_for_storage_the_top_level_wins_over_the_cluster() -> None:
+    found = explain(opened(), A_TO_B, FlowPart.WORKER, "offset.storage.replication.factor")
+    assert steps(found) == [
+        ("1", PrecedenceRule.TOP_LEVEL, 11),
+        ("2", PrecedenceRule.CLUSTER, 10),
+        ("3", PrecedenceRule.DEFAULT, None),
+    ]
+
+
+def test_a_value_that_nobody_wrote_is_derived_or_a_default() -> None:
+    assert steps(explain(opened(), A_TO_B, FlowPart.WORKER, "group.id"))[0] == (
+        "A-mm2",
+        PrecedenceRule.DERIVED,
+        None,
+    )
+    assert steps(explain(opened(), A_TO_B, FlowPart.CHECKPOINT, "groups")) == [
+        (".*", PrecedenceRule.DEFAULT, None)
+    ]
+
+
+def test_a_secret_is_hidden_in_every_step() -> None:
+    found = explain(
+        opened(FILE + "B.ssl.key.password=hunter3\n"), A_TO_B, FlowPart.WORKER, "ssl.key.password"
+    )
+    assert steps(found)[:2] == [
+        ("[hidden]", PrecedenceRule.CLUSTER, 13),
+        ("[hidden]", PrecedenceRule.CLUSTER, 9),
+    ]
+    assert "hunter" not in repr(found)
+
+
+def test_what_is_carried_along_and_never_read_says_so() -> None:
+    assert not explain(opened(), A_TO_B, FlowPart.SOURCE, "unknown").is_read
+    assert explain(opened(), A_TO_B, FlowPart.SOURCE, "tasks.max").is_read
+
+
+def test_a_setting_that_does_not_exist_brings_a_suggestion() -> None:
+    with pytest.raises(ConfigError, match=r"has no setting task\.max; did you mean tasks\.max\?"):
+        explain(opened(), A_TO_B, FlowPart.SOURCE, "task.max")
+
+
+NAMES = [
+    "tasks.max",
+    "topics",
+    "ssl.key.password",
+    "offset.storage.topic",
+    "producer.acks",
+    "x",
+    "name",
+]
+KEYS = st.builds(
+    lambda p, n: p + n, st.sampled_from(["", "A.", "B.", "A->B.", "B->A."]), st.sampled_from(NAMES)
+)
+
+
+@given(st.lists(st.tuples(KEYS, st.sampled_from(["1", "2", "${a:b}"])), max_size=12))
+@settings(max_examples=20, deadline=None)
+def test_explanations_agree_with_what_is_compiled(lines: list[tuple[str, str]]) -> None:
+    text = "clusters=A,B\n" + "".join(f"{key}={value}\n" for key, value in lines)
+    dedicated = opened(text)
+    written = {entry.line: entry for entry in dedicated.properties.entries}
+    for flow in dedicated.cluster_pairs:
+        for part in FlowPart:
+            layers = compiled_config(dedicated, flow, part)
+            found = explain_all(dedicated, flow, part)
+            assert [one.key for one in found] == sorted(layers)
+            for one in found:
+                assert one == explain(dedicated, flow, part, one.key)
+                assert one.value == redact_value(one.key, layers.props[one.key])
+                if one.origin.line is not None:
+                    entry = written[one.origin.line]
+                    assert entry.key == one.origin.key
+                    assert redact_value(one.key, entry.value) == one.value

@@ -1,0 +1,400 @@
+"""All faults of all flows are found at once, each told once with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.config.files.properties import parse_properties
+from sparkmirror.config.notices import NoticeKind
+from sparkmirror.config.review.file_validation import validate_file
+from sparkmirror.config.review.findings import ValidationReport
+from sparkmirror.errors import PropertiesError
+from tests.support.golden import golden_json
+
+TWO = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\n"
+WORKER = """bootstrap.servers=b:1
+group.id=connect
+key.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter=org.apache.kafka.connect.json.JsonConverter
+config.storage.topic=c
+offset.storage.topic=o
+status.storage.topic=s
+"""
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PROVIDER = """
+config.providers=file
+config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider
+"""
+
+
+def reviewed(text: str) -> ValidationReport:
+    return validate_file(parse_properties(text.encode(), file="mm2.properties"), {})
+
+
+def faults(text: str) -> list[tuple[int | None, str, str]]:
+    return [(o.line, o.key, o.message) for o in reviewed(text).errors]
+
+
+def kinds(text: str) -> list[NoticeKind]:
+    return [notice.kind for notice in reviewed(text).notices]
+
+
+def test_a_good_file_has_no_faults_and_no_notices() -> None:
+    assert reviewed(TWO + "A->B.topics=orders.*\nreplication.factor=1\n") == ValidationReport(
+        errors=(), notices=()
+    )
+
+
+def test_faults_of_all_levels_are_found_at_once_in_the_order_of_the_file() -> None:
+    lines = """security.protocol=FOO
+dedicated.mode.enable.internal.rest=maybe
+replication.factor=x
+B.session.timeout.ms=y
+A->B.tasks.max=0
+B->A.refresh.topics.interval.seconds=z
+B.status.storage.partitions=0
+A->B.topics=a[
+"""
+    assert [(line, key) for line, key, _ in faults(TWO + lines)] == [
+        (5, "security.protocol"),
+        (6, "dedicated.mode.enable.internal.rest"),
+        (7, "replication.factor"),
+        (8, "B.session.timeout.ms"),
+        (9, "A->B.tasks.max"),
+        (10, "B->A.refresh.topics.interval.seconds"),
+        (11, "B.status.storage.partitions"),
+        (12, "A->B.topics"),
+    ]
+
+
+def test_a_fault_in_many_places_is_told_once() -> None:
+    (objection,) = reviewed(TWO + "tasks.max=x\n").errors
+    assert objection.message == (
+        "Invalid value x for configuration tasks.max: Not a number of type INT"
+    )
+    assert len(objection.locations) == 6
+    assert objection.locations[0] == "A->B source"
+
+
+def test_a_missing_address_says_what_to_write() -> None:
+    text = "clusters=A,B\nA->B.enabled=true\nB.bootstrap.servers=b:1\nA.bootstrap.servers=\n"
+    found = faults(text)
+    assert [(line, key) for line, key, _ in found] == [(4, "A.bootstrap.servers")]
+    missing = 'Missing required configuration "bootstrap.servers" which has no default value.'
+    assert faults(text.replace("A.boot", "C.boot"))[0] == (None, "A.bootstrap.servers", missing)
+
+
+def test_a_fault_of_all_clients_of_a_cluster_names_them_once() -> None:
+    (objection,) = reviewed(TWO + "A.security.protocol=FOO\n").errors
+    assert objection.locations == ("clients of A",)
+
+
+def test_no_flows_is_a_fault() -> None:
+    text = TWO.replace("true", "false") + "emit.heartbeats.enabled=false\n"
+    assert faults(text) == [(1, "clusters", "No source->target replication flows.")]
+
+
+def test_what_cannot_even_be_opened_is_a_fault() -> None:
+    missing = 'Missing required configuration "clusters" which has no default value.'
+    assert faults("foo=bar\n") == [(None, "clusters", missing)]
+    (line, key, message) = faults(
+        f"{TWO}config.providers=v\nconfig.providers.v.class=com.example.Vault\n"
+    )[0]
+    assert (line, key) == (6, "config.providers.v.class")
+    assert "com.example.Vault could not be found" in message
+
+
+def test_an_unknown_connector_class_is_a_fault() -> None:
+    (objection,) = reviewed(TWO + "A->B.connector.class=com.example.Other\n").errors
+    assert (objection.line, objection.key) == (5, "A->B.connector.class")
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        ("exactly.once.support=required", "exactly.once.support"),
+        ("emit.checkpoints.enabled=false", "emit.checkpoints.enabled"),
+    ],
+)
+def test_what_does_not_fit_together_is_found(lines: str, fault: str) -> None:
+    assert f"A->B.{fault}" in [key for _, key, _ in faults(f"{TWO}A->B.{lines}\n")]
+
+
+def test_exactly_once_needs_the_target_worker_to_support_it() -> None:
+    said = "A->B.exactly.once.support=required\nA->B.consumer.isolation.level=read_committed\n"
+    worker = "This worker does not have exactly-once source support enabled."
+    assert worker in [message for _, _, message in faults(TWO + said)]
+    enabled = faults(f"{TWO}{said}B.exactly.once.source.support=enabled\n")
+    assert worker not in [message for _, _, message in enabled]
+
+
+@pytest.mark.parametrize("prefix", ["", "A.", "A.producer."])
+def test_a_login_module_is_judged_where_it_is_needed(prefix: str) -> None:
+    jaas = f"{prefix}sasl.jaas.config={PLAIN} required password=hunter2 secret;\n"
+    found = faults(f"{TWO}{prefix}security.protocol=SASL_SSL\n{jaas}")
+    assert [(line, key) for line, key, _ in found] == [(6, f"{prefix}sasl.jaas.config")]
+    assert not any(word in found[0][2] for word in ("hunter2", "secret"))
+    assert faults(TWO + jaas) == []
+
+
+def test_a_forgiven_end_of_a_login_module_is_noticed() -> None:
+    login = "A.security.protocol=SASL_SSL\nA.sasl.mechanism=PLAIN\n"
+    lines = f'{login}A.sasl.jaas.config={PLAIN} required username="u"\n'
+    assert faults(TWO + lines) == []
+    assert kinds(TWO + lines) == [NoticeKind.JAAS]
+
+
+def test_a_provider_that_cannot_be_read_does_not_hide_other_faults() -> None:
+    lines = PROVIDER + "tasks.max=${file:/no/such:n}\nA.ssl.key.password=${file:/no/such:pw}\n"
+    found = faults(f"{TWO}{lines}replication.factor=x\n")
+    assert [(line, key) for line, key, _ in found] == [
+        (8, "tasks.max"),
+        (9, "A.ssl.key.password"),
+        (10, "replication.factor"),
+    ]
+    assert "/no/such: there is no such file" in found[0][2]
+
+
+def test_what_a_provider_gave_is_not_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "s.properties"
+    file.write_text("pw=hunter2")
+    lines = "".join(
+        f"{key}=${{file:{file}:pw}}\n"
+        for key in (
+            "tasks.max",
+            "B.session.timeout.ms",
+            "A.security.protocol",
+            "A->B.topics.exclude",
+        )
+    )
+    review = reviewed(TWO + PROVIDER + lines)
+    assert len(review.errors) == 3
+    assert "hunter2" not in repr(review)
+
+
+def test_a_placeholder_left_as_text_is_noticed() -> None:
+    (notice,) = reviewed(TWO + "A->B.topics=${vault:x:y}\n").notices
+    assert (notice.kind, notice.line) == (NoticeKind.UNRESOLVED_VARIABLE, 5)
+
+
+def test_a_secret_in_the_file_is_noticed() -> None:
+    assert kinds(TWO + "A.ssl.key.password=hunter2\n") == [NoticeKind.IN_PLAIN_TEXT]
+    assert kinds(TWO + "A.ssl.key.password=\n") == []
+
+
+@pytest.mark.parametrize("key", ["config.storage.topic", "status.storage.topic", "C.group.id"])
+def test_flows_that_would_disturb_each_other_are_noticed(key: str) -> None:
+    text = TWO.replace("A,B", "A,B,C") + "C.bootstrap.servers=c:1\n"
+    notices = [n for n in reviewed(f"{text}{key}=x\n").notices if n.key == key]
+    assert {notice.kind for notice in notices} == {NoticeKind.SHARED_BY_FLOWS}
+    assert any("A->C, B->C" in notice.message for notice in notices)
+
+
+def test_notices_of_all_kinds_know_file_and_line() -> None:
+    text = TWO + "topics.blacklist=x # y\nuse.defaults.from=source\nA.ssl.key.password=p\n"
+    notices = reviewed(text).notices
+    assert [notice.line for notice in notices] == [5, 5, 6, 7]
+    assert {notice.file for notice in notices} == {"mm2.properties"}
+
+
+def test_a_good_worker_file_has_no_faults() -> None:
+    assert reviewed(WORKER) == ValidationReport(errors=(), notices=())
+
+
+def recorded_refusals() -> list[tuple[str, str, str]]:
+    """Files that Java refused before it talked to any broker: (name, text, its reason)."""
+    found = []
+    for case in golden_json("cli/cli.json"):
+        reason = "".join(case["exception_lines"][:1]).partition(": ")[2]
+        before_any_broker = reason and "Timed out" not in reason
+        if case["file_content"] and before_any_broker and "--clusters" not in case["args"]:
+            name = case["args"][0].removesuffix(".properties")
+            found.append((name, case["file_content"], reason))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [case[1:] for case in recorded_refusals()],
+    ids=[case[0] for case in recorded_refusals()],
+)
+def test_a_file_that_java_refuses_is_refused_for_the_same_reason(text: str, reason: str) -> None:
+    try:
+        messages = [message for _, _, message in faults(text)]
+    except PropertiesError as error:
+        messages = [str(error)]
+    assert any(reason.rstrip(".") in message for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("listener", "fault"),
+    [("ftp://x:1", "must be either"), ("http://x", "right format"), ("x:1", "right format")],
+)
+def test_a_listener_that_no_server_can_have_is_a_fault(listener: str, fault: str) -> None:
+    lines = f"dedicated.mode.enable.internal.rest=true\nlisteners=http://:1,{listener}\n"
+    for found in (faults(TWO + lines), faults(f"{WORKER}listeners=http://:1,{listener}\n")):
+        assert [key for _, key, _ in found] == ["listeners"]
+        assert fault in found[0][2]
+
+
+def test_keys_of_our_own_are_judged_and_known() -> None:
+    flow = "A->B.sparkmirror.on.loss=weep\nsparkmirror.bytes.per.second=-1\n"
+    process = "sparkmirror.epoch.seconds=0\n"
+    assert [key for _, key, _ in faults(TWO + flow + process)] == [
+        "A->B.sparkmirror.on.loss",
+        "sparkmirror.bytes.per.second",
+        "sparkmirror.epoch.seconds",
+    ]
+    assert [key for _, key, _ in faults(WORKER + process)] == ["sparkmirror.epoch.seconds"]
+    known = "spark.master=local[2]\nsparkmirror.receipts=/r\nsparkmirror.log.dir=/l\n"
+    assert not [n for n in reviewed(WORKER + known).notices if n.kind is NoticeKind.NO_EFFECT]
+
+
+def test_faults_and_notices_of_a_worker_file() -> None:
+    text = f"""{WORKER}heartbeat.interval.ms=x
+rest.port=8083
+internal.key.converter=x
+grup.id=y
+producer.acks=all
+sasl.jaas.config={PLAIN} bogus;
+security.protocol=SASL_SSL
+"""
+    review = reviewed(text)
+    assert [(o.line, o.key) for o in review.errors] == [
+        (8, "heartbeat.interval.ms"),
+        (13, "sasl.jaas.config"),
+    ]
+    assert [(n.line, n.kind) for n in review.notices] == [
+        (9, NoticeKind.DEPRECATED_KEY),
+        (10, NoticeKind.DEPRECATED_KEY),
+        (11, NoticeKind.NO_EFFECT),
+        (13, NoticeKind.IN_PLAIN_TEXT),
+    ]
+    assert "did you mean group.id?" in review.notices[2].message
+
+
+def test_a_worker_file_with_an_unreadable_provider_is_judged_all_the_same() -> None:
+    text = f"{WORKER}{PROVIDER}session.timeout.ms=${{file:/no/such:x}}\nheartbeat.interval.ms=x\n"
+    assert [key for _, key, _ in faults(text)] == ["session.timeout.ms", "heartbeat.interval.ms"]
+
+
+def test_what_a_provider_gave_a_worker_is_not_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "s.properties"
+    file.write_text("pw=hunter2")
+    review = reviewed(f"{WORKER}{PROVIDER}session.timeout.ms=${{file:{file}:pw}}\n")
+    assert len(review.errors) == 1
+    assert "hunter2" not in repr(review)
+
+
+def test_a_list_that_repeats_itself_is_noticed_once_with_its_line() -> None:
+    text = TWO.replace("A,B", "A,B,A") + "A.ssl.enabled.protocols=TLSv1.3,TLSv1.3\n"
+    notices = reviewed(text).notices
+    assert [(n.line, n.key, n.kind) for n in notices] == [
+        (1, "clusters", NoticeKind.REPEATED_ITEM),
+        (5, "A.ssl.enabled.protocols", NoticeKind.REPEATED_ITEM),
+    ]
+    (notice,) = reviewed(f"{WORKER}ssl.enabled.protocols=TLSv1.3,TLSv1.3\n").notices
+    assert (notice.line, notice.key) == (8, "ssl.enabled.protocols")
+
+
+def test_an_alias_from_a_provider_blames_the_list_of_aliases(tmp_path: Path) -> None:
+    file = tmp_path / "s.properties"
+    file.write_text("pw=hunter2")
+    (fault,) = faults(f"{TWO}{PROVIDER}A->B.transforms=${{file:{file}:pw}}\n")
+    assert fault[:2] == (8, "A->B.transforms")
+
+
+@pytest.mark.parametrize(("text", "last"), [(TWO, 8), (WORKER, 11)], ids=["flows", "worker"])
+def test_a_provider_that_does_not_exist_does_not_hide_other_faults(text: str, last: int) -> None:
+    lines = (
+        "config.providers=foo\nconfig.providers.foo.class=com.example.Vault\n"
+        "offset.storage.partitions=${foo:x}\nstatus.storage.partitions=x\n"
+    )
+    found = faults(text + lines)
+    assert [(line, key) for line, key, _ in found] == [
+        (last - 2, "config.providers.foo.class"),
+        (last - 1, "offset.storage.partitions"),
+        (last, "status.storage.partitions"),
+    ]
+    assert "com.example.Vault could not be found" in found[0][2]
+    assert "config.providers.foo has a fault" in found[1][2]
+    assert reviewed(text + lines).notices == ()
+
+
+def test_a_top_level_fault_that_clients_meet_too_is_told_once_with_its_line() -> None:
+    (objection,) = reviewed(TWO + "replication.policy.class=com.example.Nope\n").errors
+    assert (objection.line, objection.key) == (5, "replication.policy.class")
+    assert {"clients of A", "clients of B", "A->B source"} <= set(objection.locations)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "hint"),
+    [
+        ("*foo", ".* instead of *"),
+        ("a,*foo", ".* instead of *"),
+        ("\\\\p{IsGreek}x,*foo", ""),
+        ("a{1,3}", "a comma always starts"),
+        ("[,a{1,3}", ""),
+    ],
+)
+def test_a_hint_is_about_the_pattern_that_failed(patterns: str, hint: str) -> None:
+    (fault,) = faults(f"{TWO}A->B.topics={patterns}\n")
+    hints = [one for one in (".* instead of *", "a comma always starts") if one in fault[2]]
+    assert hints == ([hint] if hint else [])
+
+
+@pytest.mark.parametrize("server", ["b", "a:99999", "a:1,b", "a:x", ":1", "a:1:", "a b:1"])
+def test_an_address_that_no_client_can_use_is_a_fault(server: str) -> None:
+    for text, key in ((TWO, "B.bootstrap.servers"), (WORKER, "bootstrap.servers")):
+        (fault,) = faults(f"{text}{key}={server}\n")
+        assert fault[1] == key
+        assert fault[0] is not None
+        assert fault[2].startswith("Invalid ")
+
+
+@pytest.mark.parametrize("server", ["b:1", "[::1]:9092", "PLAINTEXT://b:65535", "a.b-c_d:1,b:2"])
+def test_an_address_that_a_client_can_use_is_none(server: str) -> None:
+    assert faults(f"{TWO}B.bootstrap.servers={server}\n") == []
+
+
+@pytest.mark.parametrize("policy", ["Nope", "all", "com.example.Policy"])
+def test_an_override_policy_that_no_plugin_offers_is_a_fault(policy: str) -> None:
+    key = "connector.client.config.override.policy"
+    (fault,) = faults(f"{WORKER}{key}={policy}\n")
+    assert fault[:2] == (8, key)
+    assert f"which name matches {policy}, available" in fault[2]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "None",
+        "PrincipalConnectorClientConfigOverridePolicy",
+        "org.apache.kafka.connect.connector.policy.AllConnectorClientConfigOverridePolicy",
+    ],
+)
+def test_an_override_policy_may_be_given_by_any_of_its_names(policy: str) -> None:
+    assert faults(f"{WORKER}connector.client.config.override.policy={policy}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "module", "noticed"),
+    [
+        ("PLAIN", PLAIN, False),
+        ("SCRAM-SHA-512", PLAIN, True),
+        ("PLAIN", "com.example.LoginModule", True),
+        ("NOPE", PLAIN, True),
+    ],
+)
+def test_a_login_that_no_client_here_can_do_is_noticed(
+    mechanism: str, module: str, noticed: bool
+) -> None:
+    for text, prefix in ((TWO, "A."), (WORKER, "")):
+        lines = (
+            f"{prefix}security.protocol=SASL_SSL\n{prefix}sasl.mechanism={mechanism}\n"
+            f'{prefix}sasl.jaas.config={module} required username="u";\n'
+        )
+        assert faults(text + lines) == []
+        assert kinds(text + lines) == [NoticeKind.JAAS] * noticed

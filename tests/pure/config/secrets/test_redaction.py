@@ -1,0 +1,98 @@
+"""Secrets are hidden by key; what only points at one, or names one by placeholder, stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.secrets.redaction import is_secret, redact_config, redact_value
+from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
+from sparkmirror.config.tables.dedicated import DEDICATED
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.config.tables.source import SOURCE
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PASSWORDS = sorted(
+    {
+        key.name
+        for table in (SOURCE, DEDICATED, DISTRIBUTED)
+        for key in table
+        if key.type is Type.PASSWORD
+    }
+)
+FALSE_FRIENDS = {
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.token.endpoint.url",
+}
+
+
+@pytest.mark.parametrize("name", PASSWORDS)
+def test_every_password_of_the_tables_is_secret_under_any_prefix(name: str) -> None:
+    for prefix in ("", "A.", "A->B.producer.override.", "source.cluster.", "target.consumer."):
+        assert is_secret(prefix + name)
+        assert "hunter2" not in redact_value(prefix + name, "hunter2")
+
+
+def test_no_other_name_of_the_tables_is_secret() -> None:
+    names = ALL_CONNECTOR_NAMES | set(DEDICATED.names) | set(DISTRIBUTED.names)
+    assert {name for name in names if is_secret(name)} == set(PASSWORDS)
+    assert names >= FALSE_FRIENDS
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "schema.registry.basic.auth.user.info",
+        "A.apiKey",
+        "aws.secret.access.key",
+        "config.providers.vault.param.token",
+        "my_api_key",
+        "client-secret",
+        "clientSecret",
+        "x.credentials",
+        "sslPassword",
+        "PASSWORD",
+    ],
+)
+def test_words_that_mean_a_secret(key: str) -> None:
+    assert redact_value(key, "hunter2") == "[hidden]"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "topics",
+        "key.converter",
+        "inter.worker.key.ttl.ms",
+        "tokenizer",
+        "ssl.keystore.location",
+        "",
+    ],
+)
+def test_words_that_do_not(key: str) -> None:
+    assert redact_value(key, "plain") == "plain"
+
+
+def test_a_login_module_shows_what_is_harmless() -> None:
+    value = f"{PLAIN} required username=alice password='hunter2' other=x1;"
+    expected = f'{PLAIN} required username="alice" password="[hidden]" other="[hidden]";'
+    assert redact_value("source.cluster.sasl.jaas.config", value) == expected
+
+
+def test_a_login_module_that_cannot_be_read_shows_nothing() -> None:
+    assert redact_value("sasl.jaas.config", f"{PLAIN} required password=hun ter2;") == "[hidden]"
+
+
+def test_placeholders_are_shown() -> None:
+    assert redact_value("ssl.key.password", "${file:/s:pw}") == "${file:/s:pw}"
+    assert redact_value("ssl.key.password", "hunter2${file:/s:pw}") == "[hidden]"
+    value = f'{PLAIN} required username="u" password="${{env:PW}}";'
+    assert redact_value("sasl.jaas.config", value) == value
+
+
+def test_a_password_inside_an_address_is_hidden() -> None:
+    found = redact_config(
+        {"http.proxy": "http://alice:hunter2@proxy:80/x", "other": "http://h:80/a@b"}
+    )
+    assert found == {"http.proxy": "http://alice:[hidden]@proxy:80/x", "other": "http://h:80/a@b"}

@@ -1,0 +1,76 @@
+"""Clients of the connectors get exactly the properties that Java gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sparkmirror.config.client_configs import (
+    ClientType,
+    ClusterSide,
+    client_config,
+    connector_label,
+    offset_syncs_client_config,
+    offset_syncs_side,
+    task_label,
+)
+from tests.support.golden import golden_json
+
+RECORDED: dict[str, Any] = golden_json("vectors/client-configs.json")
+CASES: list[dict[str, Any]] = RECORDED["cases"]
+CLIENTS = [(side, kind) for side in ClusterSide for kind in ClientType]
+
+
+def config(case: dict[str, Any], name: str = "MirrorSourceConnector") -> dict[str, str]:
+    return {**RECORDED["base_config"], **case["extra_config"], "name": name}
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_clients_of_the_source_connector(case: dict[str, Any]) -> None:
+    """Topic names are recorded beside them; those belong to the replication policy."""
+    said, recorded = config(case), case["source_connector"]
+    label = connector_label(said)
+    for side, kind in CLIENTS:
+        found = client_config(said, side, kind, label=label, role="role")
+        assert found == recorded[f"{side}{kind.title()}(role)"]
+    for kind in (ClientType.ADMIN, ClientType.PRODUCER):
+        found = offset_syncs_client_config(said, kind, label=label)
+        assert found == recorded[f"offsetSyncsTopic{kind.title()}"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_consumer_of_a_source_task(case: dict[str, Any]) -> None:
+    said, recorded = config(case) | {"task.index": "0"}, case["source_task"]
+    label = task_label(said)
+    assert label == recorded["label"]
+    role = "replication-consumer"
+    found = client_config(said, ClusterSide.SOURCE, ClientType.CONSUMER, label=label, role=role)
+    assert found == recorded[f"sourceConsumer({role})"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_clients_of_the_checkpoint_connector(case: dict[str, Any]) -> None:
+    said = config(case, "MirrorCheckpointConnector")
+    for kind in (ClientType.ADMIN, ClientType.CONSUMER):
+        found = offset_syncs_client_config(said, kind, label=connector_label(said))
+        assert found == case["checkpoint_connector"][f"offsetSyncsTopic{kind.title()}"]
+
+
+def test_a_client_without_a_role_is_called_after_its_connector() -> None:
+    said = config(CASES[0])
+    found = client_config(said, ClusterSide.TARGET, ClientType.ADMIN, label=connector_label(said))
+    assert found["client.id"] == "A->B|MirrorSourceConnector"
+
+
+def test_a_task_without_an_index_has_a_question_mark() -> None:
+    assert task_label(config(CASES[0])) == "A->B|MirrorSourceConnector-?"
+
+
+def test_the_target_is_called_target_unless_it_has_an_alias() -> None:
+    assert connector_label({"name": "n", "source.cluster.alias": "A"}) == "A->target|n"
+
+
+def test_offset_syncs_lie_on_the_source_unless_said_otherwise() -> None:
+    assert offset_syncs_side({}) is ClusterSide.SOURCE
+    assert offset_syncs_side({"offset-syncs.topic.location": " target "}) is ClusterSide.TARGET

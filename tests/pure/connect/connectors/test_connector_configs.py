@@ -1,0 +1,166 @@
+"""What the three connectors read in configs, as people and the recordings write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from sparkmirror.config.client_configs import ClusterSide
+from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
+from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
+from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
+from sparkmirror.errors import ConfigError
+from sparkmirror.mirror.topics.replication_policy import (
+    DefaultReplicationPolicy,
+    IdentityReplicationPolicy,
+    ReplicationPolicyConfig,
+)
+from sparkmirror.mirror.topics.task_assignment import (
+    assigned_groups,
+    assigned_partitions,
+    checkpoint_task_configs,
+    heartbeat_task_configs,
+    sorted_unique,
+    source_task_configs,
+)
+from sparkmirror.model import SourceAndTarget
+from tests.support.golden import golden_lines
+
+BASE = {
+    "name": "c",
+    "connector.class": "MirrorSourceConnector",
+    "source.cluster.alias": "A",
+    "source.cluster.bootstrap.servers": "a:9092",
+    "target.cluster.bootstrap.servers": "b:9092",
+}
+
+
+class OnlyPay:
+    """A topic filter of somebody's own."""
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._wanted = config["pay.topic"]
+
+    def should_replicate_topic(self, topic: str) -> bool:
+        return topic == self._wanted
+
+
+def shouting_policy(config: ReplicationPolicyConfig) -> DefaultReplicationPolicy:
+    """A policy of somebody's own."""
+    assert config.source_alias == "A"
+    return DefaultReplicationPolicy(separator="!")
+
+
+def test_defaults_are_mirrormakers() -> None:
+    config = MirrorSourceConfig.parse(BASE)
+    assert config.shared.flow == SourceAndTarget("A", "target")
+    assert config.shared.is_enabled
+    assert config.replication_factor == 2
+    assert config.refresh_topics_s == config.sync_configs_s == config.sync_acls_s == 600
+    assert config.emits_offset_syncs
+    assert (config.offset_lag_max, config.offset_syncs_factor) == (100, 3)
+    assert config.offset_syncs_side is ClusterSide.SOURCE
+    assert config.selection.should_replicate_topic("orders")
+    assert not config.selection.should_replicate_topic("mm2-configs.A.internal")
+    checkpoint = MirrorCheckpointConfig.parse(BASE)
+    assert (checkpoint.emit_checkpoints_s, checkpoint.refresh_groups_s) == (60, 600)
+    assert checkpoint.sync_group_offsets_s is None
+    assert not checkpoint.group_filter.should_replicate_group("connect-x")
+    assert MirrorHeartbeatConfig.parse(BASE).emit_heartbeats_s == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"refresh.topics.enabled": "false"}, {"refresh.topics.interval.seconds": "-1"}],
+    ids=["disabled", "negative"],
+)
+def test_a_job_that_is_disabled_is_never_done(said: dict[str, str]) -> None:
+    assert MirrorSourceConfig.parse(BASE | said).refresh_topics_s is None
+
+
+def test_internal_topics_are_named_by_the_policy() -> None:
+    said = BASE | {"target.cluster.alias": "B", "replication.policy.separator": "_"}
+    assert MirrorSourceConfig.parse(said).offset_syncs_topic.name == "mm2-offset-syncs_B_internal"
+    assert MirrorCheckpointConfig.parse(said).checkpoints_topic.name == "A_checkpoints_internal"
+    assert MirrorHeartbeatConfig.parse(said).heartbeats_topic.name == "heartbeats"
+    on_target = MirrorSourceConfig.parse(said | {"offset-syncs.topic.location": "target"})
+    assert on_target.offset_syncs_topic.name == "mm2-offset-syncs_A_internal"
+    assert on_target.offset_syncs_topic.cluster == "B"
+
+
+def test_the_identity_policy_knows_its_source() -> None:
+    said = BASE | {"replication.policy.class": "IdentityReplicationPolicy"}
+    policy = MirrorSourceConfig.parse(said).shared.policy
+    assert isinstance(policy, IdentityReplicationPolicy)
+    assert policy.topic_source("orders") == "A"
+
+
+def test_people_bring_filters_and_policies_of_their_own() -> None:
+    here = __name__
+    config = MirrorSourceConfig.parse(
+        BASE
+        | {
+            "topic.filter.class": f"{here}:OnlyPay",
+            "pay.topic": "pay",
+            "replication.policy.class": f"{here}:shouting_policy",
+        }
+    )
+    assert config.selection.should_replicate_topic("pay")
+    assert not config.selection.should_replicate_topic("orders")
+    assert config.shared.policy.format_remote_topic("A", "pay") == "A!pay"
+
+
+def test_a_plug_in_that_is_not_there_is_a_fault_of_the_config() -> None:
+    with pytest.raises(ConfigError, match=r"topic\.filter\.class: nowhere:Filter"):
+        MirrorSourceConfig.parse(BASE | {"topic.filter.class": "nowhere:Filter"})
+
+
+def test_all_faults_are_told_at_once() -> None:
+    wrong = {"tasks.max": "none", "offset.lag.max": "x", "replication.factor": "many"}
+    with pytest.raises(ConfigError) as caught:
+        MirrorSourceConfig.parse(BASE | wrong)
+    assert {fault.key for fault in caught.value.faults} == wrong.keys()
+
+
+def test_task_configs_are_as_recorded() -> None:
+    """Which partition went where was chance in the original; how many each got was not."""
+    recorded = {
+        line["path"]: json.loads(line["body"])
+        for line in golden_lines("rest/05-lifecycle-default-policy.jsonl")
+        if line["name"] == "get-tasks"
+    }
+    for path, write in (
+        ("/connectors/mm2-msc/tasks", _source_tasks),
+        ("/connectors/mm2-cpc/tasks", _checkpoint_tasks),
+        ("/connectors/mm2-hbc/tasks", lambda task, _: heartbeat_task_configs(task)),
+    ):
+        tasks = [dict(one["config"]) for one in recorded[path]]
+        for task in tasks:
+            del task["task.class"]  # the worker's addition
+        connector = {k: v for k, v in tasks[0].items() if not k.startswith("task.")}
+        ours = write(connector, tasks)
+        assert [_shape(task) for task in ours] == [_shape(task) for task in tasks]
+
+
+def _source_tasks(
+    connector: dict[str, str], recorded: list[dict[str, str]]
+) -> Sequence[Mapping[str, str]]:
+    partitions = sorted_unique(p for task in recorded for p in assigned_partitions(task))
+    return source_task_configs(connector, partitions, tasks_max=2)
+
+
+def _checkpoint_tasks(
+    connector: dict[str, str], recorded: list[dict[str, str]]
+) -> Sequence[Mapping[str, str]]:
+    groups = sorted_unique(group for task in recorded for group in assigned_groups(task))
+    return checkpoint_task_configs(connector, groups, tasks_max=1)
+
+
+def _shape(task: Mapping[str, str]) -> dict[str, object]:
+    """A task config with lists of what was assigned replaced by their length."""
+    return {
+        key: len(value.split(",")) if key.startswith("task.assigned.") else value
+        for key, value in task.items()
+    }

@@ -1,0 +1,64 @@
+"""Configs judged before they are stored, with the recorded answers of workers of other terms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.config.definition.validation import WorkerCapabilities
+from sparkmirror.connect.herder import config_validator
+from sparkmirror.connect.herder.config_validator import ConfigValidator
+from sparkmirror.errors import BadRequest, MirrorError, RequestFailed
+from tests.support.connect.in_memory_herder import WORKER_SETTINGS, running_herder
+from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
+
+POLICIES = {
+    "override-policy-none": WorkerCapabilities(override_policy="None"),
+    "override-policy-principal": WorkerCapabilities(override_policy="Principal"),
+    "override-policy-allowlist": WorkerCapabilities(
+        override_policy="Allowlist", override_allowlist=("acks", "linger.ms")
+    ),
+}
+
+
+def recorded(file: str, name: str) -> RecordedExchange:
+    return next(one for one in recorded_exchanges(file) if one.name == name)
+
+
+@pytest.mark.parametrize("name", POLICIES, ids=lambda name: name.rpartition("-")[2])
+def test_an_override_that_the_policy_forbids_is_refused(name: str) -> None:
+    exchange = recorded("07-worker-variants", name)
+    config = exchange.config | {"name": exchange.connector}
+    with running_herder(replace(WORKER_SETTINGS, terms=POLICIES[name])) as stage:
+        with pytest.raises(BadRequest) as refusal:
+            stage.herder.create_connector(exchange.connector, config, None)
+        assert stage.config_log.records == []
+    assert str(refusal.value) == exchange.message
+
+
+WRONG_CLASSES = [
+    one
+    for one in recorded_exchanges("02-plugin-config")
+    if one.path.endswith("/validate")
+    and one.status in (400, 500)
+    and one.name != "validate-override"  # Java stumbles over the value of an override
+    and "REDACTED" not in one.message
+    and "Cannot invoke" not in one.message
+]
+
+
+@pytest.mark.parametrize("exchange", WRONG_CLASSES, ids=lambda one: f"{one.seq}")
+def test_a_class_that_does_not_fit_is_refused_as_recorded(exchange: RecordedExchange) -> None:
+    with pytest.raises(MirrorError) as refusal:
+        ConfigValidator(WorkerCapabilities(), {}).validate(exchange.plugin, exchange.config)
+    assert isinstance(refusal.value, BadRequest if exchange.status == 400 else RequestFailed)
+    assert str(refusal.value) == exchange.message
+
+
+def test_plugins_are_listed_as_recorded() -> None:
+    for name, only in (("plugins", True), ("plugins-all", False)):
+        assert (
+            config_validator.list_plugins(connectors_only=only)
+            == recorded("01-empty-worker", name).body
+        )

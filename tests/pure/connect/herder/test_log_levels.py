@@ -1,0 +1,88 @@
+"""Log levels under Connect's names, set on Python's loggers."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from sparkmirror.connect.herder.herder import LoggerLevel
+from sparkmirror.connect.herder.log_levels import LogLevels
+from sparkmirror.errors import NotFound
+from tests.support.connect.in_memory_herder import WORKER_SETTINGS, running_herder
+
+
+def manager() -> logging.Manager:
+    return logging.Manager(logging.RootLogger(logging.INFO))
+
+
+def test_a_name_of_java_sets_the_loggers_that_do_the_same_here() -> None:
+    loggers = manager()
+    levels = LogLevels(loggers, clock_ms=lambda: 7)
+    assert levels.set_level("org.apache.kafka.connect.storage", "debug") == [
+        "org.apache.kafka.connect.storage"
+    ]
+    assert (
+        loggers.getLogger("sparkmirror.store.config_backing_store").getEffectiveLevel()
+        == logging.DEBUG
+    )
+    assert loggers.getLogger("sparkmirror.rest").getEffectiveLevel() == logging.INFO
+    assert levels.level("org.apache.kafka.connect.storage") == LoggerLevel(
+        level="DEBUG", last_modified_ms=7
+    )
+
+
+def test_a_level_reaches_every_known_name_below() -> None:
+    loggers = manager()
+    levels = LogLevels(loggers)
+    changed = levels.set_level("org.apache.kafka", "ERROR")
+    assert "org.apache.kafka.connect.runtime.rest" in changed
+    assert levels.level("org.apache.kafka.clients").level == "ERROR"
+    for name in ("sparkmirror.rest", "sparkmirror.engine.spark.streaming_query", "kafka"):
+        assert loggers.getLogger(name).getEffectiveLevel() == logging.ERROR
+
+
+def test_root_is_everything() -> None:
+    loggers = manager()
+    levels = LogLevels(loggers)
+    levels.set_level("org.example", "TRACE")
+    assert "org.example" in levels.set_level("root", "WARN")
+    assert loggers.root.level == logging.WARNING
+    assert {level.level for level in levels.all_levels().values()} == {"WARN"}
+    assert levels.set_level("root", "WARN") == []
+
+
+def test_our_own_names_work_too() -> None:
+    loggers = manager()
+    loggers.getLogger("sparkmirror.wire.protocol.fetch")
+    levels = LogLevels(loggers)
+    assert levels.level("sparkmirror.wire.protocol.fetch") == LoggerLevel(
+        level="INFO", last_modified_ms=None
+    )
+    assert levels.set_level("sparkmirror.wire", "ALL") == [
+        "sparkmirror.wire",
+        "sparkmirror.wire.protocol.fetch",
+    ]
+    assert loggers.getLogger("sparkmirror.wire.protocol.fetch").isEnabledFor(5)
+
+
+def test_off_is_quieter_than_fatal() -> None:
+    loggers = manager()
+    LogLevels(loggers).set_level("org.example", "OFF")
+    assert not loggers.getLogger("org.example").isEnabledFor(logging.CRITICAL)
+
+
+def test_unknown_names_and_levels_are_refused() -> None:
+    levels = LogLevels(manager())
+    with pytest.raises(NotFound, match=r"Logger no\.such not found\."):
+        levels.level("no.such")
+    with pytest.raises(NotFound, match=r"invalid log level 'LOUD'\."):
+        levels.set_level("root", "LOUD")
+
+
+def test_a_level_for_all_workers_goes_through_the_config_topic() -> None:
+    levels = LogLevels(manager())
+    with running_herder(WORKER_SETTINGS, log_levels=levels) as stage:
+        assert stage.herder.set_logger_level("org.example", "debug", everywhere=True) == ()
+        assert stage.herder.logger_level("org.example").level == "DEBUG"
+        assert stage.config_log.records[-1].key == b"logger-cluster-org.example"

@@ -1,0 +1,50 @@
+"""What the herder takes from a worker's config."""
+
+from __future__ import annotations
+
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.connect.herder.worker_settings import WorkerSettings
+
+FILE = {
+    "group.id": "connect-cluster",
+    "bootstrap.servers": "b:9092",
+    "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+    "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+    "config.storage.topic": "c",
+    "offset.storage.topic": "o",
+    "status.storage.topic": "s",
+}
+
+
+def settings(**more: str) -> WorkerSettings:
+    said = FILE | {key.replace("_", "."): value for key, value in more.items()}
+    return WorkerSettings.from_config(DISTRIBUTED.parse(said), "host:8083", said)
+
+
+def test_defaults_are_connects() -> None:
+    usual = settings()
+    assert usual == WorkerSettings(worker_id="host:8083", group_id="connect-cluster")
+    assert usual.log_prefix == "[Worker clientId=connect-host:8083, groupId=connect-cluster] "
+
+
+def test_everything_can_be_said() -> None:
+    special = settings(
+        client_id="me",
+        exactly_once_source_support="enabled",
+        topic_tracking_enable="false",
+        topic_tracking_allow_reset="false",
+        task_shutdown_graceful_timeout_ms="1500",
+        connector_client_config_override_policy="Allowlist",
+        connector_client_config_override_allowlist="acks,linger.ms",
+    )
+    assert special.terms.exactly_once
+    assert special.terms.override_policy == "Allowlist"
+    assert special.terms.override_allowlist == ("acks", "linger.ms")
+    assert not special.tracks_topics
+    assert not special.allows_topic_reset
+    assert special.stop_timeout_s == 1.5
+    assert special.log_prefix.startswith("[Worker clientId=me, ")
+
+
+def test_preparing_is_not_enabled() -> None:
+    assert not settings(exactly_once_source_support="preparing").terms.exactly_once

@@ -1,0 +1,167 @@
+"""The control channel's messages and links."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from sparkmirror.copy.control.connection import (
+    ControlConnection,
+    ControlConnectionLost,
+    accept_handshake,
+)
+from sparkmirror.copy.control.encryption import CipherPair
+from sparkmirror.copy.control.messages import (
+    ControlMessage,
+    Drain,
+    GrantLeases,
+    Hello,
+    LeaseEnded,
+    LeaseEndReason,
+    LeaseProgress,
+    MalformedMessage,
+    ProgressReport,
+    ReportAck,
+    RevokeLeases,
+    SetRateLimit,
+    TaskDone,
+    Welcome,
+    decode,
+    encode,
+)
+from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPosition
+from sparkmirror.copy.settings import CopySettings, target_limits_from_json, target_limits_to_json
+from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.target_limits import WITHOUT_ZSTD, TargetLimits
+from tests.pure.copy.task.test_partition_queue import lease
+
+SEALS = CipherPair.for_task(b"secret", b"halves")
+MESSAGES: list[ControlMessage] = [
+    Hello(task=1, attempt=2, host="h", pid=3),
+    ProgressReport(
+        progress={
+            "t-0": LeaseProgress(position=1, expected=2, records=5, end_offset=3, held_reason="why")
+        },
+        runs=[("t-0", 1, 2, 3)],
+        lanes={"t": {"plain": 4}},
+        bytes={"t-0": 6},
+    ),
+    LeaseEnded(
+        partition="t-0",
+        reason=LeaseEndReason.FENCED,
+        message="w",
+        position=1,
+        expected=2,
+        records=5,
+        is_clean=False,
+    ),
+    TaskDone(),
+    Welcome(settings=CopySettings(source={"a": "b"}).to_json()),
+    GrantLeases(
+        leases=[lease()], target_limits={"primary.orders": target_limits_to_json(TargetLimits())}
+    ),
+    RevokeLeases(partitions=["t-0"]),
+    ReportAck(),
+    SetRateLimit(bytes_per_s=9),
+    Drain(),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
+def test_a_message_reads_back_as_it_was_written(message: ControlMessage) -> None:
+    assert decode(encode(message)) == message
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"type":"nonsense"}', b'{"type":"hello"}'])
+def test_what_is_no_message_is_refused_with_advice(data: bytes) -> None:
+    with pytest.raises(MalformedMessage, match="same version"):
+        decode(data)
+
+
+def test_settings_job_target_and_snapshot_travel_as_json() -> None:
+    settings = CopySettings(source={"bootstrap.servers": "a:1"}, rack="r1", bytes_per_s=5)
+    assert CopySettings.from_json(settings.to_json()) == settings
+    target = TargetLimits(max_message_bytes=5, log_append_time=True, codecs=WITHOUT_ZSTD)
+    assert target_limits_from_json(target_limits_to_json(target)) == target
+    job = CopyJob(
+        connector="c",
+        group_id="g",
+        settings=settings,
+        offsets_topic="o",
+        remote_topics={"t": "s.t"},
+        tasks=((TopicPartition("t", 0),), (TopicPartition("t", 1),)),
+        start=StartPosition(at=StartMode.OFFSETS, offsets={"t-0": 4}),
+        on_loss=DataLossPolicy.SKIP,
+    )
+    assert CopyJob.from_json(job.to_json()) == job
+    assert job.remote_partition(TopicPartition("t", 1)) == ("s.t", 1)
+    snapshot = CopySnapshot(
+        partitions={"t-0": PartitionView(remote="s.t", task=0, state="leased", end=9, position=4)},
+        events=(CopyEvent(at_ms=1, kind="retention", partition="t-0", text="x"),),
+    )
+    assert CopySnapshot.from_json(snapshot.to_json()) == snapshot
+    assert snapshot.partitions["t-0"].lag == 5
+
+
+def test_client_properties_stay_out_of_reprs() -> None:
+    assert "hunter2" not in repr(CopySettings(source={"sasl.jaas.config": "hunter2"}))
+
+
+def test_a_link_carries_messages_whole_however_they_are_cut() -> None:
+    ours, theirs = socket.socketpair()
+    heard: list[ControlMessage] = []
+    link = ControlConnection(ours, heard.append, CipherPair.for_driver(b"secret", b"halves"))
+    seal = CipherPair.for_task(b"secret", b"halves").outgoing
+    payload = b"".join(
+        len(data).to_bytes(4, "big") + data for data in (seal.encrypt(encode(m)) for m in MESSAGES)
+    )
+    for at in range(0, len(payload), 7):
+        theirs.sendall(payload[at : at + 7])
+        link.on_readable()
+    assert heard == MESSAGES
+    link.close()
+    theirs.close()
+
+
+def test_a_lost_link_says_so_once_and_stays_closed() -> None:
+    ours, theirs = socket.socketpair()
+    link = ControlConnection(ours, lambda _: None, SEALS)
+    theirs.close()
+    with pytest.raises(ControlConnectionLost, match="closed by the other end"):
+        link.on_readable()
+    with pytest.raises(ControlConnectionLost):
+        link.send(ReportAck())
+
+
+def test_an_absurd_length_ends_the_link() -> None:
+    ours, theirs = socket.socketpair()
+    link = ControlConnection(ours, lambda _: None, SEALS)
+    theirs.sendall(b"\xff\xff\xff\xff")
+    with pytest.raises(ControlConnectionLost, match="announced"):
+        link.on_readable()
+    theirs.close()
+
+
+@pytest.mark.parametrize("shown", [b"right", b"wrong"])
+def test_a_newcomer_must_know_the_secret(shown: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        links: list[ControlConnection] = []
+        caller = threading.Thread(
+            target=lambda: links.append(
+                ControlConnection.connect(server.getsockname(), shown, lambda _: None)
+            )
+        )
+        caller.start()
+        sock, _ = server.accept()
+        with sock:
+            sock.settimeout(50)
+            if shown == b"right":
+                accept_handshake(sock, b"right")
+            else:
+                with pytest.raises(ControlConnectionLost, match="secret"):
+                    accept_handshake(sock, b"right")
+        caller.join()
+        links[0].close()

@@ -1,0 +1,66 @@
+"""Client properties are read where they are used: placeholders are resolved then and there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.copy.client_setup import resolve_client
+from sparkmirror.errors import ConfigError
+
+CLASSES = "org.apache.kafka.common.config.provider."
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required username=u password={};"
+
+
+def properties(password: str, **more: str) -> dict[str, str]:
+    return {
+        "bootstrap.servers": "here:9092",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": JAAS.format(password),
+        "config.providers": "file,env",
+        "config.providers.file.class": f"{CLASSES}FileConfigProvider",
+        "config.providers.env.class": f"{CLASSES}EnvVarConfigProvider",
+        **more,
+    }
+
+
+def test_placeholders_are_resolved_with_the_providers_that_are_declared(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.properties"
+    file.write_text("password=hunter2\n")
+    raw = properties(f"${{file:{file}:password}}")
+    client, (address,) = resolve_client("source", raw, "me", {})
+    assert client.security["sasl_plain_password"] == "hunter2"
+    assert str(address) == "here:9092"
+    client, _ = resolve_client("source", properties("${env:PW}"), "me", {"PW": "other"})
+    assert client.security["sasl_plain_password"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("variable", "why"),
+    [
+        ("${file:/not/there.properties:password}", "/not/there.properties"),
+        ("${env:PW}", "PW: the environment has no such variable"),
+    ],
+    ids=["file", "env"],
+)
+def test_what_cannot_be_resolved_here_is_named(variable: str, why: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve_client("source", properties(variable), "me", {})
+    assert str(caught.value).startswith("source on ")
+    assert f"sasl.jaas.config: {variable} cannot be fetched: " in str(caught.value)
+    assert why in str(caught.value)
+
+
+def test_text_that_only_looks_like_a_placeholder_stays() -> None:
+    client, _ = resolve_client("source", properties("'${vault:x}'"), "me", {})
+    assert client.security["sasl_plain_password"] == "${vault:x}"
+
+
+def test_no_fault_quotes_what_was_fetched() -> None:
+    raw = properties("x", **{"security.protocol": "${env:PROTOCOL}"})
+    with pytest.raises(ConfigError) as caught:
+        resolve_client("source", raw, "me", {"PROTOCOL": "hunter2"})
+    assert "hunter2" not in str(caught.value)
+    assert "${env:PROTOCOL}" in str(caught.value)

@@ -1,0 +1,157 @@
+"""The supervisor: drivers are started again when they die, ended when asked, and never left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.engine.noop_conductor import job_without_partitions
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_supervisor import MAX_FAILED_STARTS, DriverSupervisor
+from sparkmirror.errors import DriverLost
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return tmp_path
+
+
+def supervisor(directory: Path, script: str) -> DriverSupervisor:
+    """A supervisor of a driver that follows a script (see tests.support.spark.fake_driver)."""
+    return DriverSupervisor(
+        DriverSpec(
+            job=replace(job_without_partitions(1), connector=script),
+            receipts=str(directory / "receipts"),
+            log=str(directory / "there" / "log"),
+        ),
+        module="tests.support.spark.fake_driver",
+        backoff=Backoff(initial_s=0.01, max_s=0.01),
+    )
+
+
+def starts(directory: Path) -> list[int]:
+    """The processes that were started."""
+    path = directory / "there" / "starts"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def until(statuses: Iterator[DriverStatus], phase: DriverPhase) -> DriverStatus:
+    return next(status for status in statuses if status.phase is phase)
+
+
+def next_driver(statuses: Iterator[DriverStatus]) -> DriverStatus:
+    """The first words of the next driver; that there was none meanwhile may pass unnoticed."""
+    return next(one for one in statuses if one.phase is DriverPhase.RUNNING and not one.problem)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_drained_driver_ends_the_statuses(directory: Path) -> None:
+    with supervisor(directory, "well") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, DriverPhase.RUNNING)
+        supervised.drain()
+        assert [status.phase for status in statuses][-1] is DriverPhase.STOPPED
+        assert supervised.failure() is None
+    assert len(starts(directory)) == 1
+    assert is_gone(starts(directory)[0])
+
+
+def test_a_driver_that_dies_is_followed_by_another(directory: Path) -> None:
+    with supervisor(directory, "dies") as supervised:
+        statuses = supervised.statuses()
+        again = until(statuses, DriverPhase.RESTARTING)
+        assert "ended with code -9" in again.problem
+        wait_until(lambda: len(starts(directory)) > MAX_FAILED_STARTS, "more drivers")
+    assert all(map(is_gone, starts(directory)))
+
+
+def test_a_driver_that_never_gets_to_run_is_given_up(directory: Path) -> None:
+    with supervisor(directory, "stillborn") as supervised:
+        last = list(supervised.statuses())[-1]
+        assert last.phase is DriverPhase.FAILED
+        assert isinstance(supervised.failure(), DriverLost)
+    assert len(starts(directory)) == MAX_FAILED_STARTS
+
+
+def test_what_no_retry_can_heal_is_not_retried(directory: Path) -> None:
+    with supervisor(directory, "refuses") as supervised:
+        last = list(supervised.statuses())[-1]
+        assert (last.phase, last.problem) == (DriverPhase.FAILED, "it cannot be")
+        assert str(supervised.failure()) == "it cannot be"
+    assert len(starts(directory)) == 1
+
+
+def test_a_driver_that_does_not_obey_is_killed(directory: Path) -> None:
+    with supervisor(directory, "stubborn") as supervised:
+        until(supervised.statuses(), DriverPhase.RUNNING)
+        began = time.monotonic()
+        supervised.stop(within_s=0.5)
+        assert time.monotonic() - began < 50
+        assert is_gone(starts(directory)[0])
+
+
+def test_a_drain_has_a_deadline(directory: Path) -> None:
+    with supervisor(directory, "stubborn") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, DriverPhase.RUNNING)
+        supervised.drain(within_s=0.5)
+        assert DriverPhase.STOPPED not in [status.phase for status in statuses]
+        assert is_gone(starts(directory)[0])
+
+
+def test_a_rate_reaches_this_driver_and_the_next(directory: Path) -> None:
+    with supervisor(directory, "well") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, DriverPhase.RUNNING)
+        supervised.set_rate(77)
+        assert next(status for status in statuses if status.slots == 77).problem == "rate"
+        os.kill(starts(directory)[0], 9)
+        assert next_driver(statuses).slots == 77
+
+
+def test_a_plan_reaches_this_driver_and_the_next(directory: Path) -> None:
+    with supervisor(directory, "well") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, DriverPhase.RUNNING)
+        supervised.replan(replace(job_without_partitions(3), connector="well"))
+        assert next(status for status in statuses if status.tasks == 3).problem == "plan"
+        os.kill(starts(directory)[0], 9)
+        assert next_driver(statuses).tasks == 3
+
+
+@pytest.mark.parametrize("library", ["pyspark", "kafka"])
+def test_supervising_needs_neither_spark_nor_a_client(library: str) -> None:
+    """A command and a driver are there at once, whatever else must be loaded later."""
+    code = (
+        f"import sys, sparkmirror.engine.supervisor.driver_supervisor as s;"
+        f" sys.exit('{library}' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_supervisor_can_be_ended_before_its_driver_runs(directory: Path) -> None:
+    supervised = supervisor(directory, "mute")
+    supervised.start()
+    supervised.stop(within_s=0.2)
+    assert list(supervised.statuses()) == []
+    assert all(map(is_gone, starts(directory)))

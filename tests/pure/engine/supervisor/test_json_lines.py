@@ -1,0 +1,104 @@
+"""What parent and driver say to each other survives the pipe, one line each."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPosition
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
+from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.model import TopicPartition
+
+JOB = CopyJob(
+    connector="MirrorSourceConnector",
+    group_id="A-mm2",
+    settings=CopySettings(
+        source_alias="A", target_alias="B", source={"sasl.jaas.config": "hidden"}
+    ),
+    offsets_topic="mm2-offsets.A.internal",
+    remote_topics={"orders": "A.orders"},
+    tasks=((TopicPartition("orders", 0),), (TopicPartition("orders", 1),)),
+    start=StartPosition(at=StartMode.OFFSETS, offsets={"orders-1": 5}),
+    on_loss=DataLossPolicy.SKIP,
+)
+
+
+def test_an_assignment_is_one_line() -> None:
+    assignment = DriverSpec(
+        job=JOB,
+        receipts="s3a://bucket/receipts",
+        log="/var/log/mirror",
+        master="spark://host:7077",
+        epoch_s=60,
+        conf={"spark.cores.max": "4"},
+    )
+    line = assignment.to_line()
+    assert line.count(b"\n") == 1
+    assert DriverSpec.from_line(line) == assignment
+    assert assignment.flow == "A->B"
+
+
+def test_an_assignment_shows_no_secret() -> None:
+    assert "hidden" not in repr(DriverSpec(job=JOB, receipts="r", log="l"))
+
+
+@pytest.mark.parametrize("receipts", ["hdfs://nn/r", "s3a://b/r", "file:///r"])
+def test_a_uri_is_left_alone(receipts: str) -> None:
+    there = DriverSpec(job=JOB, receipts=receipts, log="l").with_absolute_paths()
+    assert there.receipts == receipts
+    assert there.log.startswith("/")
+
+
+def test_a_path_is_made_absolute() -> None:
+    assert DriverSpec(job=JOB, receipts="r", log="l").with_absolute_paths().receipts[0] == "/"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        DriverCommand(action=DriverAction.DRAIN),
+        DriverCommand(action=DriverAction.SET_RATE, bytes_per_s=5),
+        DriverCommand(action=DriverAction.REPLAN, job=JOB),
+    ],
+    ids=lambda order: str(order.do),
+)
+def test_an_order_is_one_line(order: DriverCommand) -> None:
+    assert DriverCommand.from_line(order.to_line()) == order
+
+
+def test_a_status_is_one_line() -> None:
+    status = DriverStatus(
+        phase=DriverPhase.RUNNING,
+        application_id="local-1",
+        slots=2,
+        tasks=3,
+        epoch=7,
+        problem="too\nfew",
+        snapshot=CopySnapshot(
+            partitions={
+                "orders-0": PartitionView(remote="A.orders", task=0, state="leased", records=5)
+            },
+            lanes={"orders": {"plain": 1}},
+            events=(CopyEvent(at_ms=1, kind="loss", partition="orders-0", text="gone"),),
+        ),
+    )
+    line = status.to_line()
+    assert line.count(b"\n") == 1
+    assert DriverStatus.from_line(line) == status
+    again = status.to_line(status.snapshot)
+    assert b"orders" not in again, "nothing has changed"
+    assert DriverStatus.from_line(again, status.snapshot) == status
+
+
+def test_a_status_says_only_what_has_changed() -> None:
+    first, second = (
+        PartitionView(remote="A.t", task=0, state="leased", position=at) for at in (1, 2)
+    )
+    before = CopySnapshot(partitions={"t-0": first, "t-1": first}, lanes={"t": {"plain": 1}})
+    now = CopySnapshot(partitions={"t-0": second, "t-2": first}, lanes={"t": {"plain": 1}})
+    line = DriverStatus(phase=DriverPhase.RUNNING, snapshot=now).to_line(before)
+    assert b"lanes" not in line
+    assert DriverStatus.from_line(line, before).snapshot == now

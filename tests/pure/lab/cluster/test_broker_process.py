@@ -1,0 +1,92 @@
+"""One broker's files and command, without starting it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.lab.cluster.broker_process import BrokerProcess, broker_command
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.cluster.storage import random_uuid
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
+
+
+def make_data(data: Path) -> None:
+    data.mkdir()
+    (data / "meta.properties").touch()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> BrokerProcess:
+    return BrokerProcess(
+        "west/1",
+        tmp_path / "broker-1",
+        command=lambda: ["false"],
+        format_data=make_data,
+        guard=ProcessReaper.detached(),
+    )
+
+
+def test_a_broker_that_never_started_does_not_run(broker: BrokerProcess) -> None:
+    assert broker.pid is None
+    broker.kill()
+    broker.pause()
+
+
+def test_preparing_formats_once(broker: BrokerProcess) -> None:
+    broker.prepare({"node.id": "1"})
+    (broker.data_directory / "record").touch()
+    broker.prepare({"node.id": "1", "x": "y"})
+    assert (broker.data_directory / "record").exists()
+    assert (broker.data_directory.parent / "server.properties").read_text() == "node.id=1\nx=y\n"
+
+
+def test_wiping_leaves_an_empty_formatted_directory(broker: BrokerProcess) -> None:
+    broker.prepare({})
+    (broker.data_directory / "record").touch()
+    broker.wipe()
+    assert [file.name for file in broker.data_directory.iterdir()] == ["meta.properties"]
+
+
+def test_a_failure_quotes_the_complaints_and_not_the_noise(broker: BrokerProcess) -> None:
+    broker.prepare({})
+    broker.log_file.write_text(
+        "[2026-01-01] INFO starting (a.B)\n"
+        "[2026-01-01] ERROR it is all over (a.B)\n"
+        "java.lang.IllegalStateException: no disk\n"
+        "\tat a.B.method(B.java:1) SomeException\n"
+        "[2026-01-01] INFO stopped (a.B)\n"
+    )
+    said = str(broker.failure("ended"))
+    assert said.startswith("west/1 ended. From ")
+    assert said.endswith("ERROR it is all over (a.B)\njava.lang.IllegalStateException: no disk")
+
+
+def test_only_the_present_life_counts(broker: BrokerProcess) -> None:
+    broker.prepare({})
+    broker.log_file.write_text("[2026-01-01] ERROR Address already in use, in an earlier life\n")
+    assert broker.failed_to_bind()
+    broker.launch()
+    broker.kill()
+    assert not broker.failed_to_bind()
+
+
+def test_a_quick_start_is_not_what_a_benchmark_wants() -> None:
+    def words(fast_start: bool) -> str:
+        spec = ClusterSpec(name="west", heap="1g", fast_start=fast_start)
+        return " ".join(broker_command(Path("java"), "jars/*", spec, Path("/labs/west/broker-1")))
+
+    assert "-XX:TieredStopAtLevel=1" in words(True)
+    assert "-XX:TieredStopAtLevel" not in words(False)
+    assert "-XX:+UseG1GC" in words(False)
+    for command in (words(True), words(False)):
+        assert "-Xmx1g" in command
+        assert "-Djava.io.tmpdir=/labs/west/broker-1/tmp" in command
+        assert command.endswith("kafka.Kafka /labs/west/broker-1/server.properties")
+
+
+def test_ids_are_in_kafkas_notation() -> None:
+    ids = {random_uuid() for _ in range(200)}
+    assert len(ids) == 200
+    assert all(len(text) == 22 and not text.startswith("-") for text in ids)

@@ -1,0 +1,89 @@
+"""Client settings: how each user reaches each listener, in Java's names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.cluster.security import ClientSecurity
+from sparkmirror.errors import NotFound
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.lab.cluster.client_settings import ClientSettings
+from sparkmirror.lab.cluster.cluster_setup import (
+    create_cluster_directory,
+    prepare_cluster,
+    reassign_ports,
+)
+from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
+from sparkmirror.lab.processes.port_registry import PortRegistry
+
+SPEC = ClusterSpec(
+    name="west",
+    brokers=2,
+    listeners=tuple(ListenerProtocol),
+    mutual_tls=True,
+    users={"alice": "alice-secret", "bob": "bob-secret"},
+)
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> PortRegistry:
+    return PortRegistry(tmp_path / "registry", free=lambda _: True)
+
+
+@pytest.fixture
+def clients(tmp_path: Path, ports: PortRegistry) -> ClientSettings:
+    described = prepare_cluster(SPEC, create_cluster_directory(tmp_path / "west"), ports)
+    return ClientSettings(described, CertificateAuthority(described.tls_directory))
+
+
+def test_plaintext_needs_nothing_but_addresses(clients: ClientSettings) -> None:
+    properties = clients.properties(ListenerProtocol.PLAINTEXT)
+    assert properties.keys() == {"bootstrap.servers", "security.protocol"}
+    assert properties["bootstrap.servers"].count("127.0.0.1:") == 2
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_our_own_clients_understand_every_login(clients: ClientSettings, mechanism: str) -> None:
+    security = ClientSecurity.from_properties(
+        clients.properties(ListenerProtocol.SASL_SSL, "bob", mechanism)
+    )
+    assert security.credentials is not None
+    assert security.ssl_context is not None
+    assert (security.credentials.mechanism, security.credentials.username) == (mechanism, "bob")
+    assert security.credentials.password.value == "bob-secret"
+
+
+def test_the_first_user_is_meant_when_none_is_named(clients: ClientSettings) -> None:
+    assert "alice" in clients.properties(ListenerProtocol.SASL_PLAINTEXT)["sasl.jaas.config"]
+
+
+def test_with_mutual_tls_each_user_shows_a_certificate(clients: ClientSettings) -> None:
+    shown = {user: clients.properties(ListenerProtocol.SSL, user) for user in SPEC.users}
+    places = {user: shown[user]["ssl.keystore.location"] for user in SPEC.users}
+    assert len(set(places.values())) == 2
+    assert ClientSecurity.from_properties(shown["bob"]).ssl_context is not None
+
+
+def test_the_lab_has_its_own_way_in(clients: ClientSettings) -> None:
+    own = clients.admin_access()
+    assert own.security.credentials is not None
+    assert own.security.credentials.username == CONTROL_USER
+    open_to_all = {clients.bootstrap_servers(listener) for listener in ListenerProtocol}
+    assert ",".join(map(str, own.bootstrap_servers)) not in open_to_all
+
+
+def test_an_unknown_user_is_an_error(clients: ClientSettings) -> None:
+    with pytest.raises(NotFound, match="has no user 'zoe': its users are alice, bob"):
+        clients.properties(ListenerProtocol.SASL_SSL, "zoe")
+
+
+def test_other_ports_are_really_other_ports(tmp_path: Path, ports: PortRegistry) -> None:
+    described = prepare_cluster(
+        ClusterSpec(name="west"), create_cluster_directory(tmp_path / "west"), ports
+    )
+    moved = reassign_ports(described, ports)
+    before, after = ({*node.ports.values()} for node in (described.nodes[0], moved.nodes[0]))
+    assert not before & after
+    assert moved.cluster_id == described.cluster_id

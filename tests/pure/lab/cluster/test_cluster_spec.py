@@ -1,0 +1,111 @@
+"""What may be wanted of a cluster, and what is said when it may not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.errors import ConfigError
+from sparkmirror.lab.cluster.cluster_spec import (
+    CONTROL_USER,
+    ClusterSpec,
+    ListenerProtocol,
+    TopicSpec,
+)
+
+SASL = (ListenerProtocol.SASL_SSL,)
+
+
+def test_a_name_is_enough() -> None:
+    spec = ClusterSpec(name="west")
+    assert (spec.brokers, spec.listeners, spec.users) == (1, (ListenerProtocol.PLAINTEXT,), {})
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ({"name": "we st"}, "'we st' is no name"),
+        ({"name": "x" * 65}, "is no name"),
+        ({"brokers": 0}, "0 brokers: choose 1 to 9"),
+        ({"brokers": 10}, "10 brokers: choose 1 to 9"),
+        ({"heap": "lots"}, "'lots' is no heap size"),
+        ({"listeners": ()}, "at least one"),
+        ({"listeners": (ListenerProtocol.SSL, ListenerProtocol.SSL)}, "name each listener once"),
+        ({"listeners": SASL}, "a SASL listener needs at least one user"),
+        ({"mutual_tls": True, "users": {"a": "b"}}, "mutual TLS is for the SSL listener"),
+        ({"mutual_tls": True, "listeners": (ListenerProtocol.SSL,)}, "mutual TLS needs users"),
+        ({"users": {"a b": "c"}}, "'a b' is no user name"),
+        ({"users": {"alice": ""}}, "user alice has an empty password"),
+        ({"users": {CONTROL_USER: "x"}}, "is the lab's own user"),
+        ({"super_users": ("zoe",)}, "'zoe' is not among the users"),
+        ({"topics": (TopicSpec(name="t"), TopicSpec(name="t"))}, "topic t is given twice"),
+        ({"topics": (TopicSpec(name="t", partitions=0),)}, "t needs at least one partition"),
+        ({"topics": (TopicSpec(name="t", replication_factor=2),)}, "the cluster has 1 brokers"),
+        (
+            {"topics": (TopicSpec(name="t", records=(ProducerRecord(value=b"", partition=1),)),)},
+            "topic t has no partition 1",
+        ),
+    ],
+    ids=lambda part: part[:20] if isinstance(part, str) else "",
+)
+def test_an_unsound_wish_is_refused(words: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        ClusterSpec(**{"name": "west", **words})
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as refusal:
+        ClusterSpec(name="", brokers=0, heap="x", listeners=SASL)
+    assert [fault.key for fault in refusal.value.faults] == ["name", "brokers", "heap", "users"]
+
+
+def test_faults_do_not_tell_passwords() -> None:
+    with pytest.raises(ConfigError) as refusal:
+        ClusterSpec(name="west", users={"a b": "geheim"})
+    assert "geheim" not in str(refusal.value)
+
+
+def test_passwords_do_not_show() -> None:
+    assert "geheim" not in repr(ClusterSpec(name="west", users={"alice": "geheim"}))
+
+
+@pytest.mark.parametrize(("brokers", "controllers"), [(1, 1), (2, 1), (3, 3), (9, 3)])
+def test_the_number_of_controllers_is_odd(brokers: int, controllers: int) -> None:
+    assert ClusterSpec(name="west", brokers=brokers).controllers == controllers
+
+
+@pytest.mark.parametrize(
+    ("spec", "needed"),
+    [
+        (ClusterSpec(name="a"), False),
+        (ClusterSpec(name="b", authorizer=True), True),
+        (ClusterSpec(name="c", listeners=(ListenerProtocol.SSL,)), True),
+        (ClusterSpec(name="d", listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SSL)), True),
+    ],
+    ids=["plain", "authorizer", "tls", "both"],
+)
+def test_a_control_listener_is_there_when_not_everybody_may_do_everything(
+    spec: ClusterSpec, needed: bool
+) -> None:
+    assert spec.has_control_listener is needed
+
+
+def test_a_spec_survives_a_file_but_for_its_records() -> None:
+    topic = TopicSpec(
+        name="t", partitions=3, configs={"a": "b"}, records=(ProducerRecord(value=b""),)
+    )
+    spec = ClusterSpec(
+        name="west",
+        listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_SSL),
+        users={"alice": "x"},
+        super_users=("alice",),
+        properties={"num.partitions": "3"},
+        topics=(topic,),
+    )
+    again = ClusterSpec.from_json(json.loads(json.dumps(spec.to_json())))
+    assert again.topics == (TopicSpec(name="t", partitions=3, configs={"a": "b"}),)
+    assert again.to_json() == spec.to_json()
+    assert again.listeners == spec.listeners

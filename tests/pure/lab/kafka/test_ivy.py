@@ -1,0 +1,37 @@
+"""Ivy is asked once for everything, through the proxy that the environment names."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.lab.kafka.ivy import MavenCoordinates, find_ivy, module_file, proxy_options
+
+
+def test_one_module_names_all_coordinates() -> None:
+    text = module_file(
+        [MavenCoordinates("org.a", "one", "1.0"), MavenCoordinates("org.b", "t<w&o", "2")]
+    )
+    assert '<dependency org="org.a" name="one" rev="1.0" conf="default->default"/>' in text
+    assert '<dependency org="org.b" name="t&lt;w&amp;o" rev="2" conf="default->default"/>' in text
+
+
+@pytest.mark.parametrize(
+    ("environ", "options"),
+    [
+        ({}, []),
+        ({"https_proxy": ""}, []),
+        (
+            {"https_proxy": "http://p.example:3128"},
+            ["-Dhttps.proxyHost=p.example", "-Dhttps.proxyPort=3128"],
+        ),
+        ({"HTTP_PROXY": "p:8080/"}, ["-Dhttp.proxyHost=p", "-Dhttp.proxyPort=8080"]),
+        ({"HTTPS_PROXY": "http://p"}, ["-Dhttps.proxyHost=p", "-Dhttps.proxyPort=80"]),
+    ],
+    ids=["none", "empty", "https", "bare", "noport"],
+)
+def test_proxies_are_said_in_javas_words(environ: dict[str, str], options: list[str]) -> None:
+    assert proxy_options(environ) == options
+
+
+def test_ivy_is_found_inside_pyspark() -> None:
+    assert find_ivy().name.startswith("ivy-")

@@ -1,0 +1,78 @@
+"""Java is found, or one sentence says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.errors import JavaMissing
+from sparkmirror.lab.kafka.java_runtime import find_java, java_major_version
+
+
+def _java(home: Path, answer: str, code: int = 0) -> Path:
+    """Make a program that answers `-version` as some Java would."""
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho '{answer}' >&2\nexit {code}\n", encoding="utf-8")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("version", "major"),
+    [("17.0.15", 17), ("1.8.0_392", 8), ("21", 21), ("22-ea", 22), ("25.0.1+8-LTS", 25), ("", 0)],
+    ids=["17", "8", "21", "early", "build", "none"],
+)
+def test_major_version_is_the_feature_release(version: str, major: int) -> None:
+    assert java_major_version(version) == major
+
+
+def test_java_home_is_preferred_to_path(tmp_path: Path) -> None:
+    home = _java(tmp_path / "home", 'openjdk version "21.0.2" 2024-01-16')
+    on_path = _java(tmp_path / "path", 'openjdk version "17.0.1" 2021-10-19')
+    environ = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)}
+    java = find_java(environ)
+    assert (java.path, java.version, java.major) == (home, "21.0.2", 21)
+
+
+def test_words_before_the_version_do_not_matter(tmp_path: Path) -> None:
+    said = 'Picked up JAVA_TOOL_OPTIONS: -Dx=1\nopenjdk version "17" 2021-09-14'
+    program = _java(tmp_path, said)
+    assert find_java({"PATH": str(program.parent)}).version == "17"
+
+
+def test_too_old_a_java_home_yields_to_a_good_java_on_path(tmp_path: Path) -> None:
+    _java(tmp_path / "home", 'java version "1.8.0_392"')
+    good = _java(tmp_path / "path", 'openjdk version "17.0.1" 2021-10-19')
+    environ = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(good.parent)}
+    assert find_java(environ).path == good
+
+
+def test_no_java_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(JavaMissing, match=r"^No Java was found: install Java 17 or newer [^.]*\.$"):
+        find_java({"PATH": str(tmp_path)})
+
+
+def test_java_home_without_java_is_named(tmp_path: Path) -> None:
+    with pytest.raises(JavaMissing, match=f"^JAVA_HOME={tmp_path} holds no bin/java: install"):
+        find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+
+
+def test_old_java_is_named_with_its_version(tmp_path: Path) -> None:
+    program = _java(tmp_path, 'openjdk version "11.0.22" 2024-01-16')
+    with pytest.raises(JavaMissing, match="is Java 11.0.22, which is too old: install Java 17"):
+        find_java({"PATH": str(program.parent)})
+
+
+def test_broken_java_is_quoted(tmp_path: Path) -> None:
+    program = _java(tmp_path, "Unable to locate a Java Runtime.", code=1)
+    with pytest.raises(JavaMissing, match="does not work .Unable to locate a Java Runtime"):
+        find_java({"PATH": str(program.parent)})
+
+
+def test_java_of_another_machine_cannot_be_run(tmp_path: Path) -> None:
+    program = _java(tmp_path, "")
+    program.write_bytes(b"\x7fELF not for this processor")
+    with pytest.raises(JavaMissing, match="cannot be run"):
+        find_java({"PATH": str(program.parent)})

@@ -1,0 +1,62 @@
+"""A manifest tells whether a directory still holds what it held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.lab.kafka.manifest import MANIFEST_FILE, Manifest
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    (tmp_path / "b.jar").write_bytes(b"bbb")
+    (tmp_path / "a.jar").write_bytes(b"a")
+    Manifest.from_files("1.0", tmp_path.glob("*.jar")).write(tmp_path)
+    return tmp_path
+
+
+def _read(directory: Path) -> Manifest:
+    manifest = Manifest.read(directory)
+    assert manifest is not None
+    return manifest
+
+
+def test_manifest_is_read_as_written(jars: Path) -> None:
+    manifest = _read(jars)
+    assert manifest == Manifest.from_files("1.0", jars.glob("*.jar"))
+    assert [entry.name for entry in manifest.entries] == ["a.jar", "b.jar"]
+    assert manifest.size_bytes == 4
+
+
+def test_whole_directory_has_no_faults(jars: Path) -> None:
+    manifest = _read(jars)
+    assert manifest.wrong_sizes(jars) == []
+    assert manifest.wrong_contents(jars) == []
+
+
+def test_missing_and_shortened_files_are_noticed_by_size(jars: Path) -> None:
+    (jars / "a.jar").unlink()
+    (jars / "b.jar").write_bytes(b"bb")
+    assert _read(jars).wrong_sizes(jars) == ["a.jar", "b.jar"]
+    assert _read(jars).wrong_contents(jars) == ["a.jar", "b.jar"]
+
+
+def test_changed_bytes_of_equal_size_are_noticed_by_contents_only(jars: Path) -> None:
+    (jars / "b.jar").write_bytes(b"bxb")
+    assert _read(jars).wrong_sizes(jars) == []
+    assert _read(jars).wrong_contents(jars) == ["b.jar"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"version": "1"}', '{"version": "1", "jars": [{"name": 1}]}'],
+    ids=["empty", "list", "half", "entry"],
+)  # fmt: skip
+def test_manifest_that_makes_no_sense_counts_as_none(jars: Path, text: str) -> None:
+    (jars / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    assert Manifest.read(jars) is None
+
+
+def test_no_manifest_is_none(tmp_path: Path) -> None:
+    assert Manifest.read(tmp_path) is None

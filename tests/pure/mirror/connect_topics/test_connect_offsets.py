@@ -1,0 +1,224 @@
+"""Connect's offsets topic: bytes, positions, and what an operator may write into it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sparkmirror.errors import OffsetsRejected, RecordError
+from sparkmirror.mirror.connect_topics import offset_alterations
+from sparkmirror.mirror.connect_topics.connect_offsets import (
+    OffsetsState,
+    SourcePartition,
+    StoredOffset,
+    checkpoint_partition,
+    group_by_offsets_partition,
+    heartbeat_partition,
+    offset_key,
+    source_partition,
+    to_java_offset,
+    upstream_offset,
+)
+from sparkmirror.mirror.connect_topics.offset_alterations import (
+    OffsetAlteration,
+    normalize_alterations,
+)
+from sparkmirror.mirror.offsets.records import RecordBytes
+from sparkmirror.model import TopicPartition
+from tests.support.golden import GoldenRecord, golden_lines, golden_records
+
+FILES = [
+    "connect-mode.connect-topics",
+    "dedicated-mode.connect-topics",
+    "dedicated-mode.reverse-connect-topics",
+    "exactly-once.connect-topics",
+]
+
+JAVAS_PARTITIONS = 25
+"""Of an offsets topic, if nobody says another number."""
+
+
+def offset_records(file: str) -> list[GoldenRecord]:
+    return [item for item in golden_records(f"topics/{file}.jsonl") if "offsets" in item.topic]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_offsets_go_to_the_partition_where_java_put_them(file: str) -> None:
+    for item in offset_records(file):
+        stored = StoredOffset.decode(item.record)
+        assert list(group_by_offsets_partition([stored], JAVAS_PARTITIONS)) == [item.partition]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_recorded_offset_reads_and_writes_back(file: str) -> None:
+    recorded = offset_records(file)
+    assert recorded
+    for item in recorded:
+        assert StoredOffset.decode(item.record).encode() == item.record
+
+
+def test_keys_of_the_three_connectors() -> None:
+    orders = TopicPartition("t", 0)
+    remote = TopicPartition("A.t", 0)
+    assert offset_key("MirrorSourceConnector", source_partition("A", orders)) == (
+        b'["MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"t"}]'
+    )
+    assert offset_key("MirrorCheckpointConnector", checkpoint_partition("g", remote)) == (
+        b'["MirrorCheckpointConnector",{"partition":0,"topic":"A.t","group":"g"}]'
+    )
+    assert offset_key("MirrorHeartbeatConnector", heartbeat_partition("A", "B")) == (
+        b'["MirrorHeartbeatConnector",{"sourceClusterAlias":"A","targetClusterAlias":"B"}]'
+    )
+
+
+def test_member_order_does_not_matter_to_the_caller() -> None:
+    given: SourcePartition = {"topic": "größe", "partition": 0, "cluster": "A"}
+    expected = '["c",{"cluster":"A","partition":0,"topic":"größe"}]'
+    assert offset_key("c", given) == expected.encode()
+
+
+def test_the_recorded_positions_are_found_again() -> None:
+    state = OffsetsState()
+    for item in offset_records("connect-mode.connect-topics"):
+        state.apply(item.record)
+    assert state.position("mm2-msc", "source", TopicPartition("big", 0)) == 410
+    assert state.position("mm2-msc", "source", TopicPartition("orders", 1)) == 22
+    assert state.position("mm2-msc", "source", TopicPartition("empty-topic", 0)) is None
+    assert state.position("mm2-msc", "elsewhere", TopicPartition("big", 0)) is None
+    assert len(state.of_connector("mm2-cpc")) == 6
+
+
+def test_a_reset_leaves_nothing_behind() -> None:
+    """The exactly-once recording ends with altered, then reset offsets of the source connector."""
+    state = OffsetsState()
+    reset = [
+        item.record
+        for item in offset_records("exactly-once.connect-topics")
+        if item.record.value is None
+    ]
+    assert reset
+    for item in offset_records("exactly-once.connect-topics"):
+        state.apply(item.record)
+        if item.record.value is None:
+            stored = StoredOffset.decode(item.record)
+            assert stored.partition is not None
+            assert state.offset(stored.connector, stored.partition) is None
+
+
+def test_seek_behavior_during_start() -> None:
+    """Upstream's MirrorSourceTaskTest: go on after what is stored; the rest is left alone."""
+    state = OffsetsState()
+    stored: dict[int, dict[str, Any] | None] = {0: {"offset": 2}, 1: {"offset": -1}, 2: {}, 3: None}
+    for partition, offset in stored.items():
+        where = source_partition("A", TopicPartition("t", partition))
+        state.apply(StoredOffset(connector="c", partition=where, offset=offset).encode())
+    positions = [state.position("c", "A", TopicPartition("t", n)) for n in range(5)]
+    assert positions == [3, None, None, None, None]
+
+
+def test_members_of_our_own_survive_and_do_not_disturb() -> None:
+    offset = {"offset": 7, "target": 9, "open": True}
+    record = StoredOffset(connector="c", partition={"topic": "t"}, offset=offset).encode()
+    again = StoredOffset.decode(record).offset
+    assert again == offset
+    assert again is not None
+    assert upstream_offset(again) == 7
+
+
+@pytest.mark.parametrize(
+    "key", [None, b"", b"{}", b'"c"', b'["c"]', b"[1,{}]", b'["c",{},1]', b'["c",1]']
+)
+def test_a_foreign_key_is_refused_and_ignored_by_the_fold(key: bytes | None) -> None:
+    with pytest.raises(RecordError):
+        StoredOffset.decode(RecordBytes(key, b"{}"))
+    assert OffsetsState().apply(RecordBytes(key, b"{}")) is None
+
+
+@pytest.mark.parametrize("value", [True, "1", 1.5])
+def test_an_offset_that_is_no_integer_is_refused(value: Any) -> None:
+    with pytest.raises(RecordError, match="must be an integer"):
+        upstream_offset({"offset": value})
+
+
+RULES = {
+    "mm2-msc": offset_alterations.SOURCE_RULES,
+    "mm2-cpc": offset_alterations.CHECKPOINT_RULES,
+    "mm2-hbc": offset_alterations.HEARTBEAT_RULES,
+}
+
+
+def requests() -> list[dict[str, Any]]:
+    """What was asked about the offsets of the three connectors once they were stopped."""
+    paths = {f"/connectors/{name}/offsets": name for name in RULES}
+    return [
+        line | {"connector": paths[line["path"]]}
+        for line in golden_lines("rest/03-lifecycle-identity.jsonl")
+        if line["path"] in paths and line["seq"] >= 100
+    ]
+
+
+def alterations(body: str) -> list[OffsetAlteration] | None:
+    """Read a body; None if it is not even of the right shape, which is REST's concern."""
+    items = json.loads(body)["offsets"]
+    known = {"partition", "offset"}
+    if not items or any(item is None or set(item) - known for item in items):
+        return None
+    return [OffsetAlteration(item.get("partition"), item.get("offset")) for item in items]
+
+
+def test_altering_offsets_answers_and_stores_as_recorded() -> None:
+    """Every request in order: the first list fills the store, later lists must equal it."""
+    states: dict[str, OffsetsState] = {}
+    checked = 0
+    for line in requests():
+        connector = line["connector"]
+        state = states.setdefault(connector, OffsetsState())
+        if line["method"] == "DELETE":
+            store(
+                state, connector, [OffsetAlteration(s.partition, None) for s in known(states, line)]
+            )
+        elif line["method"] == "PATCH" and (wanted := alterations(line["request_body"])):
+            checked += 1
+            assert alter(state, connector, wanted) == refusal(line), line["name"]
+        elif line["method"] == "GET":
+            listed = [OffsetAlteration(**o) for o in json.loads(line["body"])["offsets"]]
+            if line["name"] == "offsets-stopped":
+                store(state, connector, listed)
+            mine = [OffsetAlteration(s.partition, s.offset) for s in known(states, line)]
+            assert len(mine) == len(listed)
+            assert all(pair in mine for pair in listed)
+    assert checked > 40
+
+
+def known(states: dict[str, OffsetsState], line: dict[str, Any]) -> tuple[StoredOffset, ...]:
+    return states[line["connector"]].of_connector(line["connector"])
+
+
+def alter(state: OffsetsState, connector: str, wanted: list[OffsetAlteration]) -> str | None:
+    """Do what PATCH offsets does; return the refusal, if any."""
+    try:
+        plain = normalize_alterations(wanted)
+        offset_alterations.validate_alterations(plain, RULES[connector])
+    except OffsetsRejected as error:
+        return str(error)
+    store(state, connector, plain)
+    return None
+
+
+def store(state: OffsetsState, connector: str, pairs: list[OffsetAlteration]) -> None:
+    for partition, offset in pairs:
+        record = StoredOffset(connector=connector, partition=partition, offset=offset).encode()
+        state.apply(record)
+
+
+def refusal(line: dict[str, Any]) -> str | None:
+    return None if line["status"] == 200 else str(json.loads(line["body"])["message"])
+
+
+def test_members_that_only_we_know_are_not_shown() -> None:
+    assert to_java_offset({"offset": 7, "pid": 1, "open": True}) == {"offset": 7}
+    assert to_java_offset({"offset": -1, "pid": 1}) is None
+    assert to_java_offset({"file": "a"}) == {"file": "a"}
+    assert to_java_offset(None) is None

@@ -1,0 +1,41 @@
+"""The import contracts name every room: a new room cannot slip past them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = {
+    path.parent.name
+    for path in (ROOT / "src" / "sparkmirror").glob("*/__init__.py")
+    if path.parent.name != "regex"
+} | {"client"}
+"""The client is a room of one module."""
+
+
+def contracts() -> list[dict[str, Any]]:
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    found: list[dict[str, Any]] = configuration["tool"]["importlinter"]["contracts"]
+    return found
+
+
+def test_each_outside_library_is_forbidden_to_all_rooms_but_its_own() -> None:
+    libraries = [c for c in contracts() if "import" in c["name"] and c["type"] == "forbidden"]
+    assert len(libraries) == 6
+    for contract in libraries:
+        forbidden_to = {name.removeprefix("sparkmirror.") for name in contract["source_modules"]}
+        own = 2 if contract["name"].startswith("two rooms") else 1
+        assert len(PACKAGES - forbidden_to) == own, contract["name"]
+        assert forbidden_to <= PACKAGES, contract["name"]
+
+
+def test_every_dependency_has_its_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    optional = project["optional-dependencies"].values()
+    required = [*project["dependencies"], *(one for extra in optional for one in extra)]
+    names = {line.split(">")[0].split("=")[0].split("<")[0] for line in required}
+    modules = {"kafka-python": "kafka"}
+    contracted = {name for c in contracts() for name in c.get("forbidden_modules", [])}
+    assert {modules.get(name, name) for name in names} <= contracted

@@ -1,0 +1,83 @@
+"""The second try of the slow tiers: what it forgives, what it does not, and what it prints."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.rerun_plugin import ALLOWED_RERUNS
+
+ROOT = Path(__file__).parents[3]
+PREAMBLE = """
+import pytest
+TRIES = {}
+def fail_first(name, message):
+    TRIES[name] = TRIES.get(name, 0) + 1
+    assert TRIES[name] > 1, message
+"""
+FLAKY_TEST = """
+@pytest.mark.%s
+def test_wobbles_%d():
+    fail_first(%d, "the first try said this")
+"""
+
+
+def _run_pytest(directory: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+    (directory / "test_it.py").write_text(PREAMBLE + "".join(tests))
+    (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  pure\n  brokers\n  spark\n")
+    options = ["-q", "-n1", "-p", "tests.rerun_plugin", "-p", "no:cacheprovider", "-pno:randomly"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, str(directory)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=200,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("tier", ["brokers", "spark"])
+def test_a_test_that_passes_the_second_time_passes_and_its_failure_is_told(
+    tmp_path: Path, tier: str
+) -> None:
+    result = _run_pytest(tmp_path, FLAKY_TEST % (tier, 1, 1))
+    assert result.returncode == 0, result.stdout
+    assert "the first try said this" in result.stdout
+    assert "1 passed, 1 second try" in result.stdout
+
+
+def test_a_test_that_fails_twice_fails(tmp_path: Path) -> None:
+    broken = "@pytest.mark.brokers\ndef test_it():\n    assert False\n"
+    assert _run_pytest(tmp_path, broken).returncode == 1
+
+
+@pytest.mark.parametrize("scope", ["function", "module", "session"])
+def test_a_fixture_is_made_anew_for_the_second_try(tmp_path: Path, scope: str) -> None:
+    fixture = (
+        f"@pytest.fixture(scope='{scope}')\ndef made():\n    fail_first(0, 'no')\n    yield 1\n"
+    )
+    use = "@pytest.mark.brokers\ndef test_%d(made):\n    assert made == 1\n"
+    result = _run_pytest(tmp_path, fixture, use % 1, use % 2)
+    assert result.returncode == 0, result.stdout
+    assert "2 passed, 1 second try" in result.stdout
+
+
+def test_what_tests_share_is_made_anew_for_the_second_try(tmp_path: Path) -> None:
+    shared = "MADE = []\n@pytest.fixture(scope='session')\ndef shared():\n    MADE.append(1)\n"
+    breaks = "@pytest.mark.brokers\ndef test_1(shared):\n    fail_first(0, 'no')\n"
+    after = "@pytest.mark.brokers\ndef test_2(shared):\n    assert len(MADE) == 2\n"
+    assert _run_pytest(tmp_path, shared, breaks, after).returncode == 0
+
+
+def test_a_pure_test_has_one_try(tmp_path: Path) -> None:
+    assert _run_pytest(tmp_path, FLAKY_TEST % ("pure", 1, 1)).returncode == 1
+
+
+def test_too_many_second_tries_fail_the_run(tmp_path: Path) -> None:
+    tests = [FLAKY_TEST % ("brokers", number, number) for number in range(ALLOWED_RERUNS + 1)]
+    result = _run_pytest(tmp_path, *tests)
+    assert result.returncode == 1, result.stdout
+    assert f"second tries: {ALLOWED_RERUNS + 1}, {ALLOWED_RERUNS} allowed" in result.stdout

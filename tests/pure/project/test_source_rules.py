@@ -1,0 +1,111 @@
+"""The house rules that no linter knows: sizes, docstrings, names, and what the text may say."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+MAX_MODULE_LINES = 600
+MAX_TEST_LINES = 1200
+VAGUE_NAMES = {
+    "utils",
+    "util",
+    "helpers",
+    "helper",
+    "common",
+    "misc",
+    "base",
+    "manager",
+    "managers",
+}
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_every_module_says_what_it_knows() -> None:
+    silent = [p for p in SOURCES if not ast.get_docstring(ast.parse(p.read_text("utf-8")))]
+    assert silent == []
+
+
+def test_no_module_is_a_drawer() -> None:
+    assert [p for p in SOURCES if {p.stem, p.parent.name} & VAGUE_NAMES] == []
+
+
+def test_modules_stay_small() -> None:
+    sizes = {relative(p): len(p.read_text("utf-8").splitlines()) for p in SOURCES}
+    assert {p: n for p, n in sizes.items() if n > MAX_MODULE_LINES} == {}
+
+
+def test_tests_stay_readable() -> None:
+    sizes = {relative(p): len(p.read_text("utf-8").splitlines()) for p in TESTS}
+    assert {p: n for p, n in sizes.items() if n > MAX_TEST_LINES} == {}
+
+
+def test_packages_hold_a_docstring_and_nothing_else() -> None:
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            assert len(ast.parse(path.read_text("utf-8")).body) == 1, relative(path)
+
+
+def test_nothing_is_left_for_later() -> None:
+    marks = re.compile(
+        r"\b(TODO|FIXME|XXX|NotImplementedError)\b|type: ignore|pytest\.(mark\.)?skip\("
+    )
+    left = [
+        f"{relative(path)}: {line.strip()}"
+        for path in [*SOURCES, *TESTS]
+        if path != Path(__file__)
+        for line in path.read_text("utf-8").splitlines()
+        if marks.search(line)
+    ]
+    assert left == []
+
+
+def tracked_text() -> list[tuple[str, str]]:
+    """Every tracked text file that people wrote, with its content."""
+    listing = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    names = listing.stdout.split() or [relative(path) for path in [*SOURCES, *TESTS]]
+    kinds = {".py", ".md", ".toml", ".yml", ".yaml", ".sh", ".properties", ""}
+    return [
+        (name, (ROOT / name).read_text("utf-8", errors="replace"))
+        for name in names
+        if Path(name).suffix in kinds
+        and not name.startswith("tests/golden/")
+        and (ROOT / name).is_file()
+    ]
+
+
+def test_no_path_of_one_machine_is_written_down() -> None:
+    paths = re.compile(r"(?<![\w.])/(?:work|root|farm)/")
+    this = relative(Path(__file__))
+    found = [name for name, text in tracked_text() if name != this and paths.search(text)]
+    assert found == []
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    broken = []
+    for name, text in tracked_text():
+        if not name.endswith(".md"):
+            continue
+        without_code = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", without_code):
+            if "://" not in target and not (ROOT / name).parent.joinpath(target).exists():
+                broken.append(f"{name} -> {target}")
+    assert broken == []
+
+
+def test_every_make_target_is_explained() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony
+    explained = set(re.findall(r"^([a-z-]+):.*## .+$", makefile, re.MULTILINE))
+    assert set(phony.group(1).split()) == explained

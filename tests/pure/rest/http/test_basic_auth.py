@@ -1,0 +1,125 @@
+"""Names and passwords: who is let in, and which files are refused."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.config.secrets.password import Password
+from sparkmirror.errors import ConfigError
+from sparkmirror.rest.http.basic_auth import (
+    BasicAuthUsers,
+    load_users_from_jaas,
+    load_users_from_properties,
+)
+from sparkmirror.rest.options import RestOptions
+from tests.support.rest.rest_client import running_rest_client
+from tests.support.rest.scripted_herder import ScriptedHerder
+
+MODULE = "org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileLoginModule"
+USERS = BasicAuthUsers({"alice": Password("s3cret"), "bob": Password("")})
+
+
+def basic(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        (basic("alice:s3cret"), "alice"),
+        (basic("alice:s3cret").replace("Basic", "bASIC"), "alice"),
+        (basic("bob:"), "bob"),
+        (basic("alice:wrong"), None),
+        (basic("alice:"), None),
+        (basic("carol:"), None),
+        (basic(":"), None),
+        (basic("alice"), None),
+        ("Basic alice:s3cret", None),
+        ("Basic " + base64.b64encode(b"\xff:\xff").decode(), None),
+        ("Bearer x", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_who_is_admitted(header: str | None, name: str | None) -> None:
+    assert USERS.authenticate(header) == name
+
+
+def test_the_users_are_not_shown() -> None:
+    assert "alice" not in repr(USERS)
+    assert "s3cret" not in repr(USERS)
+
+
+def test_users_are_read_from_where_java_reads_them(tmp_path: Path) -> None:
+    users = tmp_path / "users.properties"
+    users.write_text("alice: s3cret\ndave=x=y\n")
+    jaas = tmp_path / "jaas.conf"
+    section = f'KafkaConnect {{\n  {MODULE} required\n  file="{users}";\n}};\n'
+    jaas.write_text("KafkaClient { a.B required; };\n" + section)
+    read = load_users_from_jaas(jaas)
+    assert read.authenticate(basic("alice:s3cret")) == "alice"
+    assert read.authenticate(basic("dave:x=y")) == "dave"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "KafkaClient { a.B required; };", "KafkaConnect { a.B required; };"]
+)
+def test_a_jaas_file_that_names_no_users_is_refused(text: str, tmp_path: Path) -> None:
+    jaas = tmp_path / "jaas.conf"
+    jaas.write_text(text)
+    with pytest.raises(ConfigError, match=r"rest\.extension\.classes"):
+        load_users_from_jaas(jaas)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"jaas\.conf"):
+        load_users_from_jaas(tmp_path / "jaas.conf")
+    with pytest.raises(ConfigError, match=r"users\.properties"):
+        load_users_from_properties(tmp_path / "users.properties")
+
+
+def test_an_empty_file_of_users_lets_nobody_in(tmp_path: Path) -> None:
+    users = tmp_path / "users.properties"
+    users.write_text("# nobody\n")
+    with pytest.raises(ConfigError, match="let everybody in"):
+        load_users_from_properties(users)
+
+
+def test_nobody_gets_an_answer_without_logging_in() -> None:
+    herding = ScriptedHerder()
+    with running_rest_client(herding, RestOptions(users=USERS, access_log=False)) as client:
+        herding.set_response(200, [])
+        for path in ("/connectors", "/", "/health", "/nope", "/admin/loggers"):
+            answer = client.request("GET", path)
+            assert (answer.status, answer.content) == (401, b"User cannot access the resource.")
+            assert answer.headers["content-type"] == "text/plain"
+            assert "www-authenticate" not in answer.headers
+        assert herding.calls == []
+        known = {"Authorization": basic("alice:s3cret")}
+        assert client.request("GET", "/connectors", headers=known).json == []
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "tasks"), ("PUT", "fence")])
+def test_workers_sign_instead_of_logging_in(method: str, path: str) -> None:
+    with running_rest_client(
+        ScriptedHerder(), RestOptions(users=USERS, access_log=False)
+    ) as client:
+        answer = client.request(method, f"/connectors/x/{path}")
+        assert (answer.status, answer.message) == (
+            400,
+            "Internal request missing required signature",
+        )
+        signed = {
+            "X-Connect-Authorization": "BITrDPAvdOMx22LCcm3SRe927tekj1J0DFAjzCI4mNs=",
+            "X-Connect-Request-Signature-Algorithm": "HmacSHA256",
+        }
+        answer = client.request(method, f"/connectors/x/{path}", headers=signed)
+        assert (answer.status, answer.message) == (
+            403,
+            "Internal request contained invalid signature.",
+        )
+        signed["X-Connect-Authorization"] = "%%%"
+        assert client.request(method, f"/connectors/x/{path}", headers=signed).status == 400

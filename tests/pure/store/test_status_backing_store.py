@@ -1,0 +1,184 @@
+"""The status store: Connect's bytes, the newest owner's word, and writing that does not give up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from sparkmirror.errors import ClusterError, ClusterUnavailable, RequestRefused
+from sparkmirror.mirror.connect_topics.connect_statuses import (
+    ConnectStatus,
+    LifecycleState,
+    StatusTombstone,
+    TopicStatus,
+    decode_status_record,
+)
+from sparkmirror.mirror.offsets.records import RecordBytes
+from sparkmirror.store.in_memory import MemoryLog, memory_status_store
+from sparkmirror.store.outbox import Outbox
+from sparkmirror.store.status_backing_store import KafkaStatusBackingStore
+from sparkmirror.store.store_api import StatusBackingStore
+from tests.support.golden import golden_records
+from tests.support.waiting import wait_until
+
+RECORDINGS = {
+    "connect": ("topics/connect-mode.connect-topics.jsonl", "connect-status"),
+    "dedicated": ("topics/dedicated-mode.connect-topics.jsonl", "mm2-status.A.internal"),
+}
+
+
+def status(
+    state: LifecycleState, worker: str = "w1", generation: int = 1, task: int | None = None
+) -> ConnectStatus:
+    return ConnectStatus(
+        connector="c", task=task, state=state, worker_id=worker, generation=generation, version="1"
+    )
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_same_calls_give_the_bytes_that_java_wrote(name: str) -> None:
+    file, topic = RECORDINGS[name]
+    records = [line.record for line in golden_records(file) if line.topic == topic]
+    log = MemoryLog()
+    store: StatusBackingStore = memory_status_store(log)
+    store.start()
+    for record in records:
+        match decode_status_record(record):
+            case ConnectStatus() as said:
+                store.put(said)
+            case TopicStatus() as seen:
+                store.put_topic(seen)
+            case StatusTombstone(connector=connector, task=task):
+                gone = ConnectStatus(
+                    connector=connector,
+                    task=task,
+                    state=LifecycleState.DESTROYED,
+                    worker_id="w1",
+                    generation=1,
+                )
+                store.put(gone)
+    assert log.records == records
+    assert records
+
+
+def test_what_was_put_is_read_until_it_is_destroyed() -> None:
+    store = memory_status_store()
+    store.start()
+    store.put(status(LifecycleState.RUNNING))
+    store.put(status(LifecycleState.RUNNING, task=1))
+    store.put(status(LifecycleState.PAUSED, task=0))
+    store.put_topic(TopicStatus(topic="t", connector="c", discovered_ms=5))
+    assert store.connectors() == ("c",)
+    assert [known.state for known in store.tasks("c")] == [
+        LifecycleState.PAUSED,
+        LifecycleState.RUNNING,
+    ]
+    assert store.topic("c", "t") == TopicStatus(topic="t", connector="c", discovered_ms=5)
+    store.put(status(LifecycleState.DESTROYED))
+    store.put(status(LifecycleState.DESTROYED, task=0))
+    store.put(status(LifecycleState.DESTROYED, task=1))
+    store.put_topic(TopicStatus(topic="t", connector="c", discovered_ms=None))
+    assert store.connector("c") is None
+    assert store.tasks("c") == ()
+    assert store.topics("c") == ()
+    assert store.connectors() == ()
+
+
+def test_end_reported_by_an_older_owner_is_not_written() -> None:
+    store = memory_status_store()
+    store.start()
+    store.put(status(LifecycleState.RUNNING, worker="w2", generation=7, task=0))
+    store.put_safe(status(LifecycleState.UNASSIGNED, worker="w1", generation=6, task=0))
+    known = store.task("c", 0)
+    assert known is not None
+    assert known.state is LifecycleState.RUNNING
+    store.put_safe(status(LifecycleState.UNASSIGNED, worker="w2", generation=6, task=0))
+    known = store.task("c", 0)
+    assert known is not None
+    assert known.state is LifecycleState.UNASSIGNED
+
+
+class Unwilling(MemoryLog):
+    """A log that raises what it is given before it takes anything."""
+
+    def __init__(self, *errors: ClusterError) -> None:
+        super().__init__()
+        self.errors = list(errors)
+        self.tries = 0
+        self.open = threading.Event()
+        self.open.set()
+
+    def append(self, records: Sequence[RecordBytes]) -> None:
+        self.tries += 1
+        self.open.wait(50)
+        if self.errors:
+            raise self.errors.pop(0)
+        super().append(records)
+
+
+def test_writing_is_tried_again_while_brokers_are_away() -> None:
+    log = Unwilling(*[ClusterUnavailable("B", "no broker")] * 2)
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    store.start()
+    store.put(status(LifecycleState.RUNNING))
+    wait_until(lambda: store.connector("c") is not None, "the status arrives")
+    assert log.tries == 3
+    store.stop()
+
+
+def test_of_what_waits_only_the_last_of_each_key_is_written() -> None:
+    log = Unwilling(ClusterUnavailable("B", "no broker"))
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    log.open.clear()
+    store.start()
+    store.put(status(LifecycleState.RUNNING))
+    store.put(status(LifecycleState.PAUSED))
+    store.put(status(LifecycleState.RUNNING, task=0))
+    log.open.set()
+    wait_until(lambda: store.task("c", 0) is not None, "all that waits is written")
+    assert [record.key for record in log.records] == [b"status-connector-c", b"status-task-c-0"]
+    store.stop()
+
+
+def test_safe_status_that_waited_too_long_is_dropped() -> None:
+    log = Unwilling(ClusterUnavailable("B", "no broker"))
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    log.open.clear()
+    store.start()
+    store.put_safe(status(LifecycleState.FAILED, worker="w1", generation=1))
+    wait_until(lambda: log.tries == 1, "it is about to be written")
+    newer = status(LifecycleState.RUNNING, worker="w2", generation=2)
+    MemoryLog.append(log, [newer.encode()])  # another worker writes
+    log.open.set()
+    wait_until(lambda: not log.errors, "it was tried in vain")
+    store.stop()
+    assert store.connector("c") == newer
+
+
+def test_status_that_brokers_refuse_does_not_stop_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    too_large = RequestRefused("B", "MESSAGE_TOO_LARGE", code=10)
+    log = Unwilling(too_large, too_large)
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    log.open.clear()
+    store.start()
+    store.put(status(LifecycleState.RUNNING, task=0))
+    store.put(status(LifecycleState.RUNNING, task=1))
+    store.put(status(LifecycleState.RUNNING, task=2))
+    log.open.set()
+    wait_until(lambda: store.task("c", 2) is not None, "the last status arrives")
+    store.stop()
+    assert "Failed to write the status update b'status-task-c-0'" in caplog.text
+
+
+def test_stopping_writes_what_waits() -> None:
+    log = MemoryLog()
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    store.start()
+    for number in range(100):
+        store.put(status(LifecycleState.RUNNING, task=number))
+    store.stop()
+    assert len(log.records) == 100

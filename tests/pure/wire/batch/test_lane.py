@@ -1,0 +1,171 @@
+"""The decision table: which lane, and why."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.batch.compression import CompressionType
+from sparkmirror.wire.batch.header import (
+    CONTROL,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    BatchHeader,
+)
+from sparkmirror.wire.batch.lane import Lane, LaneReason, choose_lane
+from sparkmirror.wire.batch.target_limits import ALL_CODECS, WITHOUT_ZSTD, TargetLimits
+
+PLAIN = BatchHeader(
+    base_offset=100,
+    length=1000 - 12,
+    leader_epoch=4,
+    magic=2,
+    crc=0,
+    attributes=CompressionType.NONE,
+    last_offset_delta=9,
+    base_timestamp=0,
+    max_timestamp=0,
+    producer_id=7,
+    producer_epoch=0,
+    base_sequence=0,
+    record_count=10,
+)
+TARGET = TargetLimits(max_message_bytes=1000)
+RESTAMPING = TargetLimits(max_message_bytes=1000, log_append_time=True)
+OLD = TargetLimits(max_message_bytes=1000, codecs=WITHOUT_ZSTD)
+
+
+def bits(attributes: int) -> BatchHeader:
+    return PLAIN._replace(attributes=attributes)
+
+
+TABLE = [
+    ("contiguous", PLAIN, 100, False, TARGET, LaneReason.PLAIN),
+    ("behind a gap between batches", PLAIN, 90, False, TARGET, LaneReason.PLAIN),
+    ("committed transaction", bits(TRANSACTIONAL), 100, False, TARGET, LaneReason.PLAIN),
+    ("control", bits(CONTROL | TRANSACTIONAL), 100, False, TARGET, LaneReason.CONTROL),
+    ("emptied", PLAIN._replace(record_count=0), 100, False, TARGET, LaneReason.EMPTIED),
+    ("aborted", bits(TRANSACTIONAL), 100, True, TARGET, LaneReason.ABORTED_TRANSACTION),
+    ("past", PLAIN, 110, False, TARGET, LaneReason.ALREADY_COPIED),
+    ("past and aborted", PLAIN, 110, True, TARGET, LaneReason.ALREADY_COPIED),
+    ("position on the last record", PLAIN, 109, False, TARGET, LaneReason.STARTS_BEFORE_POSITION),
+    ("position on the second record", PLAIN, 101, False, TARGET, LaneReason.STARTS_BEFORE_POSITION),
+    ("gaps", PLAIN._replace(record_count=9), 100, False, TARGET, LaneReason.COMPACTED),
+    (
+        "append time, target keeps",
+        bits(LOG_APPEND_TIME),
+        100,
+        False,
+        TARGET,
+        LaneReason.LOG_APPEND_TIME,
+    ),
+    ("append time both", bits(LOG_APPEND_TIME), 100, False, RESTAMPING, LaneReason.RESTAMPED),
+    ("target restamps", PLAIN, 100, False, RESTAMPING, LaneReason.PLAIN),
+    ("too large", PLAIN._replace(length=1000 - 11), 100, False, TARGET, LaneReason.TOO_LARGE),
+    ("delete horizon", bits(DELETE_HORIZON), 100, False, TARGET, LaneReason.DELETE_HORIZON_CLEARED),
+    ("zstd", bits(CompressionType.ZSTD), 100, False, TARGET, LaneReason.PLAIN),
+    (
+        "zstd to an old broker",
+        bits(CompressionType.ZSTD),
+        100,
+        False,
+        OLD,
+        LaneReason.UNSUPPORTED_CODEC,
+    ),
+    ("lz4 to an old broker", bits(CompressionType.LZ4), 100, False, OLD, LaneReason.PLAIN),
+    ("codec from the future", bits(5), 100, False, TARGET, LaneReason.UNSUPPORTED_CODEC),
+    ("magic 1", PLAIN._replace(magic=1), 100, False, TARGET, LaneReason.OLD_MESSAGE_FORMAT),
+    ("magic 0", PLAIN._replace(magic=0), 100, False, TARGET, LaneReason.OLD_MESSAGE_FORMAT),
+]
+
+
+@pytest.mark.parametrize(
+    ("header", "position", "aborted", "target", "reason"),
+    [row[1:] for row in TABLE],
+    ids=[row[0].replace(" ", "-") for row in TABLE],
+)
+def test_the_table(
+    header: BatchHeader, position: int, aborted: bool, target: TargetLimits, reason: LaneReason
+) -> None:
+    assert choose_lane(header, position, aborted, target) is reason
+
+
+def test_every_reason_but_transforms_is_in_the_table() -> None:
+    """And but for merging: that is no matter of one batch."""
+    assert {row[5] for row in TABLE} == set(LaneReason) - {LaneReason.TRANSFORMS, LaneReason.MERGED}
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (PLAIN, LaneReason.TRANSFORMS),
+        (PLAIN._replace(record_count=5), LaneReason.TRANSFORMS),
+        (bits(CONTROL), LaneReason.CONTROL),
+        (PLAIN._replace(record_count=0), LaneReason.EMPTIED),
+    ],
+    ids=["plain", "gaps", "control", "emptied"],
+)
+def test_transforms_open_whatever_is_not_skipped(header: BatchHeader, reason: LaneReason) -> None:
+    assert choose_lane(header, 100, False, TargetLimits(transforms=True)) is reason
+
+
+def test_each_reason_names_its_lane() -> None:
+    assert {reason.value: reason.lane for reason in LaneReason} == {
+        "plain": Lane.FORWARD,
+        "delete-horizon-cleared": Lane.FORWARD,
+        "restamped-by-target": Lane.FORWARD,
+        "small-batches-merged": Lane.REOPEN,
+        "starts-before-position": Lane.REOPEN,
+        "compacted": Lane.REOPEN,
+        "log-append-time": Lane.REOPEN,
+        "larger-than-target-allows": Lane.REOPEN,
+        "codec-unknown-to-target": Lane.REOPEN,
+        "transforms": Lane.ROWS,
+        "old-message-format": Lane.UPGRADE,
+        "already-copied": Lane.SKIP,
+        "control": Lane.SKIP,
+        "emptied-by-compaction": Lane.SKIP,
+        "aborted-transaction": Lane.SKIP,
+    }
+
+
+def test_a_reason_crosses_process_borders() -> None:
+    assert [pickle.loads(pickle.dumps(reason)) for reason in LaneReason] == list(LaneReason)
+
+
+@pytest.mark.parametrize("count", [0, 9, 11, -1])
+def test_only_a_batch_without_gaps_is_forwarded(count: int) -> None:
+    """Trap 1: whatever else is true of it."""
+    header = PLAIN._replace(record_count=count)
+    for target in (TARGET, RESTAMPING, OLD):
+        assert choose_lane(header, 100, False, target).lane is not Lane.FORWARD
+
+
+def test_a_head_before_the_position_is_never_forwarded() -> None:
+    """Traps 2 and 22: it would be copied twice."""
+    for position in range(101, 120):
+        assert choose_lane(PLAIN, position, False, TARGET).lane in (Lane.REOPEN, Lane.SKIP)
+
+
+def test_a_batch_that_ends_before_it_begins_is_refused_not_skipped() -> None:
+    with pytest.raises(BatchError, match="ends before it begins"):
+        choose_lane(PLAIN._replace(last_offset_delta=-1), 100, False, TARGET)
+
+
+def test_a_target_must_take_its_substitute() -> None:
+    with pytest.raises(ValueError, match="zstd"):
+        TargetLimits(codecs=WITHOUT_ZSTD, fallback_codec=CompressionType.ZSTD)
+
+
+def test_a_codec_is_kept_where_the_target_takes_it() -> None:
+    assert [OLD.codec_for(codec) for codec in CompressionType] == [
+        CompressionType.NONE,
+        CompressionType.GZIP,
+        CompressionType.SNAPPY,
+        CompressionType.LZ4,
+        CompressionType.LZ4,
+    ]
+    assert [TARGET.codec_for(codec) for codec in ALL_CODECS] == list(ALL_CODECS)

@@ -1,0 +1,55 @@
+"""The header checksum of LZ4 frames."""
+
+from __future__ import annotations
+
+import cramjam
+import pytest
+
+from sparkmirror.errors import BatchError
+from sparkmirror.wire.batch.lz4_frame import fix_header_checksum, xxh32
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b"", 0x02CC5D05),
+        (b"a", 0x550D7456),
+        (b"abc", 0x32D153FF),
+        (b"abcd", 0xA3643705),
+        (b"message digest", 0x7C948494),
+    ],
+)
+def test_xxhash_of_short_inputs(data: bytes, value: int) -> None:
+    """The published test values."""
+    assert xxh32(data) == value
+
+
+def test_only_short_inputs_are_hashed() -> None:
+    with pytest.raises(ValueError, match="short"):
+        xxh32(bytes(16))
+
+
+def test_a_right_frame_stays_as_it_is() -> None:
+    frame = bytes(cramjam.lz4.compress(b"some text " * 100))
+    assert fix_header_checksum(frame) == frame
+
+
+def test_a_wrong_header_checksum_is_put_right() -> None:
+    frame = bytes(cramjam.lz4.compress(b"some text " * 100))
+    wrong = bytearray(frame)
+    wrong[6] ^= 0x55
+    assert fix_header_checksum(wrong) == frame
+
+
+def test_optional_fields_of_the_header_move_the_checksum() -> None:
+    flags, content_size = 0x68, (1000).to_bytes(8, "little")
+    front = b"\x04\x22\x4d\x18" + bytes((flags, 0x40)) + content_size
+    right = fix_header_checksum(front + b"\0" + b"rest")
+    assert right[:14] == front
+    assert right[14] == xxh32(front[4:]) >> 8 & 0xFF
+    assert right[15:] == b"rest"
+
+
+def test_a_frame_without_room_for_a_header_is_refused() -> None:
+    with pytest.raises(BatchError, match="no room for its header"):
+        fix_header_checksum(b"\x04\x22\x4d\x18")

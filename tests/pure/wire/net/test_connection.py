@@ -1,0 +1,445 @@
+"""A connection against a broker that misbehaves on demand."""
+
+from __future__ import annotations
+
+import re
+import selectors
+import threading
+import time
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
+
+from sparkmirror.errors import (
+    ClusterError,
+    ClusterTimeout,
+    ClusterUnavailable,
+    NotAuthorized,
+    UnsupportedByBroker,
+)
+from sparkmirror.wire.net.buffers import MIN_POOLED_BYTES, BufferPool, MemoryBudget
+from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
+from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.protocol.apis import DESCRIBE_PRODUCERS, METADATA
+from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request
+from sparkmirror.wire.protocol.request import ClientRequest
+from tests.support.kafka.fake_broker import (
+    CloseConnection,
+    FakeBroker,
+    ReceivedRequest,
+    Reply,
+    api_versions_reply,
+    close_connection,
+    length_prefixed,
+    no_reply,
+    raw_reply,
+    response_reply,
+    truncated_reply,
+)
+
+CLIENT = ClientConfig(cluster="primary", client_id="tester")
+SASL = ClientConfig(
+    cluster="primary",
+    security={
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "ann",
+        "sasl_plain_password": "pw",
+    },
+)
+
+
+def metadata(number: int = 1, throttle_time_ms: int = 0) -> MetadataResponse:
+    return MetadataResponse(
+        brokers=[],
+        topics=[],
+        cluster_id="c",
+        controller_id=number,
+        throttle_time_ms=throttle_time_ms,
+    )
+
+
+def never(answer: object) -> None:
+    pytest.fail(f"answered although it cannot be: {answer}")
+
+
+def question(connection: BrokerConnection) -> ClientRequest[MetadataResponse]:
+    return METADATA.build_request(MetadataRequest(topics=[]), connection.api_versions)
+
+
+def ask(connection: BrokerConnection, timeout_s: float = 50.0) -> int:
+    return connection.send_and_wait(question(connection), timeout_s).controller_id
+
+
+def test_opening_agrees_on_versions_and_calls_are_answered() -> None:
+    with FakeBroker([response_reply(metadata(7))]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        assert connection.api_versions.ranges[1] == (4, 18)
+        assert ask(connection) == 7
+        connection.close()
+    assert broker.api_keys() == [18, 3]
+    assert {heard.client_id for heard in broker.requests} == {"tester"}
+    assert broker.requests[1].version == 13
+
+
+def test_a_broker_older_than_us_is_greeted_again_in_its_own_version() -> None:
+    key = ApiVersionsResponse.ApiVersion(api_key=18, min_version=0, max_version=2)
+
+    def too_new(heard: ReceivedRequest) -> bytes:
+        refusal: Any = ApiVersionsResponse(error_code=35, api_keys=[key])
+        return length_prefixed(heard.correlation_id.to_bytes(4, "big") + refusal.encode(version=0))
+
+    with FakeBroker([too_new, api_versions_reply({18: (0, 2), 3: (0, 7)})], greets=False) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        assert connection.api_versions.ranges == {18: (0, 2), 3: (0, 7)}
+        with pytest.raises(UnsupportedByBroker, match="does not know DescribeProducers"):
+            DESCRIBE_PRODUCERS.build_request(
+                DESCRIBE_PRODUCERS.request_type(topics=[]), connection.api_versions
+            )
+        connection.close()
+    assert [heard.version for heard in broker.requests] == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (raw_reply(b"\x15\x03\x03\x00\x02\x02\x50"), "announces an answer of 352518912 bytes"),
+        (raw_reply(b"HTTP/1.1 400 Bad Request"), "announces an answer of 1213486160 bytes"),
+        (raw_reply(b"\xff\xff\xff\xff"), "announces an answer of -1 bytes"),
+        (raw_reply(b"\x00\x00\x00\x03abc"), "announces an answer of 3 bytes"),
+        (close_connection, "it closed the connection, before it said anything"),
+        (
+            truncated_reply(api_versions_reply()),
+            "it closed the connection, before it said anything",
+        ),
+        (raw_reply(length_prefixed(b"\x00\x00\x00\x01\x00")), "cannot be read"),
+    ],
+    ids=["tls", "http", "negative", "too-small", "closes", "half", "unreadable"],
+)
+def test_a_strange_greeting_points_at_the_port(reply: Reply, text: str) -> None:
+    with FakeBroker([reply], greets=False) as broker:
+        started = time.monotonic()
+        with pytest.raises(ClusterUnavailable, match=text) as caught:
+            BrokerConnection.open(CLIENT, broker.address, timeout_s=50)
+        assert time.monotonic() - started < 25, "it waited for more"
+        assert "right port for that security protocol" in str(caught.value)
+        assert f"PLAINTEXT {broker.address}" in str(caught.value)
+
+
+def test_a_mute_broker_costs_no_more_than_the_time_given() -> None:
+    with FakeBroker([no_reply], greets=False) as broker:
+        started = time.monotonic()
+        with pytest.raises(ClusterTimeout, match="no answer to ApiVersions in time"):
+            BrokerConnection.open(CLIENT, broker.address, timeout_s=0.05)
+        assert time.monotonic() - started < 25
+
+
+def test_nobody_there_is_said_at_once() -> None:
+    with FakeBroker() as broker:
+        gone = broker.address
+    with pytest.raises(ClusterUnavailable, match="primary: PLAINTEXT .*: connection refused"):
+        BrokerConnection.open(CLIENT, gone)
+    with pytest.raises(ClusterUnavailable, match="host name cannot be resolved"):
+        BrokerConnection.open(CLIENT, Address("no-such-host.invalid", 9092))
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (response_reply(metadata(), correlation_off_by=1), "answered request 3, not 2"),
+        (raw_reply(b"\x7f\xff\xff\xff"), "announces an answer of 2147483647 bytes"),
+        (truncated_reply(response_reply(metadata())), "closed the connection|reset by peer"),
+        (close_connection, "closed the connection|reset by peer"),
+        (
+            raw_reply(length_prefixed(b"\x00\x00\x00\x02\x00garbage")),
+            "Metadata version 13 cannot be read",
+        ),
+    ],
+    ids=["correlation", "huge", "half", "closes", "garbage"],
+)
+def test_nonsense_ends_the_connection_and_loses_the_request_once(reply: Reply, text: str) -> None:
+    lost: list[ClusterError] = []
+    with FakeBroker([reply]) as broker:
+        pool = BufferPool(MemoryBudget(1 << 20))
+        connection = BrokerConnection.open(CLIENT, broker.address, pool=pool)
+        deadline = time.monotonic() + 50
+        for _ in range(2):
+            connection.send(question(connection), then=never, lost=lost.append, deadline=deadline)
+        with pytest.raises(ClusterUnavailable, match=text):
+            while True:
+                connection.poll()
+        assert connection.is_closed
+        connection.close()
+        with pytest.raises(ClusterUnavailable, match="is closed"):
+            ask(connection)
+    assert len(lost) == 2
+    assert all(re.search(text, str(error)) for error in lost)
+    assert pool.budget.used == 0
+
+
+def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
+    def twice(heard: ReceivedRequest) -> bytes:
+        return response_reply(metadata())(heard) * 2
+
+    with FakeBroker([twice]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        answers: list[object] = []
+        deadline = time.monotonic() + 50
+        connection.send(question(connection), then=answers.append, deadline=deadline)
+        with pytest.raises(ClusterUnavailable, match="that nobody asked for"):
+            while True:
+                connection.poll()
+        assert connection.is_closed
+    assert len(answers) == 1
+
+
+def test_an_idle_connection_that_the_broker_closes_is_noticed() -> None:
+    with FakeBroker([response_reply(metadata())]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        assert ask(connection) == 1
+    with pytest.raises(ClusterUnavailable, match="it closed the connection; check whether"):
+        connection.on_readable()
+    assert connection.is_closed
+
+
+def test_last_words_count_although_the_broker_hangs_up() -> None:
+    def farewell(heard: ReceivedRequest) -> bytes:
+        raise CloseConnection(response_reply(metadata(9))(heard))
+
+    with FakeBroker([farewell]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        time.sleep(0.01)
+        assert ask(connection) == 9
+        connection.close()
+
+
+def test_answers_come_in_order_however_they_are_cut() -> None:
+    later: list[bytes] = []
+
+    def keep(heard: ReceivedRequest) -> bytes:
+        later.append(response_reply(metadata(len(later)))(heard))
+        return b""
+
+    def all_at_once(heard: ReceivedRequest) -> bytes:
+        return b"".join([*later, response_reply(metadata(2))(heard)])
+
+    answers: list[int] = []
+    with FakeBroker([keep, keep, all_at_once]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        deadline = time.monotonic() + 50
+        for _ in range(3):
+            connection.send(
+                question(connection),
+                then=lambda answer: answers.append(answer.controller_id),
+                deadline=deadline,
+            )
+        assert connection.in_flight_count == 3
+        while connection.in_flight_count:
+            connection.poll()
+        connection.close()
+    assert answers == [0, 1, 2]
+
+
+def test_a_loop_drives_it_by_a_selector_alone() -> None:
+    batch = bytes(30 << 20)  # more than the kernel takes at once
+
+    def acknowledge(heard: ReceivedRequest) -> bytes:
+        assert len(heard.body) > len(batch)
+        return length_prefixed(
+            heard.correlation_id.to_bytes(4, "big")
+            + b"\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x01"
+            + bytes(6)
+            + (77).to_bytes(8, "big")
+            + bytes(16)
+            + bytes(4)
+        )
+
+    answers: list[Any] = []
+    with FakeBroker([acknowledge]) as broker, selectors.DefaultSelector() as selector:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        request = produce_request(7, [OutgoingBatch("t", 0, [batch])], timeout_ms=100)
+        connection.send(request, then=answers.append, deadline=time.monotonic() + 10)
+        wanted = [connection.wants_write]
+        while not answers:
+            write = selectors.EVENT_WRITE if connection.wants_write else 0
+            selector.register(connection, selectors.EVENT_READ | write)
+            for _, events in selector.select(5):
+                if events & selectors.EVENT_WRITE:
+                    connection.on_writable()
+                if events & selectors.EVENT_READ:
+                    connection.on_readable()
+            selector.unregister(connection)
+        wanted.append(connection.wants_write)
+        connection.close()
+    assert wanted == [True, False]
+    assert answers[0].acknowledgements["t", 0].base_offset == 77
+
+
+def test_an_overdue_answer_ends_the_connection() -> None:
+    lost: list[ClusterError] = []
+    with FakeBroker([no_reply]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        now = time.monotonic()
+        assert not connection.has_expired(now + 1e9)
+        connection.send(question(connection), then=never, lost=lost.append, deadline=now + 5)
+        assert not connection.has_expired(now + 4.9)
+        connection.close_if_expired(now + 4.9)
+        assert connection.has_expired(now + 5)
+        with pytest.raises(ClusterTimeout, match="no answer to Metadata in time"):
+            connection.close_if_expired(now + 5)
+        assert connection.is_closed
+    assert [type(error) for error in lost] == [ClusterTimeout]
+
+
+def test_throttling_mutes_the_connection_and_moves_deadlines() -> None:
+    with FakeBroker([response_reply(metadata(1, throttle_time_ms=60_000)), no_reply]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        now = time.monotonic()
+        answered: list[object] = []
+        connection.send(question(connection), then=answered.append, deadline=now + 30)
+        connection.send(question(connection), then=never, deadline=now + 30)
+        while not answered:
+            connection.poll()
+        assert now + 59 < connection.throttled_until < time.monotonic() + 61
+        assert not connection.has_expired(now + 85)
+        assert connection.has_expired(time.monotonic() + 91)
+        connection.send(question(connection), then=never, deadline=now + 1)
+        assert not connection.has_expired(now + 59)
+        connection.close()
+
+
+def test_closing_settles_what_is_in_flight() -> None:
+    lost: list[ClusterError] = []
+    with FakeBroker([no_reply]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address)
+        connection.send(
+            question(connection),
+            then=never,
+            lost=lost.append,
+            deadline=time.monotonic() + 50,
+        )
+        connection.close()
+        connection.close()
+    assert [type(error) for error in lost] == [ClusterUnavailable]
+
+
+def test_frames_come_from_the_pool_and_go_back() -> None:
+    big = metadata()
+    big.cluster_id = "c" * MIN_POOLED_BYTES
+    pool = BufferPool(MemoryBudget(1 << 30))
+    with FakeBroker([response_reply(big), response_reply(big)]) as broker:
+        connection = BrokerConnection.open(CLIENT, broker.address, pool=pool)
+        assert pool.budget.used == 0
+        ask(connection)
+        kept = pool.idle_bytes
+        assert kept > MIN_POOLED_BYTES
+        ask(connection)
+        assert (pool.idle_bytes, pool.budget.used) == (kept, 0)
+        connection.close()
+
+
+# -- SASL -----------------------------------------------------------------------------------------
+
+
+def shaking(code: int = 0, *mechanisms: str) -> Reply:
+    return response_reply(SaslHandshakeResponse(error_code=code, mechanisms=list(mechanisms)))
+
+
+def letting_in(life_ms: int = 0, code: int = 0, message: str | None = None) -> Reply:
+    return response_reply(
+        SaslAuthenticateResponse(
+            error_code=code, error_message=message, auth_bytes=b"", session_lifetime_ms=life_ms
+        )
+    )
+
+
+def test_a_login_is_a_handshake_and_what_the_mechanism_says() -> None:
+    with FakeBroker([shaking(), letting_in(), response_reply(metadata())]) as broker:
+        connection = BrokerConnection.open(SASL, broker.address)
+        assert ask(connection) == 1
+        connection.close()
+    assert broker.api_keys() == [18, 17, 36, 3]
+    assert b"PLAIN" in broker.requests[1].body
+    assert b"ann\x00ann\x00pw" in broker.requests[2].body
+
+
+@pytest.mark.parametrize(
+    ("replies", "text"),
+    [
+        ([shaking(33, "SCRAM-SHA-512", "GSSAPI")], "it offers SCRAM-SHA-512, GSSAPI"),
+        ([shaking(34)], "handshake failed: ILLEGAL_SASL_STATE"),
+        ([shaking(), letting_in(code=58, message="Authentication failed: bad")], "failed: bad"),
+        ([shaking(), letting_in(code=58)], r"SASL_AUTHENTICATION_FAILED \(58\)"),
+    ],
+    ids=["mechanism", "state", "password", "no-words"],
+)
+def test_a_refused_login_says_why_at_once(replies: list[Reply], text: str) -> None:
+    with FakeBroker(replies) as broker:
+        with pytest.raises(NotAuthorized, match=text) as caught:
+            BrokerConnection.open(SASL, broker.address)
+        assert "SASL_PLAINTEXT" in str(caught.value)
+        assert "pw" not in str(caught.value).split()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "text"),
+    [("NOVEL", "NOVEL is not known here"), ("OAUTHBEARER", "OAUTHBEARER login failed here")],
+)
+def test_a_login_that_cannot_be_made_here_says_why(mechanism: str, text: str) -> None:
+    security = dict(SASL.security) | {"sasl_mechanism": mechanism}
+    with FakeBroker([shaking()]) as broker, pytest.raises(NotAuthorized, match=text):
+        BrokerConnection.open(ClientConfig(cluster="primary", security=security), broker.address)
+
+
+def test_a_session_is_renewed_behind_what_is_in_flight_and_before_what_comes() -> None:
+    release = threading.Event()
+
+    def slowly(heard: ReceivedRequest) -> bytes:
+        release.wait(50)
+        return response_reply(metadata(1))(heard)
+
+    replies = [
+        *(shaking(), letting_in(life_ms=3000), slowly),
+        *(shaking(), letting_in(life_ms=3_600_000)),
+        *(response_reply(metadata(2)), response_reply(metadata(3))),
+    ]
+    answers: list[int] = []
+    with FakeBroker(replies) as broker:
+        connection = BrokerConnection.open(SASL, broker.address)
+        deadline = time.monotonic() + 50
+        for number in range(3):
+            if number == 1:
+                time.sleep(3.0)
+                release.set()
+            connection.send(
+                question(connection),
+                then=lambda answer: answers.append(answer.controller_id),
+                deadline=deadline,
+            )
+        assert connection.in_flight_count == 4
+        while connection.in_flight_count:
+            connection.poll()
+        connection.close()
+    assert broker.api_keys() == [18, 17, 36, 3, 17, 36, 3, 3]
+    assert answers == [1, 2, 3]
+
+
+def test_a_session_that_cannot_be_renewed_ends_the_connection() -> None:
+    lost: list[ClusterError] = []
+    refused = letting_in(code=58, message="expired")
+    with FakeBroker([shaking(), letting_in(life_ms=10), shaking(), refused]) as broker:
+        connection = BrokerConnection.open(SASL, broker.address)
+        time.sleep(0.02)
+        connection.send(
+            question(connection),
+            then=never,
+            lost=lost.append,
+            deadline=time.monotonic() + 50,
+        )
+        with pytest.raises(NotAuthorized, match="expired"):
+            while True:
+                connection.poll()
+    assert [type(error) for error in lost] == [NotAuthorized]
+    assert connection.is_closed

@@ -1,0 +1,86 @@
+"""Addresses, and what goes wrong there in our own words."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+import pytest
+
+from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
+from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.net.endpoint import Address, Endpoint
+
+PLACE = Endpoint(
+    cluster="primary", address=Address("b1.example", 9093), security_protocol="SASL_SSL"
+)
+UNTRUSTED = ssl.SSLCertVerificationError(1, "certificate verify failed")
+UNTRUSTED.verify_message = "self-signed certificate in certificate chain"
+ALERT = ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] alert")
+ALERT.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "written"),
+    [
+        ("b1:9092", Address("b1", 9092), "b1:9092"),
+        (" 10.0.0.1:1 ", Address("10.0.0.1", 1), "10.0.0.1:1"),
+        ("[::1]:9092", Address("::1", 9092), "[::1]:9092"),
+    ],
+    ids=["name", "ipv4", "ipv6"],
+)
+def test_an_address_is_read_and_written(text: str, address: Address, written: str) -> None:
+    assert Address.parse(text) == address
+    assert str(address) == written
+
+
+@pytest.mark.parametrize("text", ["b1", "b1:", ":9092", "b1:port", ""])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="host:port"):
+        Address.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (TimeoutError(), ClusterTimeout, "no answer in time"),
+        (ConnectionRefusedError(111, "refused"), ClusterUnavailable, "connection refused"),
+        (socket.gaierror(-2, "unknown"), ClusterUnavailable, "cannot be resolved: unknown"),
+        (ConnectionResetError(104, "Reset"), ClusterUnavailable, "Reset"),
+        (UNTRUSTED, NotAuthorized, "not accepted: self-signed certificate in certificate chain"),
+        (ALERT, NotAuthorized, "TLS failed: tlsv13 alert certificate required"),
+        (ssl.SSLEOFError(8, "EOF"), ClusterUnavailable, "it closed the connection"),
+    ],
+    ids=["late", "refused", "name", "reset", "untrusted", "alert", "eof"],
+)
+def test_what_a_socket_raises_is_said_in_our_words(
+    error: OSError, kind: type[ClusterError], text: str
+) -> None:
+    for starting in (True, False):
+        ours = PLACE.translate_os_error(error, starting=starting)
+        assert type(ours) is kind
+        assert str(ours).startswith("primary: SASL_SSL b1.example:9093: ")
+        assert text in str(ours)
+        assert "; check" in str(ours)
+
+
+def test_before_the_first_word_the_port_is_suspected() -> None:
+    reset = ConnectionResetError(104, "Reset")
+    assert "right port" in str(PLACE.translate_os_error(reset, starting=True))
+    assert "right port" not in str(PLACE.translate_os_error(reset, starting=False))
+
+
+def test_a_client_does_not_show_its_secrets() -> None:
+    client = ClientConfig(cluster="primary", security={"sasl_plain_password": "pw"})
+    assert "pw" not in repr(client)
+    assert client.security_protocol == "PLAINTEXT"
+    assert client.ssl_context is None
+
+
+def test_without_a_tls_context_of_our_own_the_systems_is_used() -> None:
+    made = ClientConfig(cluster="primary", security={"security_protocol": "SSL"}).ssl_context
+    assert made is not None
+    assert made.verify_mode is ssl.CERT_REQUIRED
+    own = ssl.create_default_context()
+    security = {"security_protocol": "SASL_SSL", "ssl_context": own}
+    assert ClientConfig(cluster="primary", security=security).ssl_context is own

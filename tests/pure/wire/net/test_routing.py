@@ -1,0 +1,344 @@
+"""Finding the right broker, among brokers that move, refuse, or say nothing."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import ListOffsetsResponse
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+from kafka.protocol.producer import InitProducerIdResponse
+from kafka.protocol.sasl import SaslHandshakeResponse
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.errors import (
+    ClusterTimeout,
+    ClusterUnavailable,
+    NotAuthorized,
+    RequestRefused,
+    UnsupportedByBroker,
+)
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.routing import AnyBroker, Controller, LeaderOf, NodeWithId, Router
+from sparkmirror.wire.protocol.apis import METADATA as METADATA_API
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.metadata import metadata_request
+from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
+from tests.support.kafka.fake_broker import (
+    FakeBroker,
+    ReceivedRequest,
+    Reply,
+    api_versions_reply,
+    close_connection,
+    no_reply,
+    response_reply,
+)
+from tests.support.waiting import wait_until
+
+PARTITION = TopicPartition("t", 0)
+METADATA, LIST_OFFSETS, FIND_COORDINATOR, INIT_PRODUCER_ID, API_VERSIONS = 3, 2, 10, 22, 18
+CLIENT = ClientConfig(cluster="primary")
+
+
+class FakeCluster:
+    """Some fake brokers that follow one set of rules: what to answer to which request."""
+
+    def __init__(self, brokers: list[FakeBroker]) -> None:
+        self.brokers = brokers
+        self.leader = 0
+        self.coordinator = 0
+        self.controller = 0
+        self.rules: dict[int, Callable[[int], Reply]] = {
+            API_VERSIONS: lambda index: api_versions_reply(),
+            METADATA: lambda index: response_reply(self.metadata()),
+            FIND_COORDINATOR: lambda index: response_reply(self.found()),
+        }
+        self.asked: list[tuple[int, int]] = []
+        """Which broker heard which request, greetings left out."""
+
+    def reply(self, index: int, heard: ReceivedRequest) -> bytes:
+        if heard.api_key != API_VERSIONS:
+            self.asked.append((index, heard.api_key))
+        return self.rules[heard.api_key](index)(heard)
+
+    def address(self, index: int) -> Address:
+        return self.brokers[index].address
+
+    def metadata(self, code: int = 0) -> MetadataResponse:
+        topic = MetadataResponse.MetadataResponseTopic
+        partition = topic.MetadataResponsePartition(
+            partition_index=0,
+            leader_id=self.leader,
+            leader_epoch=self.leader,
+            replica_nodes=[],
+            isr_nodes=[],
+        )
+        return MetadataResponse(
+            brokers=[
+                MetadataResponse.MetadataResponseBroker(
+                    node_id=index, host=self.address(index).host, port=self.address(index).port
+                )
+                for index in range(len(self.brokers))
+            ],
+            topics=[topic(error_code=0, name="t", partitions=[partition])],
+            cluster_id="c",
+            controller_id=self.controller,
+            error_code=code,
+        )
+
+    def found(self) -> FindCoordinatorResponse:
+        one = FindCoordinatorResponse.Coordinator(
+            key="id",
+            node_id=self.coordinator,
+            host=self.address(self.coordinator).host,
+            port=self.address(self.coordinator).port,
+            error_code=0,
+        )
+        return FindCoordinatorResponse(coordinators=[one])
+
+    def heard_by(self, api_key: int) -> list[int]:
+        return [index for index, key in self.asked if key == api_key]
+
+
+@contextmanager
+def fake_cluster(size: int) -> Iterator[FakeCluster]:
+    cluster: FakeCluster
+
+    def serve(index: int) -> Iterator[Reply]:
+        return itertools.repeat(lambda heard: cluster.reply(index, heard))
+
+    with ExitStack() as stack:
+        brokers = [FakeBroker(serve(index), greets=False) for index in range(size)]
+        cluster = FakeCluster([stack.enter_context(broker) for broker in brokers])
+        yield cluster
+
+
+@contextmanager
+def routed(cluster: FakeCluster, *bootstrap: Address, timeout_s: float = 50.0) -> Iterator[Router]:
+    router = Router(CLIENT, bootstrap or [cluster.address(0)], request_timeout_s=timeout_s)
+    yield router
+    router.close()
+
+
+def offsets(code: int = 0) -> Any:
+    topic = ListOffsetsResponse.ListOffsetsTopicResponse
+    partition = topic.ListOffsetsPartitionResponse(
+        partition_index=0, error_code=code, offset=42, timestamp=-1, leader_epoch=0
+    )
+    return ListOffsetsResponse(topics=[topic(name="t", partitions=[partition])])
+
+
+def identity(code: int = 0) -> Any:
+    return InitProducerIdResponse(error_code=code, producer_id=7, producer_epoch=3)
+
+
+def test_a_question_about_a_partition_goes_to_its_leader() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        cluster.leader = 1
+        cluster.rules[LIST_OFFSETS] = lambda index: response_reply(offsets())
+        outcome = list_offsets(router, {PARTITION: LATEST})[PARTITION]
+        assert outcome.value is not None
+        assert outcome.value.offset == 42
+        assert cluster.heard_by(LIST_OFFSETS) == [1]
+
+
+def test_a_leader_that_moved_is_found_again() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+
+        def moved(index: int) -> Reply:
+            cluster.leader = 1
+            return response_reply(offsets(0 if index == 1 else 6))
+
+        cluster.rules[LIST_OFFSETS] = moved
+        assert list_offsets(router, {PARTITION: LATEST})[PARTITION].code is ErrorCode.NONE
+        assert cluster.heard_by(LIST_OFFSETS) == [0, 1]
+
+
+def test_a_leader_that_hangs_up_is_asked_again() -> None:
+    with fake_cluster(1) as cluster, routed(cluster) as router:
+        replies = iter([close_connection, response_reply(offsets())])
+        cluster.rules[LIST_OFFSETS] = lambda index: next(replies)
+        assert list_offsets(router, {PARTITION: LATEST})[PARTITION].code is ErrorCode.NONE
+        assert cluster.brokers[0].connections == 2
+
+
+def test_when_time_is_up_each_partition_has_its_reason() -> None:
+    with fake_cluster(1) as cluster, routed(cluster, timeout_s=2.0) as router:
+        router.refresh(["t"])
+        cluster.rules[LIST_OFFSETS] = lambda index: no_reply
+        started = time.monotonic()
+        outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=2.5)[PARTITION]
+        assert outcome.code is ErrorCode.NETWORK_EXCEPTION
+        assert time.monotonic() - started < 25
+        cluster.rules[LIST_OFFSETS] = lambda index: response_reply(offsets(6))
+        outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=2.5)[PARTITION]
+        assert outcome.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_leader_too_old_for_the_question_is_an_error() -> None:
+    with fake_cluster(1) as cluster, routed(cluster) as router:
+        cluster.rules[API_VERSIONS] = lambda index: api_versions_reply(
+            {METADATA: (0, 13), 18: (0, 4)}
+        )
+        with pytest.raises(UnsupportedByBroker, match="does not know ListOffsets"):
+            list_offsets(router, {PARTITION: LATEST})
+
+
+def test_brokers_that_we_talk_to_already_are_asked_first() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        soon = time.monotonic() + 50
+        connected = router.connections.get(cluster.address(1), soon)
+        request = METADATA_API.build_request(metadata_request(()), connected.api_versions)
+        wanted = {cluster.address(index): lambda link: request for index in (0, 1)}
+        heard_before: list[list[int]] = []
+
+        def slow_door(index: int) -> Reply:
+            with suppress(AssertionError):
+                wait_until(lambda: bool(cluster.heard_by(METADATA)), "the other one", 10)
+            heard_before.append(cluster.heard_by(METADATA))
+            return api_versions_reply()
+
+        cluster.rules[API_VERSIONS] = slow_door
+        assert len(router.connections.request_all(wanted, soon)) == 2
+        assert heard_before == [[1]]
+
+
+def test_a_coordinator_that_moved_is_found_again() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+
+        def moved(index: int) -> Reply:
+            cluster.coordinator = 1
+            return response_reply(identity(0 if index == 1 else 16))
+
+        cluster.rules[INIT_PRODUCER_ID] = moved
+        assert init_producer_id(router, transactional_id="id") == ProducerIdAndEpoch(7, 3)
+        assert cluster.heard_by(INIT_PRODUCER_ID) == [0, 1]
+        assert init_producer_id(router, transactional_id="id") == ProducerIdAndEpoch(7, 3)
+        assert len(cluster.heard_by(FIND_COORDINATOR)) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "timeout_s"),
+    [(90, RequestRefused, 50), (53, NotAuthorized, 50), (51, ClusterUnavailable, 1)],
+)
+def test_what_does_not_pass_is_raised_as_what_it_is(
+    code: int, kind: type[Exception], timeout_s: float
+) -> None:
+    with fake_cluster(1) as cluster, routed(cluster) as router:
+        cluster.rules[INIT_PRODUCER_ID] = lambda index: response_reply(identity(code))
+        with pytest.raises(kind):
+            init_producer_id(router, transactional_id="id", timeout_s=timeout_s)
+
+
+def test_one_dead_host_in_the_list_does_no_harm() -> None:
+    with FakeBroker() as gone:
+        dead = gone.address
+    with fake_cluster(1) as cluster:
+        for _ in range(4):
+            with routed(cluster, dead, cluster.address(0)) as router:
+                assert router.refresh(["t"]).cluster_id == "c"
+
+
+def test_brokers_learned_of_serve_when_the_first_one_is_gone() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        router.refresh(["t"])
+        cluster.brokers[0].stop()
+        assert router.refresh(["t"]).cluster_id == "c"
+        assert cluster.asked[-1] == (1, METADATA)
+
+
+def test_a_refused_login_says_more_than_a_dead_host() -> None:
+    security = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+    refusal = response_reply(SaslHandshakeResponse(error_code=33, mechanisms=["GSSAPI"]))
+    with FakeBroker() as gone:
+        dead = gone.address
+    with FakeBroker(itertools.cycle([refusal, api_versions_reply()])) as broker:
+        router = Router(ClientConfig(cluster="primary", security=security), [dead, broker.address])
+        for _ in range(8):  # in any order
+            with pytest.raises(NotAuthorized, match="it offers GSSAPI"):
+                router.find_any_broker(time.monotonic() + 50)
+        with pytest.raises(NotAuthorized):
+            router.refresh(timeout_s=5)
+        router.close()
+
+
+def test_nobody_there_ends_with_the_time_given() -> None:
+    with FakeBroker() as gone:
+        dead = gone.address
+    router = Router(CLIENT, [dead])
+    started = time.monotonic()
+    with pytest.raises(ClusterUnavailable, match="connection refused"):
+        router.refresh(timeout_s=0.2)
+    assert 0.2 <= time.monotonic() - started < 25
+    with pytest.raises(ClusterUnavailable, match="no broker is known"):
+        Router(CLIENT, []).refresh(timeout_s=0)
+
+
+def test_a_mute_broker_ends_with_the_time_given() -> None:
+    with fake_cluster(1) as cluster, routed(cluster, timeout_s=2.0) as router:
+        cluster.rules[METADATA] = lambda index: no_reply
+        with pytest.raises(ClusterTimeout, match="no answer to Metadata in time"):
+            router.refresh(timeout_s=2.5)
+
+
+def test_the_controller_and_a_certain_broker_are_found_and_forgotten() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        soon = time.monotonic() + 50
+        cluster.controller = 1
+        assert router.find_address(Controller(), soon) == cluster.address(1)
+        assert router.find_address(NodeWithId(0), soon) == cluster.address(0)
+        cluster.controller = 0
+        router.invalidate(Controller())
+        assert router.find_address(Controller(), soon) == cluster.address(0)
+        router.invalidate(NodeWithId(1))
+        assert router.find_address(NodeWithId(1), soon) == cluster.address(1)
+        with pytest.raises(ClusterUnavailable, match="no broker 9 is known"):
+            router.find_address(NodeWithId(9), soon)
+        with pytest.raises(ClusterUnavailable, match="t-5 has no leader"):
+            router.find_address(LeaderOf(TopicPartition("t", 5)), soon)
+
+
+def test_a_cluster_that_is_another_by_now_is_found_through_the_list() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        router.refresh(["t"])
+        answers = itertools.chain([response_reply(cluster.metadata(code=129))])
+
+        def outdated(index: int) -> Reply:
+            return next(answers, response_reply(cluster.metadata()))
+
+        cluster.rules[METADATA] = outdated
+        assert router.refresh(["t"]).cluster_id == "c"
+        assert cluster.asked[-1] == (0, METADATA)
+        assert cluster.brokers[0].connections >= 2
+
+
+def test_metadata_is_not_asked_for_in_a_storm() -> None:
+    with fake_cluster(1) as cluster, routed(cluster) as router:
+        started = time.monotonic()
+        for _ in range(3):
+            router.refresh(["t"])
+        assert time.monotonic() - started >= 0.2
+
+
+def test_any_broker_will_do_for_some() -> None:
+    with fake_cluster(1) as cluster, routed(cluster) as router:
+        cluster.rules[INIT_PRODUCER_ID] = lambda index: response_reply(identity())
+        assert init_producer_id(router) == ProducerIdAndEpoch(7, 3)
+        assert router.connection_to(AnyBroker()).in_flight_count == 0
+
+
+def test_pauses_grow_up_to_the_longest_and_begin_anew() -> None:
+    backoff = Backoff(initial_s=0.1, max_s=0.5, jitter=0.0)
+    assert [round(backoff.next_delay_s(), 3) for _ in range(5)] == [0.1, 0.2, 0.4, 0.5, 0.5]
+    backoff.reset()
+    assert backoff.next_delay_s() == pytest.approx(0.1)
+    spread = {Backoff().next_delay_s() for _ in range(10)}
+    assert len(spread) > 1
+    assert all(0.04 <= pause <= 0.06 for pause in spread)

@@ -1,0 +1,252 @@
+"""Produce by hand says and hears the same bytes as the library's message classes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from sparkmirror.errors import UnsupportedByBroker
+from sparkmirror.wire.net.buffers import BufferPool
+from sparkmirror.wire.protocol import produce
+from sparkmirror.wire.protocol.api_versions import NodeApiVersions
+from sparkmirror.wire.protocol.leaders import BrokerNode, LeaderAndEpoch
+from sparkmirror.wire.protocol.produce import (
+    VERSIONS_BY_ID,
+    VERSIONS_BY_NAME,
+    OutgoingBatch,
+    ProduceRecordError,
+    ProduceResponseData,
+    produce_request,
+)
+from sparkmirror.wire.protocol.topic_key import TopicKey
+
+VERSIONS = (*VERSIONS_BY_NAME, *VERSIONS_BY_ID)
+ID = UUID("00112233-4455-6677-8899-aabbccddeeff")
+OTHER_ID = UUID(int=7)
+
+_Topic = ProduceRequest.TopicProduceData
+_Partition = _Topic.PartitionProduceData
+_AnswerTopic = ProduceResponse.TopicProduceResponse
+_AnswerPartition = _AnswerTopic.PartitionProduceResponse
+
+offsets = st.integers(-1, 2**63 - 1)
+
+
+def topics_of(version: int) -> tuple[TopicKey, TopicKey]:
+    return (ID, OTHER_ID) if version in VERSIONS_BY_ID else ("orders", "größe-µ")
+
+
+def library_topic(make: Callable[..., Any], topic: TopicKey, **parts: Any) -> Any:
+    return make(topic_id=topic, **parts) if isinstance(topic, UUID) else make(name=topic, **parts)
+
+
+def library_request(
+    version: int, batches: Sequence[OutgoingBatch], transactional_id: str | None
+) -> bytes:
+    """The same request, made with the library's classes."""
+    topics: dict[TopicKey, list[Any]] = {}
+    for batch in batches:
+        data = _Partition(index=batch.partition, records=b"".join(batch.buffers))
+        topics.setdefault(batch.topic, []).append(data)
+    message: Any = ProduceRequest(
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout_ms=5000,
+        topic_data=[library_topic(_Topic, t, partition_data=p) for t, p in topics.items()],
+    )
+    encoded: bytes = message.encode(version=version)
+    return encoded
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_a_request_is_the_librarys_to_the_byte(version: int, data: st.DataObject) -> None:
+    batch = st.builds(
+        OutgoingBatch,
+        st.sampled_from(topics_of(version)),
+        st.integers(0, 2**31 - 1),
+        st.lists(st.binary(max_size=200), max_size=3),
+    )
+    batches = data.draw(st.lists(batch, max_size=6, unique_by=lambda b: (b.topic, b.partition)))
+    transactional_id = data.draw(st.none() | st.text(max_size=5))
+    request = produce_request(version, batches, timeout_ms=5000, transactional_id=transactional_id)
+    assert b"".join(request.body) == library_request(version, batches, transactional_id)
+    assert request.flexible is (version >= 9)
+
+
+@pytest.mark.parametrize("version", [7, 12])
+def test_a_batch_is_sent_from_where_it_lies(version: int) -> None:
+    header, records = bytearray(61), memoryview(bytearray(5000))
+    request = produce_request(version, [OutgoingBatch("t", 0, [header, records])], timeout_ms=1)
+    assert any(part is header for part in request.body)
+    assert any(part is records for part in request.body)
+
+
+@pytest.mark.parametrize("version", [7, 12])
+def test_two_batches_for_one_partition_are_refused(version: int) -> None:
+    batches = [OutgoingBatch("t", 1, [b"a"]), OutgoingBatch("u", 1, [b"b"])]
+    produce_request(version, batches, timeout_ms=1)
+    with pytest.raises(ValueError, match="two batches for partition 1 of t"):
+        produce_request(version, [*batches, OutgoingBatch("t", 1, [b"c"])], timeout_ms=1)
+
+
+def read(version: int, body: bytes) -> ProduceResponseData:
+    """Read an answer out of a frame, as a connection does."""
+    frame = BufferPool().allocate(len(body) + 4)
+    frame.view[4:] = body
+    return produce_request(version, [], timeout_ms=1).decode(frame, 4)
+
+
+def library_partition(version: int, **parts: Any) -> Any:
+    if version < 8:
+        parts.pop("record_errors", None)
+        parts.pop("error_message", None)
+    if version < 10:
+        parts.pop("current_leader", None)
+    return _AnswerPartition(**parts)
+
+
+def answers(version: int) -> st.SearchStrategy[Any]:
+    """Answers as the library's classes hold them."""
+    refused = st.builds(
+        _AnswerPartition.BatchIndexAndErrorMessage,
+        batch_index=st.integers(0, 1000),
+        batch_index_error_message=st.none() | st.text(max_size=10),
+    )
+    partition = st.builds(
+        library_partition,
+        st.just(version),
+        index=st.integers(0, 1000),
+        error_code=st.sampled_from([0, 6, 45, 87, 100]),
+        base_offset=offsets,
+        log_append_time_ms=offsets,
+        log_start_offset=offsets,
+        record_errors=st.lists(refused, max_size=2),
+        error_message=st.none() | st.text(max_size=10),
+        current_leader=st.builds(
+            _AnswerPartition.LeaderIdAndEpoch,
+            leader_id=st.integers(-1, 9),
+            leader_epoch=st.integers(-1, 9),
+        ),
+    )
+    partitions = st.lists(partition, max_size=4, unique_by=lambda p: p.index)
+    topics = st.lists(
+        st.tuples(st.sampled_from(topics_of(version)), partitions),
+        max_size=2,
+        unique_by=lambda pair: pair[0],
+    )
+    return st.builds(
+        lambda throttle, pairs: ProduceResponse(
+            throttle_time_ms=throttle,
+            responses=[library_topic(_AnswerTopic, t, partition_responses=p) for t, p in pairs],
+        ),
+        st.integers(0, 2**31 - 1),
+        topics,
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_an_answer_is_read_as_the_library_wrote_it(version: int, data: st.DataObject) -> None:
+    message = data.draw(answers(version))
+    answer = read(version, message.encode(version=version))
+    assert answer.throttle_time_ms == message.throttle_time_ms
+    expected = {
+        (topic.topic_id if version in VERSIONS_BY_ID else topic.name, partition.index): partition
+        for topic in message.responses
+        for partition in topic.partition_responses
+    }
+    assert answer.partition_responses.keys() == expected.keys()
+    for key, got in answer.partition_responses.items():
+        partition = expected[key]
+        assert (got.topic, got.partition) == key
+        assert got[2:6] == (
+            partition.error_code,
+            partition.base_offset,
+            partition.log_append_time_ms,
+            partition.log_start_offset,
+        )
+        if version >= 8:
+            assert got.error_message == partition.error_message
+            assert list(got.record_errors) == [
+                ProduceRecordError(r.batch_index, r.batch_index_error_message)
+                for r in partition.record_errors
+            ]
+        if version >= 10:
+            said = partition.current_leader
+            named = LeaderAndEpoch(said.leader_id, said.leader_epoch)
+            assert got.current_leader == (None if said.leader_id == -1 else named)
+
+
+def rich_answer(version: int) -> Any:
+    refused = _AnswerPartition.BatchIndexAndErrorMessage(
+        batch_index=3, batch_index_error_message="no key"
+    )
+    partition = library_partition(
+        version,
+        index=2,
+        error_code=87,
+        record_errors=[refused],
+        error_message="one or more records",
+        current_leader=_AnswerPartition.LeaderIdAndEpoch(leader_id=3, leader_epoch=12),
+    )
+    topics = [
+        library_topic(_AnswerTopic, topic, partition_responses=[partition])
+        for topic in topics_of(version)
+    ]
+    node = ProduceResponse.NodeEndpoint(node_id=3, host="b3.example", port=9093, rack="r1")
+    ends: dict[str, Any] = {"node_endpoints": [node]} if version >= 10 else {}
+    return ProduceResponse(responses=topics, throttle_time_ms=11, **ends)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_answer_cut_short_anywhere_is_refused_not_guessed(version: int) -> None:
+    whole: bytes = rich_answer(version).encode(version=version)
+    assert len(read(version, whole).partition_responses) == 2
+    for length in range(len(whole)):
+        with pytest.raises((ValueError, IndexError, struct.error)):
+            read(version, whole[:length])
+
+
+@pytest.mark.parametrize("version", [10, 13])
+def test_a_broker_that_leads_no_more_says_who_does_and_where(version: int) -> None:
+    answer = read(version, rich_answer(version).encode(version=version))
+    assert {got.current_leader for got in answer.partition_responses.values()} == {
+        LeaderAndEpoch(3, 12)
+    }
+    assert answer.node_endpoints == (BrokerNode(3, "b3.example", 9093, "r1"),)
+
+
+@pytest.mark.parametrize(
+    ("highest", "by_id", "joins", "chosen"),
+    [
+        (7, False, True, 7),
+        (8, False, True, 8),
+        (9, False, True, 9),
+        (11, False, True, 11),
+        (12, False, True, 12),
+        (13, True, True, 13),
+        (13, False, True, 12),
+        (13, False, False, 11),
+    ],
+)
+def test_the_highest_shared_version_is_chosen(
+    highest: int, by_id: bool, joins: bool, chosen: int
+) -> None:
+    versions = NodeApiVersions(cluster="a", ranges={0: (0, highest)})
+    assert produce.produce_version(versions, by_id=by_id, joins=joins) == chosen
+    assert produce.supports_topic_ids(versions) is (highest >= 13)
+
+
+def test_ids_need_a_broker_that_takes_them() -> None:
+    with pytest.raises(UnsupportedByBroker, match="versions 0 to 12, needed is one of 13"):
+        produce.produce_version(NodeApiVersions(cluster="a", ranges={0: (0, 12)}), by_id=True)

@@ -1,0 +1,256 @@
+"""Copying on real Spark between real brokers: nothing lost, nothing twice, whoever is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
+from sparkmirror.engine.driver.spark_home import linked_spark_home
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.model import TopicPartition
+from tests.support.copy.copy_flow import CopyFlow
+from tests.support.kafka.batch_writer import BatchWriter, numbered_records
+from tests.support.processes import RunningProcess, session_processes
+from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
+from tests.support.spark.status_follower import StatusFollower, own_driver_pid
+
+TOPIC = "spark-copying"
+PARTITIONS = 4
+TOPICS = {TOPIC: PARTITIONS}
+TASKS = 2
+FIRST_RUN = 3 * 400
+SECOND_RUN = 100
+RECORDS_BEFORE_JVM_KILL = 2 * 400
+
+READER = r"""
+import json, sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.read.parquet(sys.argv[1]).orderBy("topic", "partition", "started")
+sys.stdout.write(json.dumps([json.loads(row) for row in rows.toJSON().collect()]))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyRuns:
+    """What happened in two runs."""
+
+    flow: CopyFlow
+    first: list[DriverStatus]
+    second: list[DriverStatus]
+    receipts: Path
+    remaining_processes: list[RunningProcess]
+
+
+def write(writer: BatchWriter, first: int, count: int) -> None:
+    for number in range(PARTITIONS):
+        writer.write_batches(
+            TopicPartition(TOPIC, number), numbered_records(range(first, first + count))
+        )
+
+
+def kill(driver: int, part: str) -> None:
+    """Kill one process that works for a driver: the youngest."""
+    max(session_processes(driver, part), key=lambda process: process.pid).kill()
+
+
+def next_epoch(supervisor: DriverSupervisor, follower: StatusFollower) -> int:
+    """End an epoch, wait until its books are closed and kept; returns the number of the next."""
+    epoch = follower.latest.epoch
+    supervisor.start_next_epoch()
+    return follower.wait_for_status(
+        "the next epoch", lambda status: status.epoch > epoch and not status.unwritten_receipts
+    ).epoch
+
+
+def copy_within_an_epoch(
+    supervisor: DriverSupervisor, follower: StatusFollower, writer: BatchWriter, written: int
+) -> int:
+    """Have something copied by attempts that are still there; returns how much is written then.
+
+    No epoch but the first one, which is short, ends by itself.
+    """
+    while True:
+        epoch = next_epoch(supervisor, follower)
+        write(writer, written, 100)
+        written += 100
+        if follower.wait_until_copied().epoch == epoch:
+            return written
+
+
+@pytest.fixture(scope="module")
+def story(
+    flow: CopyFlow, writer: BatchWriter, tmp_path_factory: pytest.TempPathFactory
+) -> CopyRuns:
+    """Two runs one after the other; in the first a worker is killed, and then the JVM."""
+    directory = tmp_path_factory.mktemp("copying")
+    log, receipts = directory / "log", directory / "receipts"
+    flow.create_topics({TOPIC: (PARTITIONS, {}, {})})
+    settings = {"report_every_s": 0.5, "lease_s": 60.0}
+    job = flow.job(TOPICS, tasks=TASKS, settings=settings, silence_s=50.0)
+    assignment = DriverSpec(job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0)
+    write(writer, 0, 400)
+    backoff = Backoff(initial_s=1.0)
+    with DriverSupervisor(assignment, backoff=backoff) as supervisor:
+        follower = StatusFollower(supervisor, flow, TOPICS, log)
+        follower.wait_until_copied()
+        driver = own_driver_pid()
+        written = copy_within_an_epoch(supervisor, follower, writer, 400)
+        kill(driver, PYTHON_WORKER)
+        write(writer, written, RECORDS_BEFORE_JVM_KILL - written)
+        follower.wait_until_copied()
+        next_epoch(supervisor, follower)
+        kill(driver, JVM)
+        write(writer, 800, 400)
+        follower.wait_for_status(
+            "it was started again", lambda s: s.phase is DriverPhase.RESTARTING
+        )
+        follower.wait_until_copied()
+        supervisor.drain()
+        first = follower.wait_for_end()
+    write(writer, 1200, SECOND_RUN)
+    narrow = DriverSpec(
+        job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0, master="local[1,4]"
+    )
+    with DriverSupervisor(narrow) as supervisor:
+        follower = StatusFollower(supervisor, flow, TOPICS, log)
+        follower.wait_until_copied(0, 2)
+        supervisor.drain()
+        second = follower.wait_for_end()
+    return CopyRuns(
+        flow=flow,
+        first=first,
+        second=second,
+        receipts=receipts,
+        remaining_processes=session_processes(driver),
+    )
+
+
+@pytest.fixture(scope="module")
+def kept(story: CopyRuns) -> list[dict[str, Any]]:
+    """All receipts, as anybody with Spark reads them."""
+    home = linked_spark_home(os.environ)
+    assert home is not None
+    quick = {
+        "SPARK_HOME": str(home.path),
+        "SPARK_SUBMIT_OPTS": f"{FAST_START_JVM_OPTIONS} -XX:SharedArchiveFile={home.cds_archive}",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    answer = subprocess.run(
+        [sys.executable, "-c", READER, str(story.receipts)],
+        env={**os.environ, **quick},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    receipts: list[dict[str, Any]] = json.loads(answer.stdout)
+    return receipts
+
+
+def test_everything_is_copied_once_and_in_order_whoever_is_killed(story: CopyRuns) -> None:
+    """A fence for each takeover: the worker's, the JVM's, and one for a busy computer."""
+    for number in range(PARTITIONS):
+        source, target = story.flow.partition_logs(TopicPartition(TOPIC, number))
+        there = [(one.key, one.value) for one in target.records]
+        wanted = FIRST_RUN + (SECOND_RUN if number % TASKS == 0 else 0)
+        assert there == [(one.key, one.value) for one in source.records[:wanted]]
+        assert len(target.marker_offsets) <= 3
+
+
+def test_a_dead_jvm_is_replaced_by_a_new_driver(story: CopyRuns) -> None:
+    phases = [status.phase for status in story.first]
+    again = phases.index(DriverPhase.RESTARTING)
+    assert "JVM" in story.first[again].problem
+    assert DriverPhase.RUNNING in phases[again:]
+    applications = {status.application_id for status in story.first if status.application_id}
+    assert len(applications) == 2
+    assert story.remaining_processes == []
+
+
+def test_a_killed_worker_does_not_end_the_driver(story: CopyRuns) -> None:
+    before = story.first[: [s.phase for s in story.first].index(DriverPhase.RESTARTING)]
+    assert [status.phase for status in before].count(DriverPhase.FAILED) <= 1, (
+        "at the JVM's death only"
+    )
+    assert any(status.snapshot.events for status in before), "the takeover is told"
+
+
+def test_runs_end_drained(story: CopyRuns) -> None:
+    for run in (story.first, story.second):
+        assert run[-1].phase is DriverPhase.STOPPED
+        assert run[-1].problem in ("", story.second[-1].problem)
+        assert {view.state for view in run[-1].snapshot.partitions.values()} <= {"waiting"}
+
+
+def test_more_tasks_than_slots_are_told_and_the_others_copy(story: CopyRuns) -> None:
+    troubles = [status.problem for status in story.second]
+    assert all("of 2 tasks have a slot" in trouble for trouble in troubles)
+    assert "only 1 of 2 tasks have a slot" in troubles[0]
+    views = story.second[-1].snapshot.partitions
+    assert views[f"{TOPIC}-1"].position == -1 or views[f"{TOPIC}-1"].position == FIRST_RUN
+
+
+def test_a_clean_run_leaves_one_exact_receipt_per_partition(
+    story: CopyRuns, kept: list[dict[str, Any]]
+) -> None:
+    run = story.second[-1].application_id
+    mine = [receipt for receipt in kept if receipt["run"] == run]
+    assert [receipt["partition"] for receipt in mine] == [0, 2]
+    for receipt in mine:
+        assert receipt["topic"] == TOPIC
+        assert receipt["remote_topic"] == f"source.{TOPIC}"
+        assert receipt["flow"] == "source->target"
+        assert receipt["records"] == SECOND_RUN
+        assert (receipt["source_first"], receipt["source_last"]) == (1200, 1299)
+        assert receipt["target_last"] - receipt["target_first"] == SECOND_RUN - 1
+        assert receipt["lanes"] == {"plain": 1}
+        assert receipt["bytes"] > SECOND_RUN * 100
+        assert (receipt["epoch"], receipt["task"], receipt["attempt"]) == (1, 0, 0)
+        assert receipt["first_time"] <= receipt["last_time"] <= receipt["ended"]
+        assert receipt["started"] < receipt["ended"]
+        assert receipt["day"] == receipt["ended"][:10]
+        assert receipt["outcome"] == "done"
+
+
+def test_receipts_account_for_every_record_although_a_worker_was_killed(
+    story: CopyRuns, kept: list[dict[str, Any]]
+) -> None:
+    """What the killed attempt had copied the driver has written in its place."""
+    first = next(status.application_id for status in story.first if status.application_id)
+    mine = [receipt for receipt in kept if receipt["run"] == first]
+    lost = [receipt for receipt in mine if receipt["outcome"] == "lost"]
+    assert lost
+    for receipt in lost:
+        assert receipt["started"] < receipt["ended"]
+        assert receipt["lanes"] == {}
+        assert "first_time" not in receipt
+    for number in range(PARTITIONS):
+        of_partition = [receipt for receipt in mine if receipt["partition"] == number]
+        assert sum(receipt["records"] for receipt in of_partition) == RECORDS_BEFORE_JVM_KILL
+
+
+def test_all_runs_are_one_table(story: CopyRuns, kept: list[dict[str, Any]]) -> None:
+    """The driver that followed the dead JVM may find everything copied already."""
+    runs = {status.application_id for status in [*story.first, *story.second]} - {""}
+    first = next(status.application_id for status in story.first if status.application_id)
+    copied_something = {first, story.second[-1].application_id}
+    assert copied_something <= {receipt["run"] for receipt in kept} <= runs
+
+
+def test_no_receipt_claims_what_another_claims(kept: list[dict[str, Any]]) -> None:
+    for number in range(PARTITIONS):
+        mine = [receipt for receipt in kept if receipt["partition"] == number]
+        ranges = sorted((r["source_first"], r["source_last"]) for r in mine)
+        assert all(last < first for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False))
+        assert sum(receipt["records"] for receipt in mine) <= FIRST_RUN + SECOND_RUN

@@ -1,0 +1,205 @@
+"""Our own programs as people run them: a process, its log, its REST API, its Spark drivers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sparkmirror.lab.cluster.properties_file import write_properties
+from tests.support.processes import RunningProcess, all_processes, session_processes
+from tests.support.rest.rest_client import JSON_HEADERS, RestClient, RestResponse
+from tests.support.waiting import wait_until
+
+SCRIPTS = Path(__file__).parents[3] / "bin"
+SPARKMIRROR = (sys.executable, "-c", "from sparkmirror.cli.main import main; main()")
+DRIVER = "sparkmirror.engine.driver.driver_main"
+SPARK_TIMEOUT_S = 400.0
+"""How long Spark, and whatever waits for it, may take on a busy machine."""
+_LISTENING = re.compile(r"REST server listening at (http://[^\s,]+?)/?[,\s]")
+
+
+class MirrorProcess:
+    """A worker or a dedicated mirror that runs until it is stopped."""
+
+    def __init__(self, command: Sequence[str], directory: Path) -> None:
+        """Start it. It keeps everything it writes below `directory`."""
+        self.log = directory / "log"
+        self.started_at = time.monotonic()
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=directory,
+                env={**os.environ, "XDG_STATE_HOME": str(directory / "state")},
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    @property
+    def output(self) -> str:
+        """Everything it has printed."""
+        return self.log.read_text("utf-8", errors="replace")
+
+    @property
+    def address(self) -> str:
+        """Where its REST API listens; waits until it does."""
+        wait_until(
+            lambda: bool(self._find_listen_line()),
+            f"it to listen; it said {self.output}",
+            SPARK_TIMEOUT_S,
+        )
+        found = self._find_listen_line()
+        assert found
+        return found[1]
+
+    # -- REST -----------------------------------------------------------------------------------
+
+    def request(self, method: str, path: str, body: Any = None) -> RestResponse:
+        """Call its REST API; what changes something is answered when the start is over."""
+        client = RestClient(self.address, timeout_s=SPARK_TIMEOUT_S)
+        try:
+            text = None if body is None else json.dumps(body)
+            return client.request(method, path, text, None if body is None else JSON_HEADERS)
+        finally:
+            client.close()
+
+    def call_json(self, method: str, path: str, body: Any = None) -> Any:
+        """Call its REST API, which must succeed; returns the JSON of its answer."""
+        answer = self.request(method, path, body)
+        assert answer.status < 400, f"{method} {path}: {answer.status} {answer.content!r}"
+        return answer.json if answer.content else None
+
+    def get_json(self, path: str) -> Any:
+        """GET."""
+        return self.call_json("GET", path)
+
+    def states(self, connector: str) -> tuple[str, list[str]]:
+        """The states of a connector and of its tasks."""
+        answer = self.request("GET", f"{connector_path(connector)}/status")
+        if answer.status != 200:
+            return "", []
+        status = answer.json
+        return status["connector"]["state"], [task["state"] for task in status["tasks"]]
+
+    def wait_for_states(
+        self, connector: str, state: str, *tasks: str, timeout_s: float = SPARK_TIMEOUT_S
+    ) -> None:
+        """Wait until a connector and its tasks are in these states."""
+        try:
+            wait_until(lambda: self.states(connector) == (state, list(tasks)), "", timeout_s)
+        except AssertionError:
+            status = self.request("GET", f"{connector_path(connector)}/status").content.decode()
+            raise AssertionError(f"{connector} is not {state} {tasks}: {status}") from None
+
+    # -- processes ------------------------------------------------------------------------------
+
+    def drivers(self) -> list[RunningProcess]:
+        """Its Spark drivers."""
+        return [one for one in self.processes() if one.parent == self.pid and DRIVER in one.command]
+
+    def processes(self) -> list[RunningProcess]:
+        """Itself, and all that works for it."""
+        every = all_processes()
+        sessions = {one.session for one in every if one.parent == self.pid} | {self.pid}
+        return [one for one in every if one.session in sessions or one.pid == self.pid]
+
+    def send_signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Signal it."""
+        self._process.send_signal(number)
+
+    def wait_for_exit(self, within_s: float) -> int:
+        """Wait for its end; returns its exit code."""
+        try:
+            return self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it does not end; it said {self.output[-3000:]}") from None
+
+    def stop(self, within_s: float = 200) -> None:
+        """Ask it to end, which it must do well, leaving nobody behind.
+
+        Spark's workers notice by themselves that their JVM has ended: soon, not before us.
+        """
+        drivers = self.drivers()
+        self.send_signal()
+        code = self.wait_for_exit(within_s)
+        assert code == 0, f"exit code {code}; it said {self.output[-3000:]}"
+        wait_until(
+            lambda: not [left for driver in drivers for left in session_processes(driver.pid)],
+            "its drivers to leave nobody behind",
+            30,
+        )
+
+    def close(self) -> None:
+        """Kill it if it still runs; its drivers end with it."""
+        drivers = self.drivers()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.wait()
+        sessions = {driver.pid for driver in drivers}
+        wait_until(
+            lambda: not any(one.session in sessions for one in all_processes()),
+            "its drivers to end",
+            SPARK_TIMEOUT_S,
+        )
+
+    def _find_listen_line(self) -> re.Match[str] | None:
+        assert self._process.poll() is None, f"it has ended: {self.output[-3000:]}"
+        return _LISTENING.search(self.output)
+
+
+@contextmanager
+def running_process(command: Sequence[str], directory: Path) -> Iterator[MirrorProcess]:
+    """Run a program for as long as the block lasts, however it ends."""
+    directory.mkdir(parents=True, exist_ok=True)
+    program = MirrorProcess(command, directory)
+    try:
+        yield program
+    finally:
+        program.close()
+
+
+@contextmanager
+def running_worker(properties: Mapping[str, str], directory: Path) -> Iterator[MirrorProcess]:
+    """Run a Connect worker, on a port of its own choice unless it is told one."""
+    directory.mkdir(parents=True, exist_ok=True)
+    chosen = dict(properties)
+    if "rest.port" not in chosen:
+        chosen.setdefault("listeners", "http://127.0.0.1:0")
+    file = write_properties(directory / "connect-distributed.properties", chosen)
+    with running_process([*SPARKMIRROR, "worker", str(file)], directory) as program:
+        yield program
+
+
+@contextmanager
+def running_mirror_maker(
+    properties: Mapping[str, str], directory: Path, *arguments: str
+) -> Iterator[MirrorProcess]:
+    """Run all flows of an mm2.properties, with Kafka's own script name."""
+    directory.mkdir(parents=True, exist_ok=True)
+    chosen = {"listeners": "http://127.0.0.1:0", **properties}
+    file = write_properties(directory / "mm2.properties", chosen)
+    script = str(SCRIPTS / "connect-mirror-maker.sh")
+    with running_process([script, str(file), *arguments], directory) as program:
+        yield program
+
+
+def connector_path(connector: str) -> str:
+    """The path of a connector."""
+    return f"/connectors/{quote(connector, safe='')}"

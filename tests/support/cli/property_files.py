@@ -1,0 +1,87 @@
+"""The files of whole programs: of a Connect worker, of dedicated flows, and their connectors."""
+
+from __future__ import annotations
+
+from tests.support.connect.connector_context import connector_config
+from tests.support.kafka.clusters import SharedCluster
+from tests.support.spark.mirrored_clusters import MirroredClusters
+
+BYTE_ARRAY_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
+SINGLE_REPLICA = {
+    f"{name}.replication.factor": "1"
+    for name in ("config.storage", "offset.storage", "status.storage")
+}
+LONG_SHUTDOWN = {"task.shutdown.graceful.timeout.ms": "120000"}
+"""What lets tasks end cleanly on a busy computer: after 5 s, the default, they are given up."""
+SHORT_INTERVALS = {
+    "emit.heartbeats.interval.seconds": "1",
+    "emit.checkpoints.interval.seconds": "1",
+    "sync.group.offsets.enabled": "true",
+    "sync.group.offsets.interval.seconds": "1",
+    "refresh.groups.interval.seconds": "5",
+    "refresh.topics.interval.seconds": "5",
+}
+"""What makes the connectors of a test do in seconds what they do in minutes elsewhere."""
+
+
+def worker_properties(cluster: SharedCluster, group: str) -> dict[str, str]:
+    """A Connect worker that lives on a cluster."""
+    return {
+        **cluster.properties,
+        "group.id": group,
+        "key.converter": BYTE_ARRAY_CONVERTER,
+        "value.converter": BYTE_ARRAY_CONVERTER,
+        "header.converter": BYTE_ARRAY_CONVERTER,  # the default makes Java spell headers anew
+        "config.storage.topic": f"{group}-configs",
+        "offset.storage.topic": f"{group}-offsets",
+        "status.storage.topic": f"{group}-status",
+        "plugin.discovery": "service_load",  # as quick as Java can be
+        "offset.flush.interval.ms": "1000",
+        **LONG_SHUTDOWN,
+        **SINGLE_REPLICA,
+    }
+
+
+def flow_properties(
+    sides: MirroredClusters, aliases: tuple[str, str], topics: str, groups: str
+) -> dict[str, str]:
+    """An mm2.properties with one flow."""
+    source, target = aliases
+    return {
+        "clusters": f"{source}, {target}",
+        f"{source}.bootstrap.servers": sides.source.bootstrap,
+        f"{target}.bootstrap.servers": sides.target.bootstrap,
+        f"{source}->{target}.enabled": "true",
+        f"{source}->{target}.topics": topics,
+        f"{source}->{target}.groups": groups,
+        "replication.factor": "1",
+        **{
+            f"{name}.topic.replication.factor": "1"
+            for name in ("offset-syncs", "checkpoints", "heartbeats")
+        },
+        "heartbeats.replication.enabled": "false",
+        "plugin.discovery": "service_load",
+        "offset.flush.interval.ms": "1000",
+        **LONG_SHUTDOWN,
+        **SINGLE_REPLICA,
+        **SHORT_INTERVALS,
+    }
+
+
+def connector_configs(
+    sides: MirroredClusters, aliases: tuple[str, str], topics: str, groups: str
+) -> dict[str, dict[str, str]]:
+    """The same flow as three connectors, by name."""
+    source, target = aliases
+    return {
+        f"{source}-{kind}": {
+            **connector_config(kind, f"{source}-{kind}", sides.source, sides.target),
+            "source.cluster.alias": source,
+            "target.cluster.alias": target,
+            "topics": topics,
+            "groups": groups,
+            "tasks.max": "2",
+            **SHORT_INTERVALS,
+        }
+        for kind in ("Source", "Checkpoint", "Heartbeat")
+    }

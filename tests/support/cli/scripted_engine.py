@@ -1,0 +1,64 @@
+"""An engine that follows a script instead of copying, and a screen that remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from sparkmirror.cli.copy.progress import CopyProgress
+from sparkmirror.copy.snapshot import CopyEvent
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+
+ScriptStep = DriverStatus | Callable[[], None]
+"""A status to report, or something that happens before the next one."""
+
+
+class ScriptedEngine:
+    """Reports the statuses of a script; after a drain those of another."""
+
+    def __init__(self, script: Iterable[ScriptStep], drained: Iterable[ScriptStep] = ()) -> None:
+        self._script = list(script)
+        self._drained = list(drained) or [DriverStatus(phase=DriverPhase.STOPPED)]
+        self.calls: list[str] = []
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def statuses(self) -> Iterator[DriverStatus]:
+        for line in self._script:
+            if "drain" in self.calls:
+                break
+            yield from _run_step(line)
+        if "drain" in self.calls:
+            for line in self._drained:
+                yield from _run_step(line)
+
+    def drain(self) -> None:
+        self.calls.append("drain")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+
+def _run_step(line: ScriptStep) -> Iterator[DriverStatus]:
+    if isinstance(line, DriverStatus):
+        yield line
+    else:
+        line()
+
+
+class RecordingScreen:
+    """A screen for tests."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[DriverStatus, CopyProgress]] = []
+        self.events: list[CopyEvent] = []
+        self.messages: list[str] = []
+
+    def show(self, status: DriverStatus, progress: CopyProgress) -> None:
+        self.shown.append((status, progress))
+
+    def print_event(self, event: CopyEvent) -> None:
+        self.events.append(event)
+
+    def print_message(self, text: str) -> None:
+        self.messages.append(text)

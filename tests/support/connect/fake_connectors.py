@@ -1,0 +1,223 @@
+"""Connectors that do no mirroring: small, real, and told by their config what to do.
+
+They stand under MirrorMaker 2's class names, so that configs are judged as usual. The made-up
+source cluster has four partitions and one group. Some keys of the config make them misbehave.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sparkmirror.config.definition.java_classes import (
+    CHECKPOINT_CONNECTOR,
+    HEARTBEAT_CONNECTOR,
+    SOURCE_CONNECTOR,
+)
+from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
+from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry, RegisteredConnector
+from sparkmirror.connect.task_group import TaskListener, TaskPlan
+from sparkmirror.errors import ClusterTimeout, MirrorError
+from sparkmirror.javaregex.pattern import compile_java_pattern
+from sparkmirror.mirror.connect_topics import offset_alterations as rules
+from sparkmirror.mirror.connect_topics.offset_alterations import (
+    OffsetAlteration,
+    OffsetAlterationRules,
+)
+from sparkmirror.mirror.topics.task_assignment import (
+    assigned_partitions,
+    checkpoint_task_configs,
+    heartbeat_task_configs,
+    source_task_configs,
+)
+from sparkmirror.model import TopicPartition
+
+SOURCE_PARTITIONS = tuple(
+    TopicPartition(topic, number)
+    for topic, count in (("orders", 3), ("payments", 1))
+    for number in range(count)
+)
+START_HANGS = "test.start.hangs"
+TASK_COUNT = "test.tasks"
+PLANNING_FAILS = "test.planning.fails"
+TASK_START_FAILS = "test.tasks.fail.to.start"
+
+
+@dataclass
+class ConnectorProbe:
+    """What the test sees of the connectors, and what it holds in its hands."""
+
+    connectors: dict[str, list[FakeConnector]] = field(default_factory=dict)
+    task_groups: dict[str, list[FakeTaskGroup]] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    release_hanging: threading.Event = field(default_factory=threading.Event)
+    """Lets connectors go that hang."""
+    failing_connectors: set[str] = field(default_factory=set)
+    """Names of connectors whose tasks cannot be planned for now."""
+    partitions: Sequence[TopicPartition] = SOURCE_PARTITIONS
+    """What the made-up source cluster holds."""
+    consumer_groups: Sequence[str] = ("app-1",)
+    """Its groups."""
+
+    def connector(self, name: str) -> FakeConnector:
+        """The latest instance of that name."""
+        return self.connectors[name][-1]
+
+    def task_group(self, name: str) -> FakeTaskGroup:
+        """The latest group of that name."""
+        return self.task_groups[name][-1]
+
+
+class FakeConnector:
+    """A connector of one of the three classes."""
+
+    def __init__(
+        self, kind: str, name: str, context: ConnectorContext, watch: ConnectorProbe
+    ) -> None:
+        self.name = name
+        self.context = context
+        self.config: ExpandedConfig = {}
+        self._connector_class = kind
+        self._probe = watch
+        watch.connectors.setdefault(name, []).append(self)
+
+    def start(self, config: ExpandedConfig) -> None:
+        self._probe.calls.append(f"start {self.name}")
+        self.config = config
+        if START_HANGS in config:
+            self._probe.release_hanging.wait(20)
+        if "target.cluster.bootstrap.servers" not in config:
+            raise MirrorError("No resolvable bootstrap urls given in bootstrap.servers")
+        for pattern in config.get("topics", ".*").split(","):
+            compile_java_pattern(pattern)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        self._probe.calls.append(f"plan {self.name}")
+        if TASK_COUNT in self.config:
+            return [dict(self.config)] * int(self.config[TASK_COUNT])
+        if self.name in self._probe.failing_connectors:
+            raise ClusterTimeout(
+                "source", f"no answer, password {self.config.get('test.password')}"
+            )
+        enabled = self.config.get("enabled", "true") == "true"
+        if self._connector_class == SOURCE_CONNECTOR:
+            topics = [
+                compile_java_pattern(one) for one in self.config.get("topics", ".*").split(",")
+            ]
+            chosen = [
+                p for p in self._probe.partitions if any(one.fullmatch(p.topic) for one in topics)
+            ]
+            return source_task_configs(self.config, chosen, tasks_max=max_tasks, enabled=enabled)
+        if self._connector_class == CHECKPOINT_CONNECTOR:
+            return checkpoint_task_configs(
+                self.config, self._probe.consumer_groups, tasks_max=max_tasks, enabled=enabled
+            )
+        emit = self.config.get("emit.heartbeats.enabled", "true") == "true"
+        return heartbeat_task_configs(self.config, emit_heartbeats=emit)
+
+    def stop(self) -> None:
+        self._probe.calls.append(f"stop {self.name}")
+
+    def alter_offsets(
+        self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
+    ) -> bool:
+        rules.validate_alterations(alterations, _ALTERATION_RULES[self._connector_class])
+        return "test.offsets.elsewhere" not in config
+
+
+class FakeTaskGroup:
+    """Tasks that run without doing anything, until the test lets them."""
+
+    def __init__(self, name: str, listener: TaskListener, watch: ConnectorProbe) -> None:
+        self.name = name
+        self.listener = listener
+        self.plans: list[TaskPlan] = []
+        self.failed: set[int] = set()
+        self._probe = watch
+        self._is_paused = False
+        watch.task_groups.setdefault(name, []).append(self)
+
+    def start(self, plan: TaskPlan, *, paused: bool) -> None:
+        self._probe.calls.append(f"start tasks {self.name}")
+        if TASK_START_FAILS in plan.config:
+            raise MirrorError(f"no slots for {len(plan.tasks)} tasks")
+        self.plans.append(plan)
+        self._is_paused = paused
+        self._report_states(range(len(plan.tasks)))
+
+    def reassign(self, plan: TaskPlan) -> None:
+        self._probe.calls.append(f"reassign tasks {self.name}")
+        before = len(self.plans[-1].tasks)
+        self.plans.append(plan)
+        self.failed.clear()
+        self._report_states(range(len(plan.tasks)))
+        for task in range(len(plan.tasks), before):
+            self.listener.on_stopped(task)
+
+    def pause(self) -> None:
+        self._is_paused = True
+        self._report_states(self._healthy_tasks())
+
+    def resume(self) -> None:
+        self._is_paused = False
+        self._report_states(self._healthy_tasks())
+
+    def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
+        self._probe.calls.append(f"restart tasks {self.name} {sorted(tasks)}")
+        self.failed -= set(tasks)
+        for task in tasks:
+            self.listener.on_stopped(task)
+        self._report_states(tasks)
+
+    def stop(self, within_s: float) -> None:
+        assert within_s > 0
+        self._probe.calls.append(f"stop tasks {self.name}")
+        for task in self._healthy_tasks():
+            self.listener.on_stopped(task)
+
+    def fail(self, task: int, error: Exception) -> None:
+        """Let a task fail."""
+        self.failed.add(task)
+        self.listener.on_failed(task, error)
+
+    def _healthy_tasks(self) -> list[int]:
+        tasks = range(len(self.plans[-1].tasks)) if self.plans else range(0)
+        return [task for task in tasks if task not in self.failed]
+
+    def _report_states(self, tasks: Collection[int]) -> None:
+        for task in tasks:
+            config = self.plans[-1].tasks[task]
+            if config.get("value.converter", "").endswith("IntegerConverter"):
+                self.fail(task, MirrorError("Tolerance exceeded in error handler"))
+            elif self._is_paused:
+                self.listener.on_paused(task)
+            else:
+                self.listener.on_running(task)
+                self.listener.on_topics(task, _written_topics(config))
+
+
+def fake_connector_registry(watch: ConnectorProbe) -> ConnectorRegistry:
+    """All three classes."""
+    return {kind: _fake_connector_entry(kind, watch) for kind in _ALTERATION_RULES}
+
+
+def _fake_connector_entry(kind: str, watch: ConnectorProbe) -> RegisteredConnector:
+    return RegisteredConnector(
+        connector=lambda name, context: FakeConnector(kind, name, context, watch),
+        task_group=lambda connector, listener: FakeTaskGroup(connector, listener, watch),
+    )
+
+
+_ALTERATION_RULES: dict[str, OffsetAlterationRules] = {
+    SOURCE_CONNECTOR: rules.SOURCE_RULES,
+    CHECKPOINT_CONNECTOR: rules.CHECKPOINT_RULES,
+    HEARTBEAT_CONNECTOR: rules.HEARTBEAT_RULES,
+}
+
+
+def _written_topics(config: ExpandedConfig) -> list[str]:
+    kind = config["connector.class"]
+    if "Source" in kind:
+        return sorted({partition.topic for partition in assigned_partitions(config)})
+    return ["source.checkpoints.internal"] if "Checkpoint" in kind else ["heartbeats"]

@@ -1,0 +1,130 @@
+"""Herders on stores in memory, with small connectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sparkmirror.config.definition.validation import WorkerCapabilities
+from sparkmirror.config.secrets.variables import ConfigProvider
+from sparkmirror.connect.herder.distributed_herder import DistributedHerder
+from sparkmirror.connect.herder.herder import ServerInfo
+from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.log_levels import LogLevels
+from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.errors import NotFound
+from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
+from sparkmirror.mirror.offsets.records import RecordBytes
+from sparkmirror.store.backing_stores import BackingStores
+from sparkmirror.store.in_memory import (
+    MemoryLog,
+    memory_config_store,
+    memory_offset_store,
+    memory_status_store,
+)
+from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry
+
+WORKER_ID = "127.0.0.1:31083"
+WORKER_SETTINGS = WorkerSettings(
+    worker_id=WORKER_ID, group_id="connect-cluster", stop_timeout_s=5.0, request_timeout_s=20.0
+)
+HEARTBEAT_CONFIG = {
+    "connector.class": "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector",
+    "source.cluster.alias": "source",
+    "target.cluster.alias": "target",
+    "target.cluster.bootstrap.servers": "127.0.0.1:9",
+}
+SOURCE_CONFIG = {
+    **HEARTBEAT_CONFIG,
+    "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+    "topics": "orders,payments",
+    "tasks.max": "2",
+}
+
+
+@dataclass
+class HerderHarness:
+    """A herder, and everything around it that a test looks at."""
+
+    herder: DistributedHerder
+    probe: ConnectorProbe
+    config_log: MemoryLog = field(default_factory=MemoryLog)
+    status_log: MemoryLog = field(default_factory=MemoryLog)
+    fenced_ids: list[Sequence[str]] = field(default_factory=list)
+
+    def states(self, name: str) -> list[str]:
+        """The connector's state and those of its tasks; nothing if there is no status."""
+        try:
+            status = self.herder.connector_status(name)
+        except NotFound:
+            return []
+        return [status.connector.state, *(task.state for task in status.tasks.values())]
+
+    def wait_for_states(self, name: str, *states: str) -> None:
+        """Wait until the connector and its tasks are in these states."""
+        poll_until(lambda: self.states(name) == list(states), f"{name}: {states}")
+
+
+def poll_until(condition: Callable[[], bool], what: str, within_s: float = 50.0) -> None:
+    """Wait until something holds; looks often, because a whole tier of tests waits like this."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.002)
+
+
+@contextmanager
+def running_herder(
+    settings: WorkerSettings = WORKER_SETTINGS,
+    *,
+    configs: Sequence[RecordBytes] = (),
+    statuses: Sequence[RecordBytes] = (),
+    offsets: Sequence[StoredOffset] = (),
+    providers: Mapping[str, ConfigProvider] | None = None,
+    log_levels: LogLevels | None = None,
+    watch: ConnectorProbe | None = None,
+) -> Iterator[HerderHarness]:
+    """A herder that has started; it is shut down in the end."""
+    watch = watch or ConnectorProbe()
+    config_log, status_log, fenced = MemoryLog(configs), MemoryLog(statuses), list[Sequence[str]]()
+    stores = BackingStores(
+        configs=memory_config_store(config_log),
+        statuses=memory_status_store(status_log),
+        offsets=memory_offset_store(MemoryLog(offset.encode() for offset in offsets)),
+    )
+    surroundings = HerderDependencies(
+        registry=fake_connector_registry(watch),
+        get_server_info=lambda: ServerInfo(
+            version="4.3.0", commit="a9ce3221537b8653", kafka_cluster_id="x"
+        ),
+        providers=providers or {},
+        fencer=fenced.append,
+        log_levels=log_levels or LogLevels(),
+    )
+    herder = DistributedHerder(settings, stores, surroundings)
+    herder.start()
+    try:
+        assert herder.await_started(50)
+        yield HerderHarness(herder, watch, config_log, status_log, fenced)
+    finally:
+        watch.release_hanging.set()
+        herder.shut_down()
+
+
+def named_config(name: str, config: Mapping[str, str], **more: str) -> dict[str, str | None]:
+    """A config with its name, as REST hands it over; `__` stands for a dot."""
+    extra = {key.replace("__", "."): value for key, value in more.items()}
+    return {**config, **extra, "name": name}
+
+
+def exactly_once_settings() -> WorkerSettings:
+    """Settings of a worker with exactly-once support."""
+    return WorkerSettings(
+        worker_id=WORKER_ID,
+        group_id="connect-cluster",
+        stop_timeout_s=5.0,
+        request_timeout_s=20.0,
+        terms=WorkerCapabilities(exactly_once=True),
+    )

@@ -1,0 +1,63 @@
+"""A log of Kafka under test, and all that it handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.mirror.offsets.records import RecordBytes
+from sparkmirror.store.compacted_log import ConsumedRecord
+from sparkmirror.store.kafka_based_log import KafkaBasedLog
+
+
+class LogCollector:
+    """A log that is not started yet, and what it will hand over."""
+
+    def __init__(
+        self, access: ClusterAccess, topic: str, transactional_id: str | None = None
+    ) -> None:
+        self.entries: list[ConsumedRecord] = []
+        self.log = KafkaBasedLog(topic, access.new_router, transactional_id=transactional_id)
+
+    @property
+    def records(self) -> list[RecordBytes]:
+        """The records handed over so far, in order."""
+        return [entry.record for entry in self.entries]
+
+    @property
+    def latest_values(self) -> dict[bytes | None, bytes | None]:
+        """The last value of each key."""
+        return {entry.record.key: entry.record.value for entry in self.entries}
+
+
+@contextmanager
+def collecting_log(
+    access: ClusterAccess, topic: str, transactional_id: str | None = None
+) -> Iterator[LogCollector]:
+    """A log that follows a topic, and is stopped in the end."""
+    made = LogCollector(access, topic, transactional_id)
+    try:
+        made.log.start(made.entries.append)
+        yield made
+    finally:
+        made.log.stop()
+
+
+def create_compacted_topic(
+    access: ClusterAccess,
+    topic: str,
+    partitions: int = 1,
+    replicas: int = -1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create a compacted topic."""
+    settings = {"cleanup.policy": "compact", **(configs or {})}
+    with Admin(access) as admin:
+        admin.create_topic(
+            NewTopic(
+                name=topic, partitions=partitions, replication_factor=replicas, configs=settings
+            )
+        )

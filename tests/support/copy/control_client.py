@@ -1,0 +1,63 @@
+"""A client of the control channel for tests: says what it is told, keeps what it hears."""
+
+from __future__ import annotations
+
+import select
+import time
+from types import TracebackType
+from typing import Self, TypeVar
+
+from sparkmirror.copy.control.connection import ControlConnection
+from sparkmirror.copy.control.messages import ControlMessage, Hello
+from sparkmirror.engine.control_endpoint import ControlEndpoint
+
+M = TypeVar("M", bound=ControlMessage)
+
+
+def task_hello(task: int, attempt: int = 0) -> Hello:
+    """A task attempt's hello."""
+    return Hello(task=task, attempt=attempt, host="here", pid=1)
+
+
+class ControlClient:
+    """One connection to a control server."""
+
+    def __init__(self, post: ControlEndpoint) -> None:
+        self.received: list[ControlMessage] = []
+        self._connection = ControlConnection.connect(
+            post.address, post.secret, self.received.append
+        )
+
+    def send(self, *messages: ControlMessage) -> None:
+        """Say these."""
+        for message in messages:
+            self._connection.send(message)
+
+    def receive(self, kind: type[M], within_s: float = 50.0) -> M:
+        """Wait for the next message of a kind; what comes before it is dropped."""
+        deadline = time.monotonic() + within_s
+        while True:
+            while self.received:
+                message = self.received.pop(0)
+                if isinstance(message, kind):
+                    return message
+            if not select.select([self._connection], [], [], max(deadline - time.monotonic(), 0))[
+                0
+            ]:
+                raise AssertionError(f"no {kind.__name__} within {within_s:.0f} s")
+            self._connection.on_readable()
+
+    def finish(self) -> None:
+        """Hang up as a task does."""
+        self._connection.close_gracefully()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()

@@ -1,0 +1,181 @@
+"""One flow under test: two clusters, its topics, the job that copies them, and its stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from tests.support.copy.copy_harness import CopyHarness
+from tests.support.kafka.clusters import wait_for_leaders
+from tests.support.kafka.partition_log import (
+    PartitionLog,
+    assert_copied,
+    assert_run_map_consistent,
+    read_partition_log,
+)
+from tests.support.kafka.wire_copier import make_router
+
+FAST_REPORT_SETTINGS = {"report_every_s": 0.1, "lease_s": 60.0, "drain_s": 30.0}
+"""Settings of a task that tells soon how far it is, and that nobody takes for dead because the
+computer stood still for a while."""
+SILENCE_S = 60.0
+"""The same of the driver. Where somebody has to be found silent, the test says when."""
+TOPIC_CREATION_TIMEOUT_S = 240.0
+"""A busy broker takes minutes to open the logs of a thousand partitions."""
+
+
+def remote_topic_name(topic: str) -> str:
+    """The remote topic of a source topic."""
+    return f"source.{topic}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyFlow:
+    """Where from, where to, and under which name. Topics are shared: use unique names."""
+
+    name: str
+    source: ClusterAccess
+    target: ClusterAccess
+    source_properties: Mapping[str, str]
+    target_properties: Mapping[str, str]
+    replication_factor: int = 1
+
+    @property
+    def offsets_topic(self) -> str:
+        """The offsets topic of this flow alone."""
+        return f"offsets.{self.name}"
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 1,
+        *,
+        source: Mapping[str, str] | None = None,
+        remote: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic on both sides, with settings of their own."""
+        self.create_topics({topic: (partitions, source or {}, remote or {})})
+
+    def create_topics(
+        self, topics: Mapping[str, tuple[int, Mapping[str, str], Mapping[str, str]]]
+    ) -> None:
+        """Create topics (partitions, source settings, remote settings) and the offsets topic."""
+        _create_topics(
+            self.source,
+            [self._new_topic(name, count, configs) for name, (count, configs, _) in topics.items()],
+        )
+        remotes = [
+            self._new_topic(remote_topic_name(name), count, configs)
+            for name, (count, _, configs) in topics.items()
+        ]
+        _create_topics(
+            self.target,
+            [*remotes, self._new_topic(self.offsets_topic, 1, {"cleanup.policy": "compact"})],
+        )
+
+    def create_remote_topic(self, topic: str, partitions: int = 1) -> None:
+        """Create the remote topic alone."""
+        _create_topics(self.target, [self._new_topic(remote_topic_name(topic), partitions, {})])
+
+    def job(
+        self,
+        topics: Mapping[str, int],
+        *,
+        tasks: int = 1,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> CopyJob:
+        """The job that copies these topics (with so many partitions), dealt to so many tasks."""
+        every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
+        made = CopyJob(
+            connector=self.name,
+            group_id="tests",
+            settings=CopySettings(
+                source=self.source_properties,
+                target=self.target_properties,
+                **{**FAST_REPORT_SETTINGS, **(settings or {})},
+            ),
+            offsets_topic=self.offsets_topic,
+            remote_topics={topic: remote_topic_name(topic) for topic in topics},
+            tasks=tuple(tuple(every[task::tasks]) for task in range(tasks)),
+            flush_interval_s=3600,
+            task_timeout_s=SILENCE_S,
+        )
+        return replace(made, **more)
+
+    def harness(self, job: CopyJob) -> CopyHarness:
+        """A stage for a job, with its ledger in the offsets topic."""
+        return CopyHarness(job, OffsetsTopicLedger.for_job(job))
+
+    def source_end_offsets(self, topics: Mapping[str, int]) -> dict[str, int]:
+        """Where the source's logs end now."""
+        every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
+        router = make_router(self.source)
+        try:
+            listed = list_offsets(router, dict.fromkeys(every, LATEST))
+        finally:
+            router.close()
+        assert all(outcome.value for outcome in listed.values()), listed
+        return {str(p): outcome.value.offset for p, outcome in listed.items() if outcome.value}
+
+    def _new_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> NewTopic:
+        return NewTopic(
+            name=name,
+            partitions=partitions,
+            replication_factor=self.replication_factor,
+            configs=configs,
+        )
+
+    def partition_logs(self, partition: TopicPartition) -> tuple[PartitionLog, PartitionLog]:
+        """A partition as it lies on both sides."""
+        return next(self.all_partition_logs([partition]))
+
+    def all_partition_logs(
+        self, partitions: Iterable[TopicPartition]
+    ) -> Iterator[tuple[PartitionLog, PartitionLog]]:
+        """Partitions as they lie on both sides, one after the other."""
+        sides = make_router(self.source), make_router(self.target)
+        try:
+            for partition in partitions:
+                remote = TopicPartition(remote_topic_name(partition.topic), partition.partition)
+                yield read_partition_log(sides[0], partition), read_partition_log(sides[1], remote)
+        finally:
+            for side in sides:
+                side.close()
+
+    def assert_mirrored(
+        self,
+        topics: Mapping[str, int],
+        *,
+        fences: int = 0,
+        stage: CopyHarness | None = None,
+    ) -> None:
+        """Everything at the source is on the target once, in order, with fences in between.
+
+        With a stage, what its run map says must be true.
+        """
+        every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
+        for partition, (source, target) in zip(every, self.all_partition_logs(every), strict=True):
+            assert_copied(source.expected_records, target, fences=fences)
+            if stage:
+                assert_run_map_consistent(
+                    source.expected_records, target, stage.conductor.runs(partition)
+                )
+
+
+def _create_topics(access: ClusterAccess, topics: list[NewTopic]) -> None:
+    with Admin(access, TOPIC_CREATION_TIMEOUT_S) as admin:
+        there = admin.describe_topics([topic.name for topic in topics])
+        failed = admin.create_topics([topic for topic in topics if topic.name not in there])
+        assert not failed, failed
+    every = [TopicPartition(topic.name, n) for topic in topics for n in range(topic.partitions)]
+    wait_for_leaders(access, every, TOPIC_CREATION_TIMEOUT_S)

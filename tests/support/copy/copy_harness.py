@@ -1,0 +1,249 @@
+"""A stage: a conductor and its tasks as processes, without Spark, for tests that kill things."""
+
+from __future__ import annotations
+
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from sparkmirror.copy.control.connection import (
+    ControlConnection,
+    ControlConnectionLost,
+    accept_handshake,
+)
+from sparkmirror.copy.control.encryption import CipherPair
+from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport, ReportAck
+from sparkmirror.copy.driver.conductor import Conductor
+from sparkmirror.copy.driver.run_map_store import RunMapStore
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.ledger import Ledger
+from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot
+from sparkmirror.errors import MirrorError
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[3]
+CONTROL_SECRET = "a secret for the stage"
+HARNESS_TIMEOUT_S = 120.0
+"""How long anything may take on a slow computer."""
+HANDSHAKE_TIMEOUT_S = 30.0
+SHORT_SILENCE_S = 2.0
+"""How long somebody is silent before he is given up, where that is wanted."""
+
+
+class _TaskConnection:
+    """One task connection, as the server sees it."""
+
+    def __init__(self, sock: socket.socket, conductor: Conductor, seals: CipherPair) -> None:
+        self.hello: Hello | None = None
+        self._conductor = conductor
+        self._lock = threading.Lock()
+        self.connection = ControlConnection(sock, self._on_message, seals)
+
+    def send(self, message: ControlMessage) -> None:
+        with self._lock:
+            if not self.connection.is_closed:
+                try:
+                    self.connection.send(message)
+                except ControlConnectionLost:
+                    return
+
+    def _on_message(self, message: ControlMessage) -> None:
+        if isinstance(message, Hello):
+            self.hello = message
+            self._conductor.on_task_joined(message, self.send)
+        elif self.hello:
+            if isinstance(message, ProgressReport):
+                self.send(ReportAck())
+            self._conductor.on_task_message(self.hello, message)
+
+
+class CopyHarness:
+    """Runs one job: `with Stage(job, ledger) as stage:`; tasks are started again when they die."""
+
+    def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
+        self.job = job
+        self.conductor = Conductor(job, ledger, runs)
+        self.tasks: dict[int, subprocess.Popen[bytes]] = {}
+        self.superseded_attempts: list[subprocess.Popen[bytes]] = []
+        """Attempts that another one was started beside, whether they live or not."""
+        self.restart_tasks = True
+        self._attempts: dict[int, int] = {}
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._connections: list[_TaskConnection] = []
+        self._closing = False
+        self._threads = [
+            threading.Thread(target=self._run_server, daemon=True),
+            threading.Thread(target=self._restart_dead_tasks, daemon=True),
+        ]
+
+    def __enter__(self) -> CopyHarness:
+        self._start_conductor()
+        for task in range(len(self.job.tasks)):
+            self._start_task(task)
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing = True
+        for process in (*self.tasks.values(), *self.superseded_attempts):
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+        for thread in self._threads:
+            thread.join(timeout=10)
+        self.conductor.stop()
+        self._server.close()
+        for guest in self._connections:
+            guest.connection.close()
+
+    @property
+    def snapshot(self) -> CopySnapshot:
+        failure = self.conductor.failure()
+        if failure:
+            raise failure
+        return self.conductor.snapshot()
+
+    def wait_for_snapshot(
+        self,
+        reason: str,
+        condition: Callable[[CopySnapshot], bool],
+        timeout_s: float = HARNESS_TIMEOUT_S,
+    ) -> None:
+        """Wait until the snapshot says so."""
+        wait_until(lambda: condition(self.snapshot), reason, timeout_s)
+
+    def wait_until_caught_up(
+        self, ends: dict[str, int], timeout_s: float = HARNESS_TIMEOUT_S
+    ) -> None:
+        """Wait until every partition has passed its end."""
+
+        def passed(snapshot: CopySnapshot) -> bool:
+            return all(snapshot.partitions[key].position >= end for key, end in ends.items())
+
+        self.wait_for_snapshot("everything to be copied", passed, timeout_s)
+
+    def wait_until_all_tasks_copy(self) -> None:
+        """Wait until every task has copied something: one may be seconds ahead of another."""
+
+        def all_copied(snapshot: CopySnapshot) -> bool:
+            busy = {view.task for view in snapshot.partitions.values() if view.records}
+            return len(busy) == len(self.job.tasks)
+
+        self.wait_for_snapshot("every task to copy", all_copied)
+
+    def wait_for_more_records(self) -> None:
+        """Wait until something was copied from now on."""
+        before = self.snapshot.records
+        self.wait_for_snapshot("more to be copied", lambda seen: seen.records > before)
+
+    def wait_for_attempts(self, number: int, timeout_s: float = HARNESS_TIMEOUT_S) -> None:
+        """Wait until the attempts of all tasks have at least this number; the first one is 0."""
+        wait_until(lambda: min(self._attempts.values()) >= number, f"attempts {number}", timeout_s)
+
+    def drain(self, timeout_s: float = HARNESS_TIMEOUT_S) -> None:
+        """Have everything given back."""
+        self.restart_tasks = False
+        self.conductor.drain()
+        wait_until(self.conductor.is_drained, "the tasks to drain", timeout_s)
+
+    def kill(self, task: int) -> None:
+        """Kill a task without a word."""
+        self.tasks[task].kill()
+
+    def freeze(self, task: int) -> None:
+        """Let a task sleep: it keeps its connections, and says nothing."""
+        self.tasks[task].send_signal(signal.SIGSTOP)
+
+    def thaw(self, task: int) -> None:
+        """Wake a task that sleeps."""
+        self.tasks[task].send_signal(signal.SIGCONT)
+
+    def expire_silent_tasks(self) -> None:
+        """Have whoever sleeps given up now; others have as long as before to be heard of."""
+        self.conductor.replan(replace(self.conductor.job, task_timeout_s=SHORT_SILENCE_S))
+        self.wait_for_event("takeover")
+        self.conductor.replan(replace(self.conductor.job, task_timeout_s=self.job.task_timeout_s))
+
+    def start_duplicate_attempt(self, task: int) -> subprocess.Popen[bytes]:
+        """Start another attempt of a task; the one before is returned as it is."""
+        before = self.tasks[task]
+        self.superseded_attempts.append(before)
+        self._start_task(task)
+        return before
+
+    def wait_for_event(self, kind: str, times: int = 1) -> CopyEvent:
+        """Wait until something was told so many times, and return what it was at first."""
+        self.wait_for_snapshot(
+            kind, lambda seen: sum(one.kind == kind for one in seen.events) >= times
+        )
+        return next(one for one in self.snapshot.events if one.kind == kind)
+
+    def _start_conductor(self) -> None:
+        """Try until both clusters answer, as a driver does: the first time they have a second."""
+        deadline = time.monotonic() + HARNESS_TIMEOUT_S
+        while True:
+            try:
+                self.conductor.start()
+            except MirrorError as error:
+                if not error.retriable or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
+    def _start_task(self, task: int) -> None:
+        attempt = self._attempts[task] = self._attempts.get(task, -1) + 1
+        port = self._server.getsockname()[1]
+        self.tasks[task] = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.support.copy.task_process"),
+                *("127.0.0.1", str(port), CONTROL_SECRET, str(task), str(attempt)),
+            ],
+            cwd=ROOT,
+        )
+
+    def _restart_dead_tasks(self) -> None:
+        while not self._closing:
+            for task, process in list(self.tasks.items()):
+                if process.poll() is not None and self.restart_tasks and not self._closing:
+                    self._start_task(task)
+            threading.Event().wait(0.1)
+
+    def _run_server(self) -> None:
+        self._server.setblocking(False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._server, selectors.EVENT_READ, None)
+            while not self._closing:
+                for key, _ in selector.select(0.1):
+                    if key.data is None:
+                        self._accept_connection(selector)
+                    else:
+                        self._read_connection(selector, key.data)
+
+    def _accept_connection(self, selector: selectors.BaseSelector) -> None:
+        sock, _ = self._server.accept()
+        sock.settimeout(HANDSHAKE_TIMEOUT_S)
+        try:
+            seals = accept_handshake(sock, CONTROL_SECRET.encode())
+        except (ControlConnectionLost, OSError):  # killed while it introduced itself
+            sock.close()
+            return
+        guest = _TaskConnection(sock, self.conductor, seals)
+        self._connections.append(guest)
+        selector.register(guest.connection, selectors.EVENT_READ, guest)
+
+    def _read_connection(self, selector: selectors.BaseSelector, guest: _TaskConnection) -> None:
+        try:
+            guest.connection.on_readable()
+        except ControlConnectionLost:
+            selector.unregister(guest.connection)
+            if guest.hello:
+                self.conductor.on_task_left(guest.hello)

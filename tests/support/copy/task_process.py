@@ -1,0 +1,25 @@
+"""A copy task as a process of its own: what a Spark worker runs, without Spark.
+
+python -m tests.support.copy.task_process HOST PORT SECRET TASK ATTEMPT
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sparkmirror.copy.control.messages import Hello
+from sparkmirror.copy.task.task import CopyTask
+from tests.support.copy.clock_skew import apply_clock_skew
+
+
+def main() -> None:
+    """Copy until drained."""
+    apply_clock_skew()
+    host, port, secret, task, attempt = sys.argv[1:6]
+    hello = Hello(task=int(task), attempt=int(attempt), host="localhost", pid=os.getpid())
+    CopyTask.connect((host, int(port)), secret.encode(), hello).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""What an operator does to a running cluster, through kafka-python's own admin client.
+
+A second opinion on what our facade does, and hands for what it has no need of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as LibraryPartition
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ConfigResource,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourceType,
+)
+from kafka.protocol.admin import AlterClientQuotasRequest, AlterClientQuotasResponse
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.kafka_python_client import connect_client
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.apis import Api
+from tests.support.kafka.wire_copier import connect_first_broker
+from tests.support.waiting import wait_until
+
+_Client: Any = KafkaAdminClient
+_Partition: Any = LibraryPartition
+_Resource: Any = ConfigResource
+_Acl: Any = ACL
+_Filter: Any = ACLFilter
+_Pattern: Any = ResourcePattern
+_Entity: Any = AlterClientQuotasRequest.EntryData.EntityData
+_Op: Any = AlterClientQuotasRequest.EntryData.OpData
+_QUOTAS = Api(AlterClientQuotasRequest, AlterClientQuotasResponse, (0, 1))
+
+PREFERRED = 0
+
+
+@contextmanager
+def _admin_client(access: ClusterAccess) -> Iterator[Any]:
+    client = connect_client(_Client, access, 30.0)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def set_topic_config(access: ClusterAccess, topic: str, settings: Mapping[str, str]) -> None:
+    """Change settings of a topic."""
+    with _admin_client(access) as client:
+        client.alter_configs([_Resource(ConfigResourceType.TOPIC, topic, dict(settings))])
+
+
+def delete_records(access: ClusterAccess, partition: TopicPartition, before: int) -> None:
+    """Delete everything below an offset, as retention would."""
+    with _admin_client(access) as client:
+        client.delete_records({_Partition(*partition): before})
+
+
+def set_client_quota(access: ClusterAccess, client_id: str, key: str, value: float) -> None:
+    """Limit a client."""
+    entry = AlterClientQuotasRequest.EntryData(
+        entity=[_Entity(entity_type="client-id", entity_name=client_id)],
+        ops=[_Op(key=key, value=value, remove=False)],
+    )
+    link = connect_first_broker(access)
+    try:
+        answer = link.call(_QUOTAS, AlterClientQuotasRequest(entries=[entry], validate_only=False))
+        assert not answer.entries[0].error_code, answer.entries[0].error_message
+    finally:
+        link.close()
+
+
+def elect_preferred_leaders(access: ClusterAccess, topic: str) -> None:
+    """Have the preferred replicas lead again, as far as they can now; look what became of it."""
+    with _admin_client(access) as client:
+        client.elect_leaders(PREFERRED, [topic], raise_errors=False)
+
+
+def grant_acls(
+    access: ClusterAccess, user: str, kind: ResourceType, name: str, *operations: ACLOperation
+) -> None:
+    """Grant rights on one resource; returns when the broker goes by them."""
+    with _admin_client(access) as client:
+        client.create_acls([_acl(user, kind, name, operation) for operation in operations])
+        wanted = _Filter(
+            principal=f"User:{user}",
+            host="*",
+            operation=ACLOperation.ANY,
+            permission_type=ACLPermissionType.ALLOW,
+            resource_pattern=_Pattern(kind, name),
+        )
+
+        def are_known() -> bool:
+            rules, _ = client.describe_acls(wanted)
+            return {rule.operation for rule in rules} >= set(operations)
+
+        wait_until(are_known, f"the rights of {user} on {name}")
+
+
+def _acl(user: str, kind: ResourceType, name: str, operation: ACLOperation) -> Any:
+    return _Acl(
+        principal=f"User:{user}",
+        host="*",
+        operation=operation,
+        permission_type=ACLPermissionType.ALLOW,
+        resource_pattern=_Pattern(kind, name),
+    )

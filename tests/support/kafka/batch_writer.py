@@ -1,0 +1,161 @@
+"""Writing to a topic exactly as a test wants it: its own batches, transactions by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.errors import ClusterError
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.compression import CompressionType
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
+from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
+from sparkmirror.wire.protocol.single_produce import append_batch
+from sparkmirror.wire.protocol.transactions import end_txn, transaction_version
+from tests.support.kafka.wire_copier import make_router
+
+WRITE_TIMEOUT_S = 120.0
+MAX_TRANSACTION_MS = 15 * 60 * 1000
+"""The most that brokers allow: a test ends its transactions itself, however slow the computer."""
+
+
+def now_ms() -> int:
+    """The time, as records have it."""
+    return time.time_ns() // 1_000_000
+
+
+def numbered_records(
+    numbers: Iterable[int], size: int = 100, timestamp: int | None = None
+) -> list[Record]:
+    """Records that can all be told apart, of about so many bytes."""
+    time_ms = now_ms() if timestamp is None else timestamp
+    return [
+        Record(n, time_ms, b"key %d" % n, (b"value %d " % n).ljust(size, b".")) for n in numbers
+    ]
+
+
+class BatchWriter:
+    """Appends to one cluster. Belongs to one thread."""
+
+    def __init__(self, access: ClusterAccess) -> None:
+        self.router = make_router(access)
+
+    def write_batch(
+        self,
+        partition: TopicPartition,
+        records: Sequence[Record],
+        codec: CompressionType = CompressionType.NONE,
+    ) -> int:
+        """Append records as one batch; their own offsets do not matter."""
+        return self.write_raw_batch(
+            partition, build_batch([r._replace(offset=n) for n, r in enumerate(records)], codec)
+        )
+
+    def write_batches(
+        self, partition: TopicPartition, records: Sequence[Record], batch: int = 100
+    ) -> None:
+        """Append records as batches of so many."""
+        for at in range(0, len(records), batch):
+            self.write_batch(partition, records[at : at + batch])
+
+    def write_raw_batch(self, partition: TopicPartition, batch: bytes | memoryview) -> int:
+        """Append a batch that somebody else built, as it is but for its producer."""
+        view = memoryview(batch)
+        buffers = forward_batch(read_header(view), view, BatchProducer(), NO_SEQUENCE)
+        return _append(self.router, partition, buffers)
+
+    def begin_transaction(self, transactional_id: str) -> WriterTransaction:
+        """Begin a transaction."""
+        return WriterTransaction(self, transactional_id)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.router.close()
+
+
+class WriterTransaction:
+    """One transaction on brokers that raise the epoch with each end (transaction.version 2)."""
+
+    def __init__(self, writer: BatchWriter, transactional_id: str) -> None:
+        self._router = writer.router
+        self._id = transactional_id
+        self._identity: ProducerIdAndEpoch = init_producer_id(
+            self._router,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=MAX_TRANSACTION_MS,
+        )
+        self._sequences: dict[TopicPartition, int] = {}
+
+    def write_batch(self, partition: TopicPartition, records: Sequence[Record]) -> int:
+        """Append records as one batch of the transaction."""
+        view = memoryview(build_batch([r._replace(offset=n) for n, r in enumerate(records)]))
+        producer = BatchProducer(
+            producer_id=self._identity.producer_id, epoch=self._identity.epoch, transactional=True
+        )
+        sequence = self._sequences.get(partition, 0)
+        self._sequences[partition] = sequence + len(records)
+        buffers = forward_batch(read_header(view), view, producer, sequence)
+        return _append(self._router, partition, buffers, transactional_id=self._id)
+
+    def commit(self) -> None:
+        """Make it count."""
+        self._end(commit=True)
+
+    def abort(self) -> None:
+        """Make it void."""
+        self._end(commit=False)
+
+    def _end(self, *, commit: bool) -> None:
+        version = transaction_version(self._router)
+        self._identity = end_txn(
+            self._router, self._id, self._identity, commit=commit, version=version
+        )
+        self._sequences.clear()
+
+
+def _append(
+    router: Router,
+    partition: TopicPartition,
+    buffers: Sequence[BytesLike],
+    transactional_id: str | None = None,
+) -> int:
+    """Append a batch, with more patience than those have who must tell somebody."""
+    deadline = time.monotonic() + WRITE_TIMEOUT_S
+    while True:
+        try:
+            return append_batch(router, partition, buffers, transactional_id=transactional_id)
+        except ClusterError as error:
+            if not error.retriable or time.monotonic() > deadline:
+                raise
+
+
+MIXED_PARTITIONS = 3
+"""Partitions of a topic that `write_mixed` fills."""
+SMALL_MESSAGE_LIMIT = {"max.message.bytes": "20000"}
+"""The setting of a remote topic that makes the batches of partition 2 be split."""
+
+
+def write_mixed_batches(
+    writer: BatchWriter, topic: str, first: int = 0, records: int = 1500
+) -> None:
+    """Fill three partitions: plain batches, transactions of which some abort, and fat batches."""
+    plain, transactional, fat = (TopicPartition(topic, n) for n in range(MIXED_PARTITIONS))
+    numbers = range(first, first + records)
+    writer.write_batches(plain, numbered_records(numbers, size=1000), batch=10)
+    transaction = writer.begin_transaction(f"mixed-{topic}")
+    for at in numbers[::30]:
+        transaction.write_batch(transactional, numbered_records(range(at, at + 10), size=1000))
+        transaction.commit()
+        transaction.write_batch(transactional, [Record(0, now_ms(), b"k", b"aborted %d" % at)])
+        transaction.abort()
+        writer.write_batch(transactional, numbered_records(range(at + 10, at + 30), size=500))
+    for at in numbers[::50]:
+        writer.write_batch(
+            fat,
+            numbered_records(range(at, at + 50), size=1000),
+            CompressionType.GZIP if at % 20 else CompressionType.NONE,
+        )

@@ -1,0 +1,56 @@
+"""Topics of very many partitions, read by librdkafka: quickly, and with somebody else's eyes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as LibraryPartition
+
+_Consumer: Any = Consumer
+_Partition: Any = LibraryPartition
+_MAX_MESSAGES = 1000
+
+
+class ConsumedRecord(NamedTuple):
+    """A record and where it lies."""
+
+    partition: int
+    offset: int
+    content: tuple[object, ...]
+    """Time, key, value, headers."""
+
+
+def read_partitions(
+    bootstrap: str, topic: str, partitions: int, timeout_s: float = 120
+) -> list[ConsumedRecord]:
+    """Read every partition from its beginning to its end; by partition and offset."""
+    consumer = _Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "nobody",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        consumer.assign([_Partition(topic, number, 0) for number in range(partitions)])
+        return sorted(_read(consumer, partitions, time.monotonic() + timeout_s))
+    finally:
+        consumer.close()
+
+
+def _read(consumer: Any, partitions: int, deadline: float) -> Iterator[ConsumedRecord]:
+    ended: set[int] = set()
+    while len(ended) < partitions:
+        assert time.monotonic() < deadline, f"the ends of {partitions - len(ended)} are not reached"
+        for message in consumer.consume(_MAX_MESSAGES, timeout=0.2):
+            if not message.error():
+                content = (message.timestamp(), message.key(), message.value(), message.headers())
+                yield ConsumedRecord(message.partition(), message.offset(), content)
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+            else:
+                raise AssertionError(message.error())

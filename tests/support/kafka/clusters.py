@@ -1,0 +1,103 @@
+"""Clusters as tests see them: somewhere to connect to, whoever started them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.record_types import ConsumerRecord, ProducerRecord
+from sparkmirror.cluster.topic_contents import produce_records, read_topic
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.mirror.topics.acls import AclBinding
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from tests.support.waiting import wait_until
+
+StartCluster = Callable[[ClusterSpec], Cluster]
+"""Starts a cluster that is removed when the test, or the module, is over."""
+
+UniqueName = Callable[[str], str]
+"""Makes a name for a topic or a group that no other test uses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedCluster:
+    """A cluster tests may use but not stop. Its topics are shared, so use unique names."""
+
+    name: str
+    properties: Mapping[str, str] = field(repr=False)
+
+    @property
+    def bootstrap(self) -> str:
+        """Its brokers, as `bootstrap.servers`."""
+        return self.properties["bootstrap.servers"]
+
+    @property
+    def access(self) -> ClusterAccess:
+        """The way in for our own clients."""
+        return ClusterAccess.from_properties(self.name, self.properties)
+
+
+def create_topic(
+    access: ClusterAccess,
+    name: str,
+    partitions: int = 1,
+    replicas: int = -1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create a topic that can be used at once, even by who asks only once."""
+    with Admin(access) as admin:
+        admin.create_topic(
+            NewTopic(
+                name=name,
+                partitions=partitions,
+                replication_factor=replicas,
+                configs=configs or {},
+            )
+        )
+    wait_for_leaders(access, [TopicPartition(name, index) for index in range(partitions)])
+
+
+def read_acl(topic: str) -> AclBinding:
+    """Carol may read a topic."""
+    return AclBinding(
+        resource_type="TOPIC",
+        resource_name=topic,
+        pattern_type="LITERAL",
+        principal="User:carol",
+        host="*",
+        operation="READ",
+        permission="ALLOW",
+    )
+
+
+def wait_for_leaders(
+    access: ClusterAccess, partitions: Sequence[TopicPartition], timeout_s: float = 60.0
+) -> None:
+    """Wait until the leaders answer: brokers name a leader before it has opened its log."""
+    router = access.new_router()
+
+    def are_served() -> bool:
+        found = list_offsets(router, dict.fromkeys(partitions, LATEST))
+        return all(outcome.code is ErrorCode.NONE for outcome in found.values())
+
+    try:
+        wait_until(are_served, f"{partitions} to be served", timeout_s)
+    finally:
+        router.close()
+
+
+def write_values(access: ClusterAccess, topic: str, *values: bytes) -> None:
+    """Write records that are only values, in order, to partition 0."""
+    produce_records(access, topic, [ProducerRecord(value=value, partition=0) for value in values])
+
+
+def read_values(access: ClusterAccess, topic: str) -> list[bytes | None]:
+    """Read the values of a topic."""
+    records: list[ConsumerRecord] = read_topic(access, topic)
+    return [record.value for record in records]

@@ -1,0 +1,208 @@
+"""A broker that says whatever a test wants, for what a real one cannot be made to do on demand.
+
+It listens on the loopback interface, one thread for each connection. Requests are really received
+and taken apart; each is answered by the next of the replies it was given, after a proper greeting
+(ApiVersions) if it greets at all. A reply is a function from the request heard to the bytes to
+say; it may also say nothing, or hang up.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from types import TracebackType
+from typing import Any, Self
+
+from kafka.protocol.metadata import ApiVersionsResponse
+
+from sparkmirror.wire.net.endpoint import Address
+
+API_VERSIONS = 18
+API_VERSION_RANGES: Mapping[int, tuple[int, int]] = {
+    0: (3, 13),
+    1: (4, 18),
+    2: (1, 10),
+    3: (0, 13),
+    10: (0, 6),
+    17: (0, 1),
+    18: (0, 4),
+    22: (0, 5),
+    36: (0, 2),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """One request as it arrived."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str
+    body: bytes
+
+
+class CloseConnection(Exception):
+    """Raised by a reply that ends the connection."""
+
+
+Reply = Callable[[ReceivedRequest], bytes]
+
+
+def no_reply(heard: ReceivedRequest) -> bytes:
+    """Say nothing and keep the connection."""
+    return b""
+
+
+def close_connection(heard: ReceivedRequest) -> bytes:
+    """Close the connection instead of answering."""
+    raise CloseConnection
+
+
+def raw_reply(words: bytes) -> Reply:
+    """Answer with bytes as they are, sense or nonsense."""
+    return lambda heard: words
+
+
+def truncated_reply(reply: Reply) -> Reply:
+    """Say the first half of an answer and then hang up."""
+
+    def half(heard: ReceivedRequest) -> bytes:
+        whole = reply(heard)
+        raise CloseConnection(whole[: len(whole) // 2])
+
+    return half
+
+
+def response_reply(message: Any, *, correlation_off_by: int = 0) -> Reply:
+    """Answer with a message of the library, in the version that was asked for."""
+
+    def answer(heard: ReceivedRequest) -> bytes:
+        flexible = message.flexible_version_q(heard.version) and heard.api_key != API_VERSIONS
+        tags = b"\x00" if flexible else b""
+        head = struct.pack(">i", heard.correlation_id + correlation_off_by) + tags
+        return length_prefixed(head + message.encode(version=heard.version))
+
+    return answer
+
+
+def length_prefixed(content: bytes) -> bytes:
+    """Put the length before what an answer holds."""
+    return struct.pack(">i", len(content)) + content
+
+
+def api_versions_reply(ranges: Mapping[int, tuple[int, int]] = API_VERSION_RANGES) -> Reply:
+    """Answer ApiVersions with what the broker takes."""
+    key = ApiVersionsResponse.ApiVersion
+    keys = [
+        key(api_key=api_key, min_version=lowest, max_version=highest)
+        for api_key, (lowest, highest) in ranges.items()
+    ]
+    return response_reply(ApiVersionsResponse(error_code=0, api_keys=keys, throttle_time_ms=0))
+
+
+class FakeBroker:
+    """Answers with its replies in turn, over all connections; when they run out it is silent."""
+
+    def __init__(self, replies: Iterable[Reply] = (), *, greets: bool = True) -> None:
+        self.requests: list[ReceivedRequest] = []
+        """Every request, greetings too, in order."""
+        self.connections = 0
+        self._replies = chain([api_versions_reply()] if greets else [], replies)
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = Address(*self._listener.getsockname())
+        self._connections: list[socket.socket] = []
+        self._closing = False
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+
+    def api_keys(self) -> list[int]:
+        """Which requests it heard."""
+        return [heard.api_key for heard in self.requests]
+
+    def __enter__(self) -> Self:
+        self._threads[0].start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Close the door and hang up on everybody. May be called again."""
+        with self._lock:
+            self._closing = True
+            for connection in self._connections:
+                _close_socket(connection)
+        _close_socket(self._listener)
+        for thread in list(self._threads):
+            thread.join(50)
+            assert not thread.is_alive(), "a thread of the fake broker does not end"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            with self._lock:
+                if self._closing:
+                    connection.close()
+                    return
+                self.connections += 1
+                self._connections.append(connection)
+                self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while (heard := _read_request(connection)) is not None:
+                    with self._lock:
+                        self.requests.append(heard)
+                        reply = next(self._replies, no_reply)
+                    connection.sendall(reply(heard))
+            except CloseConnection as last_words:
+                connection.sendall(b"".join(last_words.args))
+            except OSError:
+                return
+
+
+def _read_request(connection: socket.socket) -> ReceivedRequest | None:
+    size = _read_exactly(connection, 4)
+    if size is None:
+        return None
+    request = _read_exactly(connection, struct.unpack(">i", size)[0])
+    if request is None:
+        return None
+    api_key, version, correlation_id, length = struct.unpack_from(">hhih", request)
+    end = struct.calcsize(">hhih") + max(length, 0)
+    name = request[struct.calcsize(">hhih") : end].decode()
+    return ReceivedRequest(api_key, version, correlation_id, name, request[end:])
+
+
+def _read_exactly(connection: socket.socket, count: int) -> bytes | None:
+    received = bytearray()
+    while len(received) < count:
+        chunk = connection.recv(count - len(received))
+        if not chunk:
+            return None
+        received += chunk
+    return bytes(received)
+
+
+def _close_socket(sock: socket.socket) -> None:
+    """Wake whoever waits on a socket, and close it."""
+    with suppress(OSError):  # the other side may have been faster
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()

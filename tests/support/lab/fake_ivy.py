@@ -1,0 +1,109 @@
+"""A stand-in for `java -jar ivy.jar`: plays downloads that the real network cannot on demand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sparkmirror.lab.kafka.java_runtime import JavaRuntime
+
+_SCRIPT = """#!{python} -IS
+import os, pathlib, sys, time
+
+arguments = sys.argv[1:]
+work = pathlib.Path(arguments[arguments.index("-cache") + 1])
+into = pathlib.Path(arguments[arguments.index("-retrieve") + 1]).parent
+calls = pathlib.Path({calls!r})
+with calls.open("a") as file:
+    file.write(f"{{os.getpid()}}\\n")
+
+def say(text, end="\\n"):
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+def download(name, content):
+    say(f"downloading some://where/{{name}} ...")
+    kept = work / "kept" / name
+    if kept.exists():
+        say(f"already here: {{name}}")
+    else:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(content)
+    say("... (2kB)")
+    say(f"\\t[SUCCESSFUL ] x#{{name}} (1ms)")
+
+def retrieve():
+    into.mkdir(parents=True, exist_ok=True)
+    for kept in sorted((work / "kept").iterdir()):
+        (into / kept.name).write_bytes(kept.read_bytes())
+
+{plot}
+"""
+
+COMPLETE = """
+say("\\tfound org#one;1 in public")
+say("\\tfound org#two;2 in public")
+download("one-1.jar", b"one")
+download("two-2.jar", b"two")
+retrieve()
+"""
+"""A download that works: two jars."""
+
+HANGS_AFTER_FIRST_JAR = """
+say("\\tfound org#one;1 in public")
+download("one-1.jar", b"one")
+say("downloading some://where/two-2.jar ...")
+say("....", end="")
+time.sleep(60)
+"""
+"""A download that goes on for ever."""
+
+HANGS_SILENTLY = "time.sleep(60)"
+"""A download that hangs without a word: nothing it says can fail because nobody listens."""
+
+SLOW_DOWNLOAD = """
+say("\\tfound org#one;1 in public")
+say("downloading some://where/one-1.jar ...")
+say("......", end="")
+time.sleep(0.1)
+say("")
+download("one-1.jar", b"one")
+retrieve()
+"""
+"""A download that can be seen growing: six dots are four times 15 kB."""
+
+NO_NETWORK = """
+say("\\tServer access error at url some://where (Connection refused)")
+say("\\t\\t:: org.apache.kafka#kafka_2.13;4.3.1: not found")
+sys.exit(1)
+"""
+"""What Ivy says when it reaches nobody."""
+
+DISK_FULL = """
+say("java.io.IOException: No space left on device")
+sys.exit(1)
+"""
+"""What Ivy says when something else is wrong."""
+
+
+class FakeIvy:
+    """A program that acts like Java running Ivy, and remembers how often it was called."""
+
+    def __init__(self, directory: Path, plot: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._calls = directory / "calls"
+        self._program = directory / "java"
+        self.set_script(plot)
+        self.java = JavaRuntime(path=self._program, version="17")
+
+    def set_script(self, plot: str) -> None:
+        """Change what the next call does."""
+        text = _SCRIPT.format(python=sys.executable, calls=str(self._calls), plot=plot)
+        self._program.write_text(text, encoding="utf-8")
+        self._program.chmod(0o755)
+
+    def calls(self) -> list[int]:
+        """Return the process ids of all calls so far."""
+        if not self._calls.exists():
+            return []
+        return [int(line) for line in self._calls.read_text(encoding="utf-8").split()]

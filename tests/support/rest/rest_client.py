@@ -1,0 +1,127 @@
+"""An HTTP client for the REST server: says exactly what it is told to, and shows the answer."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from sparkmirror.connect.herder.herder import Herder
+from sparkmirror.rest.http.listener import RestListener
+from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server import RestServer
+
+JSON_HEADERS = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestResponse:
+    """What the server said."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By name in lower case; the last of a name counts."""
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, read as JSON."""
+        return json.loads(self.content)
+
+    @property
+    def message(self) -> str:
+        """The words of an error; its code must be the status."""
+        body = self.json
+        assert list(body) == ["error_code", "message"]
+        assert body["error_code"] == self.status
+        return str(body["message"])
+
+
+class RestClient:
+    """One connection, kept for one request after the other."""
+
+    def __init__(
+        self, address: str, tls: ssl.SSLContext | None = None, timeout_s: float = 50
+    ) -> None:
+        self.address = address
+        parts = urlsplit(address)
+        assert parts.hostname is not None
+        self._connection = (
+            HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+            if tls is None
+            else HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=tls)
+        )
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: str | bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> RestResponse:
+        """Send a request and read its answer."""
+        data = body.encode("utf-8") if isinstance(body, str) else body
+        self._connection.request(method, path, data, dict(headers or {}))
+        response = self._connection.getresponse()
+        return RestResponse(
+            status=response.status,
+            headers={name.lower(): value for name, value in response.getheaders()},
+            content=response.read(),
+        )
+
+    def send_json(self, method: str, path: str, value: Any) -> RestResponse:
+        """Send JSON."""
+        return self.request(method, path, json.dumps(value), JSON_HEADERS)
+
+    @property
+    def local_port(self) -> int:
+        """Our own end of the connection."""
+        return int(self._connection.sock.getsockname()[1])
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+def request_once(
+    address: str, method: str, path: str, tls: ssl.SSLContext | None = None
+) -> RestResponse:
+    """Send one request on a connection of its own."""
+    client = RestClient(address, tls)
+    try:
+        return client.request(method, path)
+    finally:
+        client.close()
+
+
+@contextmanager
+def running_rest_server(
+    herding: Herder, options: RestOptions | None = None, listener: str = "http://127.0.0.1:0"
+) -> Iterator[RestServer]:
+    """Serve a herding on a port of the system's choice for as long as the block lasts."""
+    server = RestServer(
+        herding, [RestListener.parse(listener)], options or RestOptions(access_log=False)
+    )
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop(1.0)
+
+
+@contextmanager
+def running_rest_client(
+    herding: Herder, options: RestOptions | None = None
+) -> Iterator[RestClient]:
+    """Serve a herding and call it."""
+    with running_rest_server(herding, options) as server:
+        client = RestClient(server.address)
+        try:
+            yield client
+        finally:
+            client.close()

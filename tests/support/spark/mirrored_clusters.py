@@ -1,0 +1,161 @@
+"""Two clusters mirrored by a whole program: what is written to one must be on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.groups import alter_consumer_group_offsets, list_consumer_group_offsets
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import ClusterError
+from sparkmirror.model import OffsetAndMetadata, TopicPartition
+from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from tests.support.kafka.batch_writer import BatchWriter, now_ms
+from tests.support.kafka.clusters import SharedCluster
+from tests.support.kafka.partition_log import PartitionLog, assert_copied, read_partition_log
+from tests.support.waiting import wait_until
+
+BATCH_RECORDS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirroredClusters:
+    """Source and target. Topics are shared with other tests: use unique names."""
+
+    source: SharedCluster
+    target: SharedCluster
+
+    @property
+    def reverse(self) -> MirroredClusters:
+        """The other direction."""
+        return MirroredClusters(source=self.target, target=self.source)
+
+    def create_topic(self, topic: str, partitions: int = 1) -> None:
+        """Create a topic at the source."""
+        with Admin(self.source.access) as admin:
+            admin.create_topic(NewTopic(name=topic, partitions=partitions))
+
+    def write_records(self, topic: str, numbers: Iterable[int], partitions: int = 1) -> None:
+        """Append records of all kinds to each partition of a source topic."""
+        records = [_varied_record(number) for number in numbers]
+        writer = BatchWriter(self.source.access)
+        try:
+            for partition in range(partitions):
+                writer.write_batches(TopicPartition(topic, partition), records, batch=BATCH_RECORDS)
+        finally:
+            writer.close()
+
+    def wait_until_copied(
+        self, topic: str, remote: str, partitions: int = 1, timeout_s: float = 400
+    ) -> None:
+        """Wait until the target's logs are as long as the source's."""
+
+        def is_so() -> bool:
+            wanted = self.source_end_offsets(topic, partitions)
+            there = _end_offsets(self.target, remote, partitions)
+            if not len(wanted) == len(there) == partitions:
+                return False  # a partition is not there yet, or its leader does not answer now
+            return all(there[number] >= end for number, end in wanted.items()) and all(
+                len(source.records) == len(target.records)
+                for source, target in self.partition_logs(topic, remote, partitions)
+            )
+
+        try:
+            wait_until(is_so, "", timeout_s)
+        except AssertionError:
+            raise AssertionError(
+                f"{remote} has {_end_offsets(self.target, remote, partitions)},"
+                f" {topic} has {self.source_end_offsets(topic, partitions)}"
+            ) from None
+
+    def source_end_offsets(self, topic: str, partitions: int = 1) -> Mapping[int, int]:
+        """Where the source's logs end."""
+        return _end_offsets(self.source, topic, partitions)
+
+    def target_record_counts(self, topic: str, remote: str, partitions: int = 1) -> list[int]:
+        """How many records the target's logs hold; markers do not count."""
+        return [len(target.records) for _, target in self.partition_logs(topic, remote, partitions)]
+
+    def assert_copied(self, topic: str, remote: str, partitions: int = 1, fences: int = 0) -> None:
+        """Every record is on the target once, in order, unchanged; and at most so many fences."""
+        for source, target in self.partition_logs(topic, remote, partitions):
+            assert_copied(source.records, target, fences=fences)
+
+    def expected_offset(self, topic: str, remote: str, position: int) -> int:
+        """Where a consumer at a position of partition 0 goes on: found by comparing the logs."""
+        [(source, target)] = self.partition_logs(topic, remote)
+        before = sum(one.offset < position for one in source.records)
+        return target.records[before].offset
+
+    def partition_logs(
+        self, topic: str, remote: str, partitions: int = 1
+    ) -> list[tuple[PartitionLog, PartitionLog]]:
+        """A topic as it lies on both sides, partition by partition."""
+        source, target = self.source.access.new_router(), self.target.access.new_router()
+        try:
+            return [
+                (
+                    read_partition_log(source, TopicPartition(topic, number)),
+                    read_partition_log(target, TopicPartition(remote, number)),
+                )
+                for number in range(partitions)
+            ]
+        finally:
+            source.close()
+            target.close()
+
+    def commit_group_offset(self, group: str, topic: str, offset: int) -> None:
+        """Let a group of the source have read partition 0 up to an offset."""
+        router = self.source.access.new_router()
+        try:
+            where = OffsetAndMetadata(offset, "")
+            alter_consumer_group_offsets(router, group, {TopicPartition(topic, 0): where})
+        finally:
+            router.close()
+
+    def synced_group_offset(self, group: str, remote: str) -> int | None:
+        """Where a group stands in partition 0 of a topic of the target; None if nowhere."""
+        router = self.target.access.new_router()
+        try:
+            found = list_consumer_group_offsets(router, [group])[group]
+        finally:
+            router.close()
+        assert not isinstance(found, ClusterError), found
+        place = found.get(TopicPartition(remote, 0))
+        return place.offset if place else None
+
+    def target_topics(self) -> set[str]:
+        """The names of the target's topics."""
+        return topic_names(self.target)
+
+
+def topic_names(cluster: SharedCluster) -> set[str]:
+    """The names of a cluster's topics."""
+    with Admin(cluster.access) as admin:
+        return set(admin.describe_topics())
+
+
+def _end_offsets(cluster: SharedCluster, topic: str, partitions: int) -> dict[int, int]:
+    router = cluster.access.new_router()
+    try:
+        every = {TopicPartition(topic, number): LATEST for number in range(partitions)}
+        listed = list_offsets(router, every, timeout_s=5)
+    except ClusterError:
+        return {}
+    finally:
+        router.close()
+    return {
+        partition.partition: outcome.value.offset
+        for partition, outcome in listed.items()
+        if outcome.value
+    }
+
+
+def _varied_record(number: int) -> Record:
+    """Records that can be told apart, of all kinds."""
+    key = None if number % 7 == 0 else b"key %d" % number
+    value = None if number % 11 == 0 else b"value %d" % number
+    headers = ((b"n", b"%d" % number), (b"n", b""), (b"nothing", None))[: number % 4]
+    return Record(number, now_ms() - number * 1000, key, value, headers)

@@ -1,0 +1,100 @@
+"""A driver process under observation: everything it says is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sparkmirror.engine.supervisor.driver_command import DriverCommand
+from sparkmirror.engine.supervisor.driver_process import DriverProcess
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_status import DriverStatus
+from tests.support.processes import RunningProcess, session_processes
+from tests.support.waiting import wait_until
+
+JVM = "org.apache.spark.deploy.SparkSubmit"
+PYTHON_WORKER = "daemon pyspark.worker"
+
+
+class ObservedDriver:
+    """Starts a driver and listens to it."""
+
+    def __init__(self, assignment: DriverSpec, module: str, temporary: Path) -> None:
+        self.statuses: list[DriverStatus] = []
+        self._examined = 0
+        self.process = DriverProcess(module, temporary, Path(assignment.log))
+        self.process.write_line(assignment.to_line())
+        self._log = Path(assignment.log)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._read_statuses, daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """Its number, and that of its session."""
+        return self.process.pid
+
+    def wait_for_status(
+        self, reason: str, condition: Callable[[DriverStatus], bool], timeout_s: float = 400
+    ) -> DriverStatus:
+        """Wait for a status as wanted, and return it; ends early when the driver does.
+
+        Every status since the one that was returned last is looked at: none is too short-lived.
+        """
+
+        def is_so() -> bool:
+            has_ended = self._ended.is_set()
+            while self._examined < len(self.statuses):
+                if condition(self.statuses[self._examined]):
+                    return True
+                self._examined += 1
+            assert not has_ended, f"it ended before: {self.describe()}"
+            return False
+
+        wait_until(is_so, reason, timeout_s)
+        return self.statuses[self._examined]
+
+    def send_command(self, order: DriverCommand) -> None:
+        """Give it an order, as its supervisor would."""
+        self.process.write_line(order.to_line())
+
+    def wait_for_exit(self, timeout_s: float = 120) -> int:
+        """Wait until it has ended by itself; returns its exit code."""
+        wait_until(self._ended.is_set, "the driver to end", timeout_s)
+        return self.process.shut_down(30)
+
+    def close(self) -> None:
+        """Kill what is left of it."""
+        self.process.kill()
+        self._thread.join(timeout=30)
+        self.process.shut_down(10)
+
+    def remaining_processes(self, within_s: float = 30) -> list[RunningProcess]:
+        """Who is still there when those who notice the end by themselves have had time to."""
+        deadline = time.monotonic() + within_s
+        while (there := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return there
+
+    def processes(self, *parts: str) -> list[RunningProcess]:
+        """What runs on its behalf."""
+        return session_processes(self.pid, *parts)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Signal the driver alone."""
+        os.kill(self.pid, number)
+
+    def describe(self) -> str:
+        """For the message of a failed test."""
+        said = [(s.phase, s.epoch, s.problem) for s in self.statuses]
+        return f"{said[-5:]}\n{self._log.read_text('utf-8', errors='replace')[-3000:]}"
+
+    def _read_statuses(self) -> None:
+        for line in self.process.read_lines(lambda _: 60.0):
+            seen = self.statuses[-1].snapshot if self.statuses else None
+            self.statuses.append(DriverStatus.from_line(line, seen))
+        self._ended.set()

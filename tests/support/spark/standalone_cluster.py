@@ -1,0 +1,97 @@
+"""A real Spark cluster on this computer: a master and workers from the installed pyspark."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS, LOOPBACK
+from sparkmirror.lab.processes.port_registry import PortRegistry
+from sparkmirror.lab.processes.process import Process
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from tests.support.processes import RunningProcess, session_processes
+from tests.support.waiting import wait_until
+
+EXECUTOR = "CoarseGrainedExecutorBackend"
+PYTHON_WORKER = "daemon pyspark.worker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandaloneCluster:
+    """A cluster with one slot per worker."""
+
+    master: str
+    workers: list[Process]
+
+    def executors(self) -> list[RunningProcess]:
+        """The executors that run now."""
+        return [one for worker in self.workers for one in session_processes(worker.pid, EXECUTOR)]
+
+    def tasks(self) -> list[RunningProcess]:
+        """The Python processes in which tasks run."""
+        return [
+            one for worker in self.workers for one in session_processes(worker.pid, PYTHON_WORKER)
+        ]
+
+
+@contextmanager
+def running_standalone_cluster(
+    guard: ProcessReaper, directory: Path, workers: int
+) -> Iterator[StandaloneCluster]:
+    """Start a cluster; it ends with the block."""
+    found = find_spec("pyspark")
+    assert found
+    assert found.origin
+    home = Path(found.origin).parent
+    environ = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": FAST_START_JVM_OPTIONS,
+        "SPARK_LAUNCHER_OPTS": FAST_START_JVM_OPTIONS,
+    }
+    [port] = PortRegistry().claim(1, directory)
+    master = f"spark://{LOOPBACK}:{port}"
+
+    def launch(name: str, *arguments: str) -> Process:
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
+        log = directory / f"{name}-{len(started)}"
+        where = ["--host", LOOPBACK, "--webui-port", "0"]
+        process = guard.launch([*command, *where, *arguments], log=log, environ=environ)
+        started.append(process)
+        return process
+
+    started: list[Process] = []
+    try:
+        launch("master.Master", "--port", str(port))
+        wait_until(lambda: _is_listening(port), "the master to listen", timeout_s=180)
+        size = ["--cores", "1", "--memory", "600m"]
+        made = [
+            launch("worker.Worker", *size, "--work-dir", str(directory / f"work-{number}"), master)
+            for number in range(workers)
+        ]
+        yield StandaloneCluster(master=master, workers=made)
+    finally:
+        for process in started:
+            _stop_process(process)
+            guard.unregister(process)
+
+
+def _stop_process(process: Process) -> None:
+    for seen in session_processes(process.pid):
+        seen.kill()
+    assert process.wait_for_exit(60)
+
+
+def _is_listening(port: int) -> bool:
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
