@@ -18,7 +18,7 @@
     ├─ LeadershipLost              another worker writes the group's configs now
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
-    ├─ RunConflict                 a copied range that contradicts the map of what was copied
+    ├─ RunMapConflict              a copied range that contradicts the map of what was copied
     ├─ DriverLost                  the Spark driver, or Spark itself, went away; retriable
     └─ LabError                    the clusters on this computer
        ├─ JavaMissing  JarsMissing

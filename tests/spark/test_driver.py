@@ -193,4 +193,4 @@ def test_a_partition_shows_no_secret() -> None:
     post = ControlEndpoint(host="here", port=1, secret=b"hidden")
     partition = TaskInputPartition("A->B", "connector", post, 0, 1)
     assert "hidden" not in repr(partition)
-    assert pickle.loads(pickle.dumps(partition)).post == post
+    assert pickle.loads(pickle.dumps(partition)).endpoint == post

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = {
     path.parent.name
     for path in (ROOT / "src" / "sparkmirror").glob("*/__init__.py")
-    if path.parent.name != "regex"
+    if path.parent.name != "javaregex"
 } | {"client"}
 """The client is a room of one module."""
 

@@ -46,7 +46,8 @@ PYTHON_LOGGERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "org.apache.kafka.connect.runtime": ("sparkmirror.connect",),
     "org.apache.kafka.connect.runtime.distributed": (
-        "sparkmirror.connect.herder.distributed_herder",
+        "sparkmirror.connect.herder",
+        "sparkmirror.connect.runtime",
     ),
     "org.apache.kafka.connect.runtime.rest": ("sparkmirror.rest",),
     "org.apache.kafka.connect.storage": ("sparkmirror.store",),

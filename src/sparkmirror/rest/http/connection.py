@@ -93,6 +93,6 @@ def connection_class(limit_s: float) -> type[HttpConnection]:
     """Make the class of connections that wait so long for headers."""
 
     class Limited(HttpConnection):
-        headers_s = limit_s
+        headers_timeout_s = limit_s
 
     return Limited

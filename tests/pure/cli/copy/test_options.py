@@ -130,8 +130,8 @@ def test_servers_and_patterns_lose_their_blanks() -> None:
 def test_policies_have_short_names_and_may_be_imported() -> None:
     assert options.parse_policy("Identity").endswith(".IdentityReplicationPolicy")
     assert options.parse_policy("com.example.Mine") == "com.example.Mine"
-    named = "sparkmirror.mirror.topics.replication_policy:DefaultPolicy"
-    assert options.import_policy(named).__name__ == "DefaultPolicy"
+    named = "sparkmirror.mirror.topics.replication_policy:DefaultReplicationPolicy"
+    assert options.import_policy(named).__name__ == "DefaultReplicationPolicy"
     with pytest.raises(ConfigError, match="nowhere:Mine cannot be imported"):
         options.import_policy("nowhere:Mine")
 

@@ -61,6 +61,7 @@ def test_our_own_names_work_too() -> None:
     )
     assert levels.set_level("sparkmirror.wire", "ALL") == [
         "sparkmirror.wire",
+        "sparkmirror.wire.protocol",
         "sparkmirror.wire.protocol.fetch",
     ]
     assert loggers.getLogger("sparkmirror.wire.protocol.fetch").isEnabledFor(5)

@@ -71,10 +71,10 @@ def test_a_name_that_nobody_has_is_not_found(flows: MultiFlowHerder) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda flows: flows.create("new", {}, None),
-        lambda flows: flows.put_config("A->B.copy", {}),
-        lambda flows: flows.patch_config("A->B.copy", {}),
-        lambda flows: flows.delete("A->B.copy"),
+        lambda flows: flows.create_connector("new", {}, None),
+        lambda flows: flows.put_connector_config("A->B.copy", {}),
+        lambda flows: flows.patch_connector_config("A->B.copy", {}),
+        lambda flows: flows.delete_connector("A->B.copy"),
     ],
     ids=["create", "put", "patch", "delete"],
 )

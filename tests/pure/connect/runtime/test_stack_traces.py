@@ -50,7 +50,7 @@ def test_a_trace_shows_where_and_why() -> None:
         fail()
     first, at, *rest = format_trace(caught.value).splitlines()
     assert first == "org.apache.kafka.connect.errors.ConnectException: outer"
-    assert at.startswith("\tat test_traces.fail(test_traces.py:")
+    assert at.startswith("\tat test_stack_traces.fail(test_stack_traces.py:")
     assert any(line.startswith("Caused by: ") and "inner" in line for line in rest)
 
 

@@ -63,7 +63,7 @@ def test_a_path_is_made_absolute() -> None:
         DriverCommand(action=DriverAction.SET_RATE, bytes_per_s=5),
         DriverCommand(action=DriverAction.REPLAN, job=JOB),
     ],
-    ids=lambda order: str(order.do),
+    ids=lambda order: str(order.action),
 )
 def test_an_order_is_one_line(order: DriverCommand) -> None:
     assert DriverCommand.from_line(order.to_line()) == order

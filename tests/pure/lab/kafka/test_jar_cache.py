@@ -29,11 +29,11 @@ from tests.support.lab.fake_ivy import (
 
 _FETCH = """
 import pathlib, sys
-from sparkmirror.lab.kafka.jar_cache import Jars
-from sparkmirror.lab.kafka.java_runtime import Java
+from sparkmirror.lab.kafka.jar_cache import JarCache
+from sparkmirror.lab.kafka.java_runtime import JavaRuntime
 
 cache, java = map(pathlib.Path, sys.argv[1:])
-Jars(cache, Java(path=java, version="17")).ensure("4.3.1")
+JarCache(cache, JavaRuntime(path=java, version="17")).ensure("4.3.1")
 """
 
 

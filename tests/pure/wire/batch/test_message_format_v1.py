@@ -50,7 +50,7 @@ def test_messages_are_read_as_java_reads_them(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "codec", [CompressionType.NONE, CompressionType.GZIP], ids=lambda codec: codec.label
+    "codec", [CompressionType.NONE, CompressionType.GZIP], ids=lambda codec: codec.config_name
 )
 @pytest.mark.parametrize("magic", [0, 1])
 @settings(max_examples=15)

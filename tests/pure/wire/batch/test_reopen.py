@@ -158,7 +158,7 @@ def test_log_append_time_is_not_baked_where_the_target_restamps() -> None:
     assert without_offsets(validate_as_broker(piece.batch)) == without_offsets(records)
 
 
-@pytest.mark.parametrize("codec", CompressionType, ids=lambda codec: codec.label)
+@pytest.mark.parametrize("codec", CompressionType, ids=lambda codec: codec.config_name)
 def test_a_large_batch_is_split_until_each_piece_fits(codec: CompressionType) -> None:
     """Trap 15: the limit is for the batch as sent."""
     rng = random.Random(23)
@@ -241,7 +241,7 @@ def test_raw_snappy_is_reopened() -> None:
     assert without_offsets(validate_as_broker(piece.batch)) == without_offsets(records)
 
 
-@pytest.mark.parametrize("codec", CompressionType, ids=lambda codec: codec.label)
+@pytest.mark.parametrize("codec", CompressionType, ids=lambda codec: codec.config_name)
 def test_what_java_compacted_is_reopened(codec: CompressionType) -> None:
     """Real compaction: gaps, a tail without records, tombstones, a delete horizon."""
     java = JAVA_BATCHES[f"v2 {codec.config_name} compacted"]

@@ -274,7 +274,7 @@ def test_a_loop_drives_it_by_a_selector_alone() -> None:
         wanted.append(connection.wants_write)
         connection.close()
     assert wanted == [True, False]
-    assert answers[0].acknowledgements["t", 0].base_offset == 77
+    assert answers[0].partition_responses["t", 0].base_offset == 77
 
 
 def test_an_overdue_answer_ends_the_connection() -> None:
