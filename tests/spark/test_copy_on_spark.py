@@ -97,7 +97,7 @@ def story(
     directory = tmp_path_factory.mktemp("copying")
     log, receipts = directory / "log", directory / "receipts"
     flow.create_topics({TOPIC: (PARTITIONS, {}, {})})
-    settings = {"report_every_s": 0.5, "lease_s": 60.0}
+    settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
     job = flow.job(TOPICS, tasks=TASKS, settings=settings, silence_s=50.0)
     assignment = DriverSpec(job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0)
     write(writer, 0, 400)

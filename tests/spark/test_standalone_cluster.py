@@ -72,7 +72,7 @@ def story(
     log = directory / "log"
     flow.create_topics({TOPIC: (TOPICS[TOPIC], {}, {})})
     write(writer, 0, 500)
-    settings = {"report_every_s": 0.5, "lease_s": 60.0}
+    settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
     with running_standalone_cluster(guard, directory, workers=WORKERS) as cluster:
         assignment = DriverSpec(
             job=flow.job(TOPICS, tasks=2, settings=settings, silence_s=50.0),

@@ -24,7 +24,7 @@ from tests.support.kafka.partition_log import (
 )
 from tests.support.kafka.wire_copier import make_router
 
-FAST_REPORT_SETTINGS = {"report_every_s": 0.1, "lease_s": 60.0, "drain_s": 30.0}
+FAST_REPORT_SETTINGS = {"report_interval_s": 0.1, "lease_timeout_s": 60.0, "drain_timeout_s": 30.0}
 """Settings of a task that tells soon how far it is, and that nobody takes for dead because the
 computer stood still for a while."""
 SILENCE_S = 60.0
