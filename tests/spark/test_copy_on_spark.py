@@ -98,7 +98,7 @@ def story(
     log, receipts = directory / "log", directory / "receipts"
     flow.create_topics({TOPIC: (PARTITIONS, {}, {})})
     settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
-    job = flow.job(TOPICS, tasks=TASKS, settings=settings, silence_s=50.0)
+    job = flow.job(TOPICS, tasks=TASKS, settings=settings, task_timeout_s=50.0)
     assignment = DriverSpec(job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0)
     write(writer, 0, 400)
     backoff = Backoff(initial_s=1.0)

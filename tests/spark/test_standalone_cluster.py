@@ -75,7 +75,7 @@ def story(
     settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
     with running_standalone_cluster(guard, directory, workers=WORKERS) as cluster:
         assignment = DriverSpec(
-            job=flow.job(TOPICS, tasks=2, settings=settings, silence_s=50.0),
+            job=flow.job(TOPICS, tasks=2, settings=settings, task_timeout_s=50.0),
             receipts=str(directory / "receipts"),
             log=str(log),
             master=cluster.master,

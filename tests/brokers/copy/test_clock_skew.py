@@ -19,7 +19,7 @@ def test_a_mirror_whose_clock_is_wrong_copies_and_is_taken_over(
     flow: CopyFlow, topic: str, writer: BatchWriter, ahead_ms: int
 ) -> None:
     topics = create_mixed_topic(flow, topic, writer)
-    job = flow.job(topics, tasks=2, settings=SLOW_COPY, flush_every_s=0.5)
+    job = flow.job(topics, tasks=2, settings=SLOW_COPY, flush_interval_s=0.5)
     with HarnessProcess(job, clock_ahead_ms=ahead_ms) as wrong:
         wrong.wait_until_copied(300)
     with flow.harness(job) as stage:

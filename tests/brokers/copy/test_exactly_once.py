@@ -64,7 +64,7 @@ def exactly_once_job(flow: CopyFlow, topics: dict[str, int], **more: Any) -> Cop
 def slow_job(flow: CopyFlow, topics: dict[str, int], **more: Any) -> CopyJob:
     """The same, slowly and with a transaction open most of the time."""
     return exactly_once_job(
-        flow, topics, settings=SLOW_TRANSACTIONS, commit_every_s=COMMIT_INTERVAL_S, **more
+        flow, topics, settings=SLOW_TRANSACTIONS, commit_interval_s=COMMIT_INTERVAL_S, **more
     )
 
 
@@ -105,7 +105,7 @@ def test_every_record_counts_once_and_java_sees_the_same(
     transaction = writer.begin_transaction(f"source-{topic}")
     transaction.write_batch(partition, numbered_records(range(200, 250)))
     transaction.commit()
-    with flow.harness(exactly_once_job(flow, {topic: 1}, commit_every_s=0.0)) as stage:
+    with flow.harness(exactly_once_job(flow, {topic: 1}, commit_interval_s=0.0)) as stage:
         stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
         for number in range(20):
             writer.write_batch(partition, numbered_records([300 + number]))
@@ -235,7 +235,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_copied_again(
         flow,
         topics,
         settings={"bytes_per_s": 100_000},
-        commit_every_s=1.0,
+        commit_interval_s=1.0,
         transaction_timeout_s=5.0,
     )
 

@@ -88,7 +88,7 @@ def test_a_task_that_dies_while_the_source_is_down_costs_one_fence(
     wanted = 1000 + 1  # records, and one fence
     # It says next to nothing of what it copies, so that there is something to be found out.
     quiet = {"report_interval_s": 3600.0, "lease_timeout_s": 3600.0, "bytes_per_s": 50_000}
-    with flow.harness(flow.job({topic: 1}, settings=quiet, silence_s=3600.0)) as stage:
+    with flow.harness(flow.job({topic: 1}, settings=quiet, task_timeout_s=3600.0)) as stage:
         wait_until(lambda: _target_end_offset(flow, partition) > 100, "something to be copied")
         pair[0].stop_broker(1)
         try:
