@@ -10,8 +10,8 @@ from sparkmirror.errors import LabError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, read_header
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.net.routing import LeaderOf, Router
 from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version

@@ -32,9 +32,9 @@ from sparkmirror.wire.batch.checksum import crc32c, verify_crc
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BytesLike, iter_batches, read_header
 from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool, MemoryBudget, ResponseFrame
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.fetch import (
     FetchParams,

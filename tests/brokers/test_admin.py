@@ -16,7 +16,7 @@ from sparkmirror.cluster.topic_contents import produce_records, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing, TopicRejected
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
 from tests.support.timing import fastest_run_s
 

@@ -25,7 +25,7 @@ from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.routing import (
     CALL_TIMEOUT_S,
     Controller,

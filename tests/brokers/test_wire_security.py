@@ -18,8 +18,8 @@ from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.protocol.apis import METADATA
 from tests.support.kafka.clusters import StartCluster, create_topic
 from tests.support.kafka.wire_copier import (

@@ -8,8 +8,8 @@ from typing import Self
 
 from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.errors import ConfigError
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.net.routing import Router
 
 

@@ -18,10 +18,10 @@ from kafka.protocol.admin import (
 
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
-from sparkmirror.wire.net.endpoint import error_for_code
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Controller, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 INCREMENTAL_ALTER_CONFIGS = Api(
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, range(2)

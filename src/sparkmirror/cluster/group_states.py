@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkmirror.wire.net.endpoint import error_for_code
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -27,6 +26,7 @@ from sparkmirror.wire.protocol.primitive_types import (
     read_compact_string,
     read_string,
 )
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 EMPTY_STATE = "Empty"
 """The state of a group that has offsets and no members."""

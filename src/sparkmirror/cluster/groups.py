@@ -25,10 +25,11 @@ from kafka.protocol.consumer import (
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
-from sparkmirror.wire.net.endpoint import Address, error_for_code
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 CommittedOffsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]

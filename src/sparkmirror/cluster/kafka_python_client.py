@@ -22,7 +22,7 @@ from sparkmirror.cluster.error_translation import translating_errors
 from sparkmirror.cluster.kafka_python_sockets import PROXY_URL
 from sparkmirror.cluster.probe import probe
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.metadata import metadata_request, read_metadata
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.secrets import providers, variables
 from sparkmirror.errors import ConfigError
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 
 
 def resolve_client(

@@ -24,10 +24,10 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.sequence import next_sequence
-from sparkmirror.wire.net.endpoint import error_for_code
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.single_produce import append_batch
 from sparkmirror.wire.protocol.transactions import (
     EPOCH_BUMPING_VERSION,

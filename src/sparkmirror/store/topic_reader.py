@@ -19,11 +19,12 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.store.committed_records import CommittedRecordReader
 from sparkmirror.store.compacted_log import ConsumedRecord
 from sparkmirror.store.topic_fetch import PartitionRecords, TopicFetchResponse, topic_fetch_request
-from sparkmirror.wire.net.endpoint import Address, error_for_code
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
+from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.single_fetch import raise_for_code
 
 log = logging.getLogger(__name__)

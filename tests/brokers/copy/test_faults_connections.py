@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.protocol.producer_ids import describe_producers
 from tests.brokers.copy.conftest import PROPERTIES, flow_between
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name

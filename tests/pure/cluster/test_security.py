@@ -13,7 +13,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

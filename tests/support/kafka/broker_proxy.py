@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 
 PRODUCE = 0
 _REQUEST_HEAD = struct.Struct(">ih")

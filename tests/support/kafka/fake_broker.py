@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from kafka.protocol.metadata import ApiVersionsResponse
 
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 
 API_VERSIONS = 18
 API_VERSION_RANGES: Mapping[int, tuple[int, int]] = {

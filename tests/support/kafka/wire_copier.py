@@ -21,8 +21,8 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BytesLike, iter_batches, read_header
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.sequence import next_sequence
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.net.routing import LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.fetch import (

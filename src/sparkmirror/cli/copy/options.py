@@ -20,7 +20,7 @@ from sparkmirror.errors import ConfigError, JavaRegexError
 from sparkmirror.javaregex.pattern import compile_pattern_list
 from sparkmirror.mirror.topics.replication_policy import PolicyFactory
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 
 T = TypeVar("T")
 

@@ -32,10 +32,10 @@ from sparkmirror.copy.transactional_producer import TransactionalProducer
 from sparkmirror.errors import RequestRefused, UnsupportedByBroker
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_PRODUCER_ID
-from sparkmirror.wire.net.endpoint import error_for_code
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
+from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.transactions import (
     add_partitions_to_txn,
     end_txn,

@@ -18,9 +18,9 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.errors import MirrorError
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.leaders import BrokerNode, LeaderAndEpoch
 from sparkmirror.wire.protocol.metadata import MetadataSnapshot

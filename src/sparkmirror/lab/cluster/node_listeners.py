@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.processes.port_registry import HOST
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 
 CONTROL_LISTENER = "CONTROL"
 CONTROLLER_LISTENER = "CONTROLLER"

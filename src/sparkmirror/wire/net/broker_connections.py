@@ -9,8 +9,8 @@ from functools import partial
 from typing import TypeVar
 
 from sparkmirror.errors import ClusterError
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.protocol.request import ClientRequest
 
 T = TypeVar("T")

@@ -23,9 +23,10 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from sparkmirror.errors import ClusterError
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool
 from sparkmirror.wire.net.channel import DEFAULT_TIMEOUT_S, Channel, InFlightRequest, ignore_error
-from sparkmirror.wire.net.endpoint import Address, Endpoint, error_for_code
+from sparkmirror.wire.net.endpoint import Endpoint
 from sparkmirror.wire.net.sasl import SaslClientAuthenticator
 from sparkmirror.wire.net.transport import connect
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
@@ -38,6 +39,7 @@ from sparkmirror.wire.protocol.apis import (
     Q,
 )
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 MAX_RESPONSE_BYTES = 1 << 28
 CLIENT_SOFTWARE_NAME = "sparkmirror"

@@ -1,7 +1,6 @@
-"""Where a broker is, and how errors that happen there are told.
+"""One broker as errors name it: socket and TLS errors become sparkmirror's exceptions here.
 
-The one place where what goes wrong on a socket, in TLS or in an answer becomes one of our errors.
-The text says what happened, where, and what to look at; it never holds a secret.
+The text says what happened, on which broker, and what to check. It never holds a secret.
 """
 
 from __future__ import annotations
@@ -9,39 +8,13 @@ from __future__ import annotations
 import socket
 import ssl
 from dataclasses import dataclass
-from typing import NamedTuple, Self
 
-from sparkmirror.errors import (
-    ClusterError,
-    ClusterTimeout,
-    ClusterUnavailable,
-    NotAuthorized,
-    RequestRefused,
-    TopicMissing,
-)
-from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
+from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
+from sparkmirror.wire.net.address import Address
 
 CHECK_PORT = "check that this is the right port for that security protocol"
 CHECK_BROKER = "check whether the broker is well and can be reached from here"
 CHECK_CERTIFICATES = "check the certificates and the trust store on both sides"
-
-
-class Address(NamedTuple):
-    """One broker's host and port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read `host:port`; an IPv6 host stands in brackets."""
-        host, _, port = text.strip().rpartition(":")
-        if not host or not port.isdecimal():
-            raise ValueError(f"{text!r} is not of the form host:port")
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,21 +67,3 @@ class Endpoint:
             return self.not_authorized(said, CHECK_CERTIFICATES)
         said = (error.reason or str(error)).replace("_", " ").lower()
         return self.not_authorized(f"TLS failed: {said}", f"{CHECK_CERTIFICATES}, and {CHECK_PORT}")
-
-
-def error_for_code(
-    cluster: str, api: str, code: ErrorCode, message: str | None = None
-) -> ClusterError:
-    """Build the error for a code that ended a whole call; `code` stays readable on it."""
-    said = f"{api} answered {code}" + (f": {message}" if message else "")
-    if code.action is ErrorAction.NOT_AUTHORIZED:
-        return NotAuthorized(cluster, f"{said}; grant the right it needs")
-    if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return TopicMissing(cluster, f"{said}; create the topic, or let this user see it")
-    if code is ErrorCode.REQUEST_TIMED_OUT:
-        return ClusterTimeout(cluster, f"{said}; {CHECK_BROKER}")
-    if code.is_retriable:
-        return ClusterUnavailable(cluster, f"{said}; try again in a while")
-    if code.action is ErrorAction.FENCED:
-        said += "; another has taken over, so stop here"
-    return RequestRefused(cluster, said, code=code.value)

@@ -14,8 +14,8 @@ from typing import Generic, NamedTuple, TypeVar
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, LeaderOf, Router
 from sparkmirror.wire.protocol.apis import A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode

@@ -19,12 +19,13 @@ from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorRespo
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.broker_connections import BrokerConnections
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address, error_for_code
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.metadata import MetadataSnapshot, metadata_request, read_metadata
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 CALL_TIMEOUT_S = 30.0
 REQUEST_TIMEOUT_S = 8.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from sparkmirror.wire.net.endpoint import Address
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.protocol.primitive_types import (
     INT32,
     read_compact_array_length,

@@ -10,7 +10,6 @@ from kafka.protocol.producer import InitProducerIdRequest
 
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH, NO_PRODUCER_ID
-from sparkmirror.wire.net.endpoint import error_for_code
 from sparkmirror.wire.net.leader_calls import ApiResult, LeaderCall, call_leaders
 from sparkmirror.wire.net.routing import (
     CALL_TIMEOUT_S,
@@ -22,6 +21,7 @@ from sparkmirror.wire.net.routing import (
 )
 from sparkmirror.wire.protocol.apis import DESCRIBE_PRODUCERS, INIT_PRODUCER_ID
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 TRANSACTION_TIMEOUT_MS = 60_000

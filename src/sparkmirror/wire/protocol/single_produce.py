@@ -16,10 +16,10 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
 from sparkmirror.wire.batch.message_format_v1 import NO_TIMESTAMP
 from sparkmirror.wire.batch.records import Record, build_batch
-from sparkmirror.wire.net.endpoint import error_for_code
 from sparkmirror.wire.net.routing import LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 APPEND_TIMEOUT_S = 30.0
 PRODUCE_TIMEOUT_MS = 10_000

@@ -17,7 +17,6 @@ from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRe
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest
 
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.net.endpoint import error_for_code
 from sparkmirror.wire.net.routing import (
     CALL_TIMEOUT_S,
     AnyBroker,
@@ -34,6 +33,7 @@ from sparkmirror.wire.protocol.apis import (
 )
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 EPOCH_BUMPING_VERSION = 2

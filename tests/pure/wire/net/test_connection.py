@@ -19,9 +19,9 @@ from sparkmirror.errors import (
     NotAuthorized,
     UnsupportedByBroker,
 )
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import MIN_POOLED_BYTES, BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.protocol.apis import DESCRIBE_PRODUCERS, METADATA
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request
 from sparkmirror.wire.protocol.request import ClientRequest

@@ -8,8 +8,9 @@ import ssl
 import pytest
 
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
-from sparkmirror.wire.net.endpoint import Address, Endpoint
+from sparkmirror.wire.net.endpoint import Endpoint
 
 PLACE = Endpoint(
     cluster="primary", address=Address("b1.example", 9093), security_protocol="SASL_SSL"

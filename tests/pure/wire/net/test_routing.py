@@ -23,8 +23,8 @@ from sparkmirror.errors import (
     UnsupportedByBroker,
 )
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
-from sparkmirror.wire.net.endpoint import Address
 from sparkmirror.wire.net.routing import AnyBroker, Controller, LeaderOf, NodeWithId, Router
 from sparkmirror.wire.protocol.apis import METADATA as METADATA_API
 from sparkmirror.wire.protocol.error_codes import ErrorCode

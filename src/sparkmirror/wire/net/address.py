@@ -1,0 +1,23 @@
+"""The host and port of a broker."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+
+class Address(NamedTuple):
+    """One broker's host and port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `host:port`; an IPv6 host stands in brackets."""
+        host, _, port = text.strip().rpartition(":")
+        if not host or not port.isdecimal():
+            raise ValueError(f"{text!r} is not of the form host:port")
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
