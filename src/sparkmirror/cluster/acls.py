@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
-from kafka.protocol.admin import (
-    CreateAclsRequest,
-    CreateAclsResponse,
-    DescribeAclsRequest,
-    DescribeAclsResponse,
-)
-
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.topics.acls import TOPIC, AclBinding
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Controller, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
 DESCRIBE_ACLS = Api(DescribeAclsRequest, DescribeAclsResponse, range(1, 4))

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kafka.protocol.admin import (
-    AlterConfigsRequest,
-    AlterConfigsResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Controller, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
 INCREMENTAL_ALTER_CONFIGS = Api(

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kafka.protocol.admin import DescribeConfigsRequest
-
 from sparkmirror.cluster import error_translation
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.topics.topic_configs import ConfigEntry, ConfigSource
+from sparkmirror.wire.protocol.messages import DescribeConfigsRequest
 
 _TOPIC = 2
 _SOURCES = {

@@ -14,14 +14,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
-from kafka.protocol.consumer import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-)
-
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
@@ -29,6 +21,14 @@ from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import (
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 

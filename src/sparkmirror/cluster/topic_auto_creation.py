@@ -11,10 +11,9 @@ import time
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from kafka.protocol.metadata import MetadataRequest
-
 from sparkmirror.wire.net.routing import AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
+from sparkmirror.wire.protocol.messages import MetadataRequest
 from sparkmirror.wire.protocol.metadata import read_metadata
 
 AUTO_CREATION_TIMEOUT_S = 3.0

@@ -19,9 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
-from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
-
 from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool
@@ -39,6 +36,12 @@ from sparkmirror.wire.protocol.apis import (
     Q,
 )
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SaslAuthenticateResponse,
+    SaslHandshakeResponse,
+)
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
 MAX_RESPONSE_BYTES = 1 << 28

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NoReturn, TypeAlias
 
-from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
-
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
@@ -24,6 +22,7 @@ from sparkmirror.wire.net.broker_connections import BrokerConnections
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from sparkmirror.wire.protocol.metadata import MetadataSnapshot, metadata_request, read_metadata
 from sparkmirror.wire.protocol.response_errors import error_for_code
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from kafka.net.sasl import SASL_MECHANISMS
-from kafka.protocol.sasl import (
+
+from sparkmirror.wire.net.endpoint import Endpoint
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-
-from sparkmirror.wire.net.endpoint import Endpoint
-from sparkmirror.wire.protocol.error_codes import ErrorCode
 
 T = TypeVar("T")
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka.protocol.metadata import ApiVersionsResponse
-
 from sparkmirror.errors import UnsupportedByBroker
+from sparkmirror.wire.protocol.messages import ApiVersionsResponse
 
 TRANSACTION_VERSION = "transaction.version"
 

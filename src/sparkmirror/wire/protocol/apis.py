@@ -10,47 +10,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from kafka.protocol.admin import (
+from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.protocol.api_versions import NodeApiVersions
+from sparkmirror.wire.protocol.messages import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     DescribeProducersRequest,
     DescribeProducersResponse,
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
-from kafka.protocol.consumer import (
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-)
-from kafka.protocol.metadata import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    MetadataRequest,
-    MetadataResponse,
-)
-from kafka.protocol.producer import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
     EndTxnRequest,
     EndTxnResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
-)
-from kafka.protocol.sasl import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-
-from sparkmirror.wire.net.buffers import ResponseFrame
-from sparkmirror.wire.protocol.api_versions import NodeApiVersions
 from sparkmirror.wire.protocol.request import ClientRequest
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.leaders import (
@@ -21,6 +19,7 @@ from sparkmirror.wire.protocol.leaders import (
     BrokerNode,
     LeaderAndEpoch,
 )
+from sparkmirror.wire.protocol.messages import MetadataRequest, MetadataResponse
 
 _NO_ID = UUID(int=0)
 

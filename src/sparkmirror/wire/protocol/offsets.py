@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka.protocol.consumer import (
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-)
-
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.leader_calls import ApiResult, LeaderCall, call_leaders
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Router
 from sparkmirror.wire.protocol.apis import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from sparkmirror.wire.protocol.fetch import EpochEndOffset
 from sparkmirror.wire.protocol.leaders import NO_LEADER_EPOCH
+from sparkmirror.wire.protocol.messages import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 LATEST = -1

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafka.protocol.admin import DescribeProducersRequest, DescribeProducersResponse
-from kafka.protocol.producer import InitProducerIdRequest
-
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH, NO_PRODUCER_ID
 from sparkmirror.wire.net.leader_calls import ApiResult, LeaderCall, call_leaders
@@ -21,6 +18,11 @@ from sparkmirror.wire.net.routing import (
 )
 from sparkmirror.wire.protocol.apis import DESCRIBE_PRODUCERS, INIT_PRODUCER_ID
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    InitProducerIdRequest,
+)
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from kafka.protocol.admin import DescribeConfigsRequest
-
 from sparkmirror.wire.net.leader_calls import ApiResult
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Destination, NodeWithId, Router
 from sparkmirror.wire.protocol.apis import DESCRIBE_CONFIGS
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import DescribeConfigsRequest
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
 TOPIC_RESOURCE = 2

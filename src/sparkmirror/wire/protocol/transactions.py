@@ -13,9 +13,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
-from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest
-
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import (
     CALL_TIMEOUT_S,
@@ -32,6 +29,12 @@ from sparkmirror.wire.protocol.apis import (
     LIST_TRANSACTIONS,
 )
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import (
+    AddPartitionsToTxnRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    ListTransactionsRequest,
+)
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
