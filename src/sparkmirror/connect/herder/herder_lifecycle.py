@@ -19,18 +19,18 @@ from typing import TypeVar
 from sparkmirror.config.secrets.variables import ConfigProvider
 from sparkmirror.connect.herder.config_requests import ConfigRequests
 from sparkmirror.connect.herder.connector_queries import ConnectorQueries
-from sparkmirror.connect.herder.group_membership import GroupMembership
 from sparkmirror.connect.herder.herder import ServerInfo
-from sparkmirror.connect.herder.herder_thread import HerderThread
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.offset_requests import OffsetRequests
 from sparkmirror.connect.herder.restart_plan import plan_restart
-from sparkmirror.connect.herder.tick_stage import TickThreadStage
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
 from sparkmirror.connect.runtime.connector_slot import RunContext
+from sparkmirror.connect.runtime.group_membership import GroupMembership
+from sparkmirror.connect.runtime.herder_thread import HerderThread
 from sparkmirror.connect.runtime.status_writer import StatusWriter
+from sparkmirror.connect.runtime.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.zombie_fencing import ProducerFencer, ZombieFencing
 from sparkmirror.errors import NotFound, RequestFailed

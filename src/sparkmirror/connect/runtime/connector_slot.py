@@ -13,10 +13,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
-from sparkmirror.connect.herder.herder_thread import HerderThread
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
 from sparkmirror.connect.runtime.event_posting import ConnectorEventPoster, TaskEventPoster
+from sparkmirror.connect.runtime.herder_thread import HerderThread
 from sparkmirror.connect.runtime.worker_connector import (
     ConnectorEvents,
     DesiredConnector,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from sparkmirror.connect.herder.herder_thread import HerderAction, HerderThread
+from sparkmirror.connect.runtime.herder_thread import HerderAction, HerderThread
 from sparkmirror.connect.runtime.worker_connector import ConnectorEvents, DesiredConnector
 from sparkmirror.connect.runtime.worker_tasks import TaskEvents
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties

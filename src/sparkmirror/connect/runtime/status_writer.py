@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
-from sparkmirror.connect.herder.group_membership import GroupMembership
+from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_statuses import (
     SAFE_WRITE_STATES,

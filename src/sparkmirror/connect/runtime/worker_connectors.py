@@ -15,12 +15,12 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
-from sparkmirror.connect.herder.group_membership import GroupMembership
-from sparkmirror.connect.herder.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.config_transformer import task_configs_to_store
 from sparkmirror.connect.runtime.connector_slot import ConnectorSlot, DesiredState, RunContext
+from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.connect.runtime.status_writer import STATE_BY_TARGET, StatusWriter
 from sparkmirror.connect.runtime.task_status_writer import TaskStatusWriter
+from sparkmirror.connect.runtime.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connector import DesiredConnector, WorkerConnector
 from sparkmirror.connect.runtime.worker_tasks import WorkerTasks
 from sparkmirror.errors import Conflict, MirrorError, RequestFailed

@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
-from sparkmirror.connect.herder.herder_thread import HerderThread
-from sparkmirror.connect.herder.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.herder_thread import HerderThread
+from sparkmirror.connect.runtime.tick_stage import TickThreadStage
 from sparkmirror.errors import MirrorError, RequestFailed
 
 LATE_S = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from sparkmirror.connect.herder.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.tick_stage import TickThreadStage
 
 BEGAN = datetime(2026, 11, 15, 22, 40, 26, 320999, tzinfo=UTC)
 

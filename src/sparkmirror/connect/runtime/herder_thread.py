@@ -19,7 +19,7 @@ from concurrent.futures import TimeoutError as TooLate
 from itertools import count
 from typing import TypeAlias, TypeVar
 
-from sparkmirror.connect.herder.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.tick_stage import TickThreadStage
 from sparkmirror.errors import RequestFailed
 
 log = logging.getLogger(__name__)
