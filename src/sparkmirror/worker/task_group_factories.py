@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sparkmirror.connect.connectors.checkpoint.checkpoint_task import MirrorCheckpointTask
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
-from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatTask
+from sparkmirror.connect.connectors.heartbeat.heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.connectors.shared.thread_tasks import ThreadTaskGroup
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
 from sparkmirror.connect.runtime.connector_registry import TaskGroupFactory

@@ -1,8 +1,8 @@
-"""The checkpoint connector: watches groups of the source, and says which task follows which.
+"""MirrorCheckpointConnector: watches the source's consumer groups and deals them to tasks.
 
-at first        1. the checkpoints topic     a step that fails is logged, and tried again
-                2. the groups of the source
-from then on    look for groups every few seconds
+first refresh     1. create the checkpoints topic     a step that fails is logged, and tried again
+                  2. list the groups of the source    with the next refresh
+later             list the groups every few seconds
 """
 
 from __future__ import annotations
@@ -25,80 +25,74 @@ log = logging.getLogger(__name__)
 
 
 class MirrorCheckpointConnector:
-    """Plans whose offsets are translated. The tasks are `checkpoint_task`'s."""
+    """Plans whose offsets are translated. `checkpoint_task` does the work."""
 
     def __init__(self, name: str, context: ConnectorContext) -> None:
         self._name = name
         self._context = context
-        self._watcher: _GroupWatcher | None = None
+        self._refresher: _GroupRefresher | None = None
 
     def start(self, config: ExpandedConfig) -> None:
-        """Begin to watch. Raises ConfigError, and what a cluster says that will not pass."""
+        """Start to watch. Raises ConfigError, or a ClusterError that is not retriable."""
         parsed = MirrorCheckpointConfig.parse(config)
         if not parsed.shared.is_enabled or parsed.emit_checkpoints_s is None:
-            log.info("%s is disabled and does nothing", self._name)
+            log.info("Connector %s is disabled and does nothing", self._name)
             return
-        self._watcher = _GroupWatcher(parsed, self._context)
-        self._watcher.start()
+        self._refresher = _GroupRefresher(parsed, self._context)
+        self._refresher.watcher.start(self._context)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Cut the groups known by now into tasks. Raises ClusterTimeout until some look was had."""
-        watch = self._watcher
-        if watch is None:
+        """Deal the known groups to tasks. Raises ClusterTimeout before the first refresh."""
+        if self._refresher is None:
             return ()
-        originals, groups = watch.config.shared.originals, watch.groups.groups
-        return checkpoint_task_configs(originals, groups, tasks_max=max_tasks)
+        return checkpoint_task_configs(
+            self._refresher.config.shared.originals,
+            self._refresher.groups.groups,
+            tasks_max=max_tasks,
+        )
 
     def stop(self) -> None:
-        """End the watch."""
-        if self._watcher is not None:
-            self._watcher.stop()
-            self._watcher = None
+        """Stop to watch."""
+        if self._refresher is not None:
+            self._refresher.watcher.stop()
+            self._refresher = None
 
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
     ) -> bool:
-        """Refuse offsets that no checkpoint can have."""
+        """Reject offsets that no checkpoint can have."""
         del config
         offset_alterations.validate_alterations(alterations, offset_alterations.CHECKPOINT_RULES)
         return True
 
 
-class _GroupWatcher:
-    """A checkpoint connector at work: its hands on both clusters, and its lookout."""
+class _GroupRefresher:
+    """What a checkpoint connector's watcher does, with its clients for both clusters."""
 
     def __init__(self, config: MirrorCheckpointConfig, context: ConnectorContext) -> None:
         shared = config.shared
         self.config = config
         self._context = context
-        self._source = shared.access(
-            ClusterSide.SOURCE, role="checkpoint-source-admin"
-        ).new_router()
+        source = shared.access(ClusterSide.SOURCE, role="checkpoint-source-admin").new_router()
         self._target = ClusterClients.create(
             shared.access(ClusterSide.TARGET, role="checkpoint-target-admin"),
             shared.admin_timeout_s,
         )
-        self.groups = CheckpointGroups(config, self._source)
+        self.groups = CheckpointGroups(config, source)
         self._has_topic = False
-        self._cluster_watcher = ClusterWatcher(
-            "MirrorCheckpointConnector", shared, "refreshing consumer groups", self._refresh
+        self.watcher = ClusterWatcher(
+            "MirrorCheckpointConnector",
+            shared,
+            description="refreshing consumer groups",
+            refresh=self._refresh,
+            clients=(source, self._target),
         )
-        self._cluster_watcher.refresh_every(config.refresh_groups_s)
-
-    def start(self) -> None:
-        """Begin, and wait for the first look."""
-        self._cluster_watcher.start(self._context)
-
-    def stop(self) -> None:
-        """End; what a call is still about ends by itself."""
-        if self._cluster_watcher.stop():
-            self._source.close()
-            self._target.close()
+        self.watcher.refresh_every(config.refresh_groups_s)
 
     def _refresh(self) -> float:
         self._ensure_topic()
         has_changed = self.groups.refresh()
-        if not self._cluster_watcher.has_refreshed:
+        if not self.watcher.has_refreshed:
             name, groups = self.config.shared.name, self.groups.groups or ()
             log.info("Started %s with %d consumer groups.", name, len(groups))
         if has_changed:

@@ -1,18 +1,22 @@
-"""A connector's lookout: has a look at its clusters now and then, in a thread of its own.
+"""Refreshes what a connector knows of its clusters, in a thread of its own.
 
-The first look is waited for, so that a connector that has started knows what there is; for a
-cluster that is down the thread waits on, and the connector can say why it has no plan yet. What a
-cluster says at the first look that will not pass by itself (a wrong password, say) fails the start.
+    connector.start ──▶ ClusterWatcher.start ──▶ thread: refresh, refresh if due, ...
+    connector.stop  ──▶ ClusterWatcher.stop  ──▶ thread ends, clients are closed
 
-A look is had every few seconds: MirrorMaker 2's refresh intervals are upper bounds here. Where a
-look takes long it is had less often, so that looking never takes much of anybody's time.
+`start` waits for the first refresh, so that a started connector can plan its tasks. If a cluster
+is down, the thread keeps trying, and `last_error` says why there is no plan yet. An error of the
+first refresh that is not retriable (a wrong password, for example) fails the start.
+
+A refresh runs every few seconds: MirrorMaker 2's refresh intervals are upper bounds here. If a
+refresh takes long, it runs less often, so that it loads the clusters little.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
@@ -21,53 +25,72 @@ from sparkmirror.errors import ClusterError, ClusterTimeout
 
 REFRESH_CHECK_S = 5.0
 IDLE_TO_BUSY_RATIO = 50
-"""Looking takes at most one part in so many of the time."""
+"""Refreshing takes at most one part in so many of the time."""
 FIRST_REFRESH_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 5.0
 _CANCEL_CHECK_S = 0.1
 
 
+class ClosableClient(Protocol):
+    """A client that the watcher closes when its thread has ended."""
+
+    def close(self) -> None: ...
+
+
 class ClusterWatcher:
-    """Calls `look` until it has succeeded once, and then again for as long as that is wanted."""
+    """Calls `refresh` until it has succeeded once, and then at intervals until `stop`."""
 
     def __init__(
-        self, kind: str, shared: MirrorConnectorConfig, what: str, look: Callable[[], float]
+        self,
+        connector_class: str,
+        shared: MirrorConnectorConfig,
+        *,
+        description: str,
+        refresh: Callable[[], float],
+        clients: Iterable[ClosableClient],
     ) -> None:
-        """`kind` is the connector's class as people know it, `what` the job in log lines.
+        """`connector_class` names the thread, `description` the refresh in log lines.
 
-        `look` returns how many seconds looking took, without what was done about what was seen.
+        `refresh` returns how many seconds its queries took. Only the watcher's thread uses
+        `clients`; `stop` closes them.
         """
-        self._refresh = look
-        self._description = what
+        self._refresh = refresh
+        self._description = description
+        self._clients = tuple(clients)
         self._interval_s: float | None = None
         self._has_refreshed = threading.Event()
         self._failure: ClusterError | None = None
         self._last_error = _no_answer_yet(shared)
         self._next_refresh_at = 0.0
         self._scheduler = Scheduler(
-            f"Scheduler for {kind}: {shared.flow}|{shared.name}", connector=shared.name
+            f"Scheduler for {connector_class}: {shared.flow}|{shared.name}", connector=shared.name
         )
 
     @property
     def has_refreshed(self) -> bool:
-        """Whether a look has succeeded."""
+        """Whether a refresh has succeeded."""
         return self._has_refreshed.is_set() and self._failure is None
 
     @property
     def last_error(self) -> ClusterError:
-        """What has kept looks from succeeding, to be raised; of interest until one has."""
+        """Why no refresh has succeeded yet, as an error to raise."""
         return self._last_error.with_traceback(None)
 
     def refresh_every(self, interval_s: float | None) -> None:
-        """Look again at least so often; None means that the first look is enough."""
+        """Set the longest pause between refreshes; None means that one refresh is enough."""
         self._interval_s = interval_s
 
-    def run_every(self, interval_s: float | None, what: str, run: Callable[[], None]) -> None:
-        """Do something else in the same thread, at once and then at intervals."""
-        self._scheduler.schedule_repeating(interval_s, what, run)
+    def run_every(
+        self, interval_s: float | None, description: str, run: Callable[[], None]
+    ) -> None:
+        """Add another job of the same thread: it runs at once and then at intervals."""
+        self._scheduler.schedule_repeating(interval_s, description, run)
 
     def start(self, context: ConnectorContext) -> None:
-        """Begin, and wait for the first look; raises what it says that will not pass."""
+        """Start the thread and wait for the first refresh, for a limited time.
+
+        Raises the error of the first refresh if it is not retriable.
+        """
         every_s = REFRESH_CHECK_S if self._interval_s is None else self._interval_s
         self._scheduler.schedule_repeating(
             min(every_s, REFRESH_CHECK_S), self._description, self._refresh_if_due, first=True
@@ -80,9 +103,14 @@ class ClusterWatcher:
         if self._failure is not None:
             raise self._failure
 
-    def stop(self) -> bool:
-        """End; say whether nothing is under way any more."""
-        return self._scheduler.stop(STOP_TIMEOUT_S)
+    def stop(self) -> None:
+        """Stop the thread and close the clients.
+
+        A refresh that does not end in time keeps its clients: it may still use them.
+        """
+        if self._scheduler.stop(STOP_TIMEOUT_S):
+            for client in self._clients:
+                client.close()
 
     def _refresh_if_due(self) -> None:
         began = time.monotonic()
@@ -98,12 +126,12 @@ class ClusterWatcher:
                 self._has_refreshed.set()
             raise
         self._has_refreshed.set()
-        rest_s = min(IDLE_TO_BUSY_RATIO * took_s, self._interval_s or 0.0)
-        self._next_refresh_at = time.monotonic() + rest_s - REFRESH_CHECK_S
+        idle_s = min(IDLE_TO_BUSY_RATIO * took_s, self._interval_s or 0.0)
+        self._next_refresh_at = time.monotonic() + idle_s - REFRESH_CHECK_S
 
 
 def _no_answer_yet(shared: MirrorConnectorConfig) -> ClusterError:
-    """What is wrong as long as no cluster has refused anything: nobody has answered yet."""
+    """Return the error that holds before any cluster has answered or refused."""
     sides = {"source": shared.flow.source, "target": shared.flow.target}
     names = [
         f"{alias} ({shared.originals.get(f'{side}.cluster.bootstrap.servers', 'no address')})"

@@ -1,8 +1,10 @@
 """Tasks as threads of the worker: those of the checkpoint and heartbeat connectors.
 
-begin ──▶ turn ──▶ wait ──▶ turn ...        paused: nothing but waiting
-  └─────────┴── a cluster in trouble: said as a remark, tried again after a pause
-            └── any other error: the task has failed
+start ──▶ run_due ──▶ wait ──▶ run_due ...        paused: the thread only waits
+  └─────────┴── ClusterError: reported as a problem, tried again after a pause
+            └── any other error: the task is FAILED
+
+`PeriodicTask` is what the two connectors implement; `ThreadTaskGroup` runs them.
 """
 
 from __future__ import annotations
@@ -11,41 +13,80 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from sparkmirror import logs
 from sparkmirror.backoff import Backoff
 from sparkmirror.connect.connector import ExpandedConfig
-from sparkmirror.connect.connectors.shared.periodic_task import PeriodicTask
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
 from sparkmirror.errors import ClusterError
 
 log = logging.getLogger(__name__)
 
+
+class PeriodicTask(Protocol):
+    """The work of one task. One thread calls it, one method at a time.
+
+    A ClusterError of `start` or `run_due` is reported as a problem, and the call is repeated. Any
+    other error ends the task.
+    """
+
+    def start(self) -> None:
+        """Prepare. Called once before the first `run_due`, and again after a ClusterError."""
+        ...
+
+    def run_due(self) -> None:
+        """Do what is due now."""
+        ...
+
+    def next_run_in_s(self) -> float:
+        """Return the seconds until something is due."""
+        ...
+
+    def current_problem(self) -> str:
+        """Return what does not work at the moment, as text for operators; empty if all works."""
+        ...
+
+    def written_topics(self) -> frozenset[str]:
+        """Return the topics that were written to so far."""
+        ...
+
+    def reconfigure(self, config: ExpandedConfig) -> bool:
+        """Continue with another config; return False if that needs a new instance."""
+        ...
+
+    def close(self) -> None:
+        """Release everything. Also called if `start` failed."""
+        ...
+
+
 PeriodicTaskFactory = Callable[[ExpandedConfig], PeriodicTask]
-"""Makes the work of a task; may raise ConfigError, which fails the task."""
+"""Creates the work of a task. It may raise ConfigError, which fails the task."""
 
 RESTART_TIMEOUT_S = 5.0
 _MAX_WAIT_S = 3600.0
 
 
 class ThreadTaskGroup:
-    """A TaskGroup. Its tasks have nothing to do with one another."""
+    """A TaskGroup whose tasks are independent threads."""
 
-    def __init__(self, connector: str, listener: TaskListener, make: PeriodicTaskFactory) -> None:
+    def __init__(
+        self, connector: str, listener: TaskListener, create_task: PeriodicTaskFactory
+    ) -> None:
         self._connector = connector
         self._listener = listener
-        self._create_task = make
+        self._create_task = create_task
         self._tasks: dict[int, _TaskThread] = {}
         self._is_paused = False
 
     def start(self, plan: TaskPlan, *, paused: bool) -> None:
-        """Begin every task."""
+        """Start every task."""
         self._is_paused = paused
         for number, config in enumerate(plan.tasks):
             self._start_task(number, config)
 
     def reassign(self, plan: TaskPlan) -> None:
-        """Go on with another plan; a task that can take its new config is not interrupted."""
+        """Continue with another plan. A task that accepts its new config is not restarted."""
         for number in sorted(self._tasks.keys() - set(range(len(plan.tasks)))):
             self._tasks.pop(number).stop(RESTART_TIMEOUT_S)
             self._listener.on_stopped(number)
@@ -55,27 +96,27 @@ class ThreadTaskGroup:
                 self.restart({number: config})
 
     def pause(self) -> None:
-        """Hold still."""
+        """Pause every task after its current step."""
         self._is_paused = True
         for task in self._tasks.values():
             task.set_paused(paused=True)
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume every task."""
         self._is_paused = False
         for task in self._tasks.values():
             task.set_paused(paused=False)
 
     def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
-        """Begin these tasks anew."""
+        """Restart these tasks, with these configs."""
         for number, config in tasks.items():
             if number in self._tasks:
                 self._tasks.pop(number).stop(RESTART_TIMEOUT_S)
             self._start_task(number, config)
 
-    def stop(self, within_s: float) -> None:
-        """End all tasks; one that hangs is left behind and says nothing any more."""
-        deadline = time.monotonic() + within_s
+    def stop(self, timeout_s: float) -> None:
+        """Stop all tasks. A task that hangs is left behind and reports nothing more."""
+        deadline = time.monotonic() + timeout_s
         for task in self._tasks.values():
             task.request_stop()
         for number, task in self._tasks.items():
@@ -98,20 +139,20 @@ class _TaskThread:
         connector: str,
         number: int,
         config: ExpandedConfig,
-        make: PeriodicTaskFactory,
+        create_task: PeriodicTaskFactory,
         listener: TaskListener,
     ) -> None:
         self._connector = connector
         self._number = number
         self._config = config
-        self._create_task = make
+        self._create_task = create_task
         self._listener = listener
         self._condition = threading.Condition()
         self._is_paused = False
         self._is_stopping = False
         self._pending_config: ExpandedConfig | None = None
         self._change_count = 0
-        """How often something else was wanted; the thread waits only if it has seen to them all."""
+        """Counts pauses, resumes and new configs. The thread waits only if it has seen them all."""
         self._seen_changes = 0
         self._last_reported: str | None = None
         self._backoff = Backoff(initial_s=0.5, max_s=30.0)
@@ -119,18 +160,18 @@ class _TaskThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def set_paused(self, *, paused: bool) -> None:
-        """Hold still, or go on."""
+        """Pause or resume."""
         with self._condition:
             self._is_paused, self._last_reported = paused, None
             self._change_count += 1
             self._condition.notify()
 
     def reconfigure(self, config: ExpandedConfig) -> bool:
-        """Go on with another config; False if the task is no more, or needs a new beginning."""
+        """Hand over another config; return False if the thread has ended."""
         with self._condition:
             if self._is_stopping or not self._thread.is_alive():
                 return False
@@ -140,16 +181,16 @@ class _TaskThread:
         return True
 
     def request_stop(self) -> None:
-        """Have it end after the turn it is in."""
+        """End the thread after its current step."""
         with self._condition:
             self._is_stopping = True
             self._condition.notify()
 
-    def stop(self, within_s: float) -> None:
-        """End it."""
+    def stop(self, timeout_s: float) -> None:
+        """End the thread and wait for it."""
         self.request_stop()
         if self._thread.is_alive():
-            self._thread.join(timeout=max(within_s, 0.0))
+            self._thread.join(timeout=max(timeout_s, 0.0))
 
     # -- the thread -----------------------------------------------------------------------------
 
@@ -158,39 +199,39 @@ class _TaskThread:
             try:
                 while not self._is_stopping:
                     self._run_instance()
-            except Exception as error:  # noqa: BLE001  whatever it is, it makes the task FAILED
+            except Exception as error:  # noqa: BLE001  any error makes the task FAILED
                 if not self._is_stopping:
                     self._listener.on_failed(self._number, error)
 
     def _run_instance(self) -> None:
-        """Work until it is over, or until a config came that takes a new beginning."""
-        work = self._create_task(self._config)
-        has_begun = False
+        """Run one instance until the task stops or a new config needs another instance."""
+        task = self._create_task(self._config)
+        has_started = False
         try:
             while not self._is_stopping:
                 self._seen_changes = self._change_count
-                if self._pending_config is not None and not self._apply_config(work):
+                if self._pending_config is not None and not self._apply_config(task):
                     return
                 if self._is_paused:
                     self._report_paused()
                     self._wait(_MAX_WAIT_S)
-                elif not has_begun:
-                    has_begun = self._try_step(work.start)
-                elif self._try_step(work.run_due):
-                    self._report(work)
-                    self._wait(work.next_run_in_s())
+                elif not has_started:
+                    has_started = self._try_step(task.start)
+                elif self._try_step(task.run_due):
+                    self._report(task)
+                    self._wait(task.next_run_in_s())
         finally:
-            work.close()
+            task.close()
 
-    def _apply_config(self, work: PeriodicTask) -> bool:
+    def _apply_config(self, task: PeriodicTask) -> bool:
         with self._condition:
             config, self._pending_config = self._pending_config, None
         assert config is not None
         self._config = config
-        return work.reconfigure(config)
+        return task.reconfigure(config)
 
     def _try_step(self, step: Callable[[], None]) -> bool:
-        """Try something; if a cluster is in trouble, say so and wait a while, longer each time."""
+        """Return whether the step succeeded. After a ClusterError, report it and wait."""
         try:
             step()
         except ClusterError as error:
@@ -207,23 +248,23 @@ class _TaskThread:
                 timeout=seconds,
             )
 
-    def _report(self, work: PeriodicTask) -> None:
-        self._report_running(work.current_problem())
-        topics = work.written_topics()
+    def _report(self, task: PeriodicTask) -> None:
+        self._report_running(task.current_problem())
+        topics = task.written_topics()
         if topics:
             self._listener.on_topics(self._number, topics)
 
-    def _report_running(self, remark: str) -> None:
-        """Tell how it goes, if that is news."""
+    def _report_running(self, problem: str) -> None:
+        """Report RUNNING if the problem differs from the last report."""
         with self._condition:
-            is_news = (
-                remark != self._last_reported and not self._is_stopping and not self._is_paused
+            has_changed = (
+                problem != self._last_reported and not self._is_stopping and not self._is_paused
             )
-            self._last_reported = remark
-        if is_news:
-            if remark:
-                log.warning("%s", remark)
-            self._listener.on_running(self._number, remark)
+            self._last_reported = problem
+        if has_changed:
+            if problem:
+                log.warning("%s", problem)
+            self._listener.on_running(self._number, problem)
 
     def _report_paused(self) -> None:
         if not self._is_stopping:

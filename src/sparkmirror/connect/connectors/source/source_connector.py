@@ -1,9 +1,10 @@
-"""The source connector: watches topics of the source, and says which task copies what.
+"""MirrorSourceConnector: watches the topics of the source and deals their partitions to tasks.
 
-at first        1. the offset-syncs topic        a step that fails is logged, and tried again
-                2. what is on both clusters      with the next look
-                3. what the target lacks
-from then on    look at the source every few seconds; sync settings and rights at intervals
+first refresh     1. create the offset-syncs topic     a step that fails is logged, and tried again
+                  2. list the topics of both clusters  with the next refresh
+                  3. create what the target lacks
+later             list the source's topics every few seconds; sync topic configs and ACLs at
+                  their intervals
 """
 
 from __future__ import annotations
@@ -22,53 +23,55 @@ from sparkmirror.connect.connectors.source.topic_sync import TopicSync
 from sparkmirror.mirror.connect_topics import offset_alterations
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 from sparkmirror.mirror.topics.task_assignment import source_task_configs
+from sparkmirror.model import TopicPartition
 
 log = logging.getLogger(__name__)
 
 
 class MirrorSourceConnector:
-    """Plans what is copied. Its tasks are run elsewhere, with `source_job`."""
+    """Plans what is copied. `source_job` turns the plan into the job that Spark runs."""
 
     def __init__(self, name: str, context: ConnectorContext) -> None:
         self._name = name
         self._context = context
-        self._watcher: _TopicWatcher | None = None
+        self._refresher: _TopicRefresher | None = None
 
     def start(self, config: ExpandedConfig) -> None:
-        """Begin to watch. Raises ConfigError, and what a cluster says that will not pass."""
+        """Start to watch. Raises ConfigError, or a ClusterError that is not retriable."""
         parsed = MirrorSourceConfig.parse(config)
         if not parsed.shared.is_enabled:
-            log.info("%s is disabled and does nothing", self._name)
+            log.info("Connector %s is disabled and does nothing", self._name)
             return
-        self._watcher = _TopicWatcher(parsed, self._context)
-        self._watcher.start()
+        self._refresher = _TopicRefresher(parsed, self._context)
+        self._refresher.watcher.start(self._context)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the partitions known by now to tasks. Raises ClusterError until there was a look."""
-        watch = self._watcher
-        if watch is None:
+        """Deal the known partitions to tasks. Raises ClusterError before the first refresh."""
+        if self._refresher is None:
             return ()
-        watch.require_loaded()
-        partitions = watch.topics.partitions
-        return source_task_configs(watch.config.shared.originals, partitions, tasks_max=max_tasks)
+        return source_task_configs(
+            self._refresher.config.shared.originals,
+            self._refresher.require_partitions(),
+            tasks_max=max_tasks,
+        )
 
     def stop(self) -> None:
-        """End the watch."""
-        if self._watcher is not None:
-            self._watcher.stop()
-            self._watcher = None
+        """Stop to watch."""
+        if self._refresher is not None:
+            self._refresher.watcher.stop()
+            self._refresher = None
 
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
     ) -> bool:
-        """Refuse offsets that no source partition can have."""
+        """Reject offsets that no source partition can have."""
         del config
         offset_alterations.validate_alterations(alterations, offset_alterations.SOURCE_RULES)
         return True
 
 
-class _TopicWatcher:
-    """A source connector at work: its hands on both clusters, and its lookout."""
+class _TopicRefresher:
+    """What a source connector's watcher does, with its clients for both clusters."""
 
     def __init__(self, config: MirrorSourceConfig, context: ConnectorContext) -> None:
         shared = config.shared
@@ -81,56 +84,47 @@ class _TopicWatcher:
             for side in ClusterSide
         }
         source, target = self._clients[ClusterSide.SOURCE], self._clients[ClusterSide.TARGET]
-        self.topics = SourceTopics(config, source, target)
+        self._topics = SourceTopics(config, source, target)
         self._topic_sync = TopicSync(config, source, target)
         self._has_syncs_topic = not config.emits_offset_syncs
         self._is_loaded = False
-        self._cluster_watcher = ClusterWatcher(
-            "MirrorSourceConnector", shared, "refreshing topics", self._refresh
+        self.watcher = ClusterWatcher(
+            "MirrorSourceConnector",
+            shared,
+            description="refreshing topics",
+            refresh=self._refresh,
+            clients=self._clients.values(),
         )
-        self._cluster_watcher.refresh_every(config.refresh_topics_s)
-        self._cluster_watcher.run_every(
-            config.sync_acls_s, "syncing topic ACLs", self._topic_sync.sync_acls
-        )
-        self._cluster_watcher.run_every(
-            config.sync_configs_s, "syncing topic configs", self._sync_configs
-        )
+        self.watcher.refresh_every(config.refresh_topics_s)
+        self.watcher.run_every(config.sync_acls_s, "syncing topic ACLs", self._topic_sync.sync_acls)
+        self.watcher.run_every(config.sync_configs_s, "syncing topic configs", self._sync_configs)
 
-    def start(self) -> None:
-        """Begin, and wait for the first look."""
-        self._cluster_watcher.start(self._context)
-
-    def require_loaded(self) -> None:
-        """Raise what has kept the clusters from being looked at, if they were not yet."""
+    def require_partitions(self) -> Sequence[TopicPartition]:
+        """Return the partitions to copy. Raises why they are not known yet."""
         if not self._is_loaded:
-            raise self._cluster_watcher.last_error
-
-    def stop(self) -> None:
-        """End; what a call is still about ends by itself."""
-        if self._cluster_watcher.stop():
-            for hands in self._clients.values():
-                hands.close()
+            raise self.watcher.last_error
+        return self._topics.partitions
 
     def _refresh(self) -> float:
         self._ensure_syncs_topic()
-        if self._cluster_watcher.has_refreshed:
-            has_changed = self.topics.refresh()
+        if self.watcher.has_refreshed:
+            has_changed = self._topics.refresh()
         else:
-            self.topics.load()
+            self._topics.load()
             self._is_loaded = True
-            count, name = len(self.topics.partitions), self.config.shared.name
+            count, name = len(self._topics.partitions), self.config.shared.name
             log.info("Started %s with %d topic-partitions.", name, count)
             has_changed = True
         if has_changed:
             self._context.request_task_reconfiguration()
-        return self.topics.refresh_took_s
+        return self._topics.refresh_took_s
 
     def _ensure_syncs_topic(self) -> None:
         if not self._has_syncs_topic:
-            hands = self._clients[self.config.offset_syncs_side]
+            clients = self._clients[self.config.offset_syncs_side]
             topic, factor = self.config.offset_syncs_topic, self.config.offset_syncs_factor
-            ensure_internal_topic(hands, topic, factor)
+            ensure_internal_topic(clients, topic, factor)
             self._has_syncs_topic = True
 
     def _sync_configs(self) -> None:
-        self._topic_sync.sync_configs(self.topics.synced_topics())
+        self._topic_sync.sync_configs(self._topics.synced_topics())

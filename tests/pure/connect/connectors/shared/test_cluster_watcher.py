@@ -1,9 +1,12 @@
-"""What a connector says of clusters that it could not look at yet."""
+"""What a connector reports before its first refresh, and when its clients are closed."""
 
 from __future__ import annotations
 
 import threading
 
+import pytest
+
+from sparkmirror.connect.connectors.shared import cluster_watcher
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterUnavailable
@@ -20,19 +23,67 @@ CONFIG = {
 }
 
 
-def test_before_the_first_look_it_says_what_it_waits_for() -> None:
-    may_look = threading.Event()
+class ClosableRecorder:
+    """A client that records whether it was closed."""
 
-    def look() -> float:
-        may_look.wait()
-        raise ClusterUnavailable("B", "nobody is there")
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_before_the_first_refresh_the_error_names_the_clusters_that_did_not_answer() -> None:
+    may_refresh = threading.Event()
+
+    def refresh() -> float:
+        may_refresh.wait()
+        raise ClusterUnavailable("B", "connection refused")
 
     shared = MirrorSourceConfig.parse(CONFIG).shared
-    lookout = ClusterWatcher("MirrorSourceConnector", shared, "refreshing topics", look)
-    lookout.start(RecordingContext(cancelled=True))
-    waiting = "A->B: waiting for first answers of A (one:9092) and B (two:9092)"
-    assert str(lookout.last_error) == waiting
-    may_look.set()
-    wait_until(lambda: str(lookout.last_error) == "B: nobody is there", "the look to fail")
-    assert not lookout.has_refreshed
-    assert lookout.stop()
+    client = ClosableRecorder()
+    watcher = ClusterWatcher(
+        "MirrorSourceConnector",
+        shared,
+        description="refreshing topics",
+        refresh=refresh,
+        clients=[client],
+    )
+    watcher.start(RecordingContext(cancelled=True))
+    no_answer = "A->B: waiting for first answers of A (one:9092) and B (two:9092)"
+    assert str(watcher.last_error) == no_answer
+    may_refresh.set()
+    wait_until(
+        lambda: str(watcher.last_error) == "B: connection refused", "the first refresh to fail"
+    )
+    assert not watcher.has_refreshed
+    assert not client.is_closed
+    watcher.stop()
+    assert client.is_closed
+
+
+def test_clients_of_a_refresh_that_does_not_end_stay_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster_watcher, "STOP_TIMEOUT_S", 0.01)
+    may_end, is_running = threading.Event(), threading.Event()
+
+    def refresh() -> float:
+        is_running.set()
+        may_end.wait(50)
+        return 0.0
+
+    shared = MirrorSourceConfig.parse(CONFIG).shared
+    client = ClosableRecorder()
+    watcher = ClusterWatcher(
+        "MirrorSourceConnector",
+        shared,
+        description="refreshing topics",
+        refresh=refresh,
+        clients=[client],
+    )
+    watcher.start(RecordingContext(cancelled=True))
+    assert is_running.wait(50)
+    watcher.stop()
+    assert not client.is_closed
+    may_end.set()

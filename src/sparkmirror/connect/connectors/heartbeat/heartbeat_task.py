@@ -1,0 +1,75 @@
+"""MirrorHeartbeatTask: writes a heartbeat record to the target at every interval."""
+
+from __future__ import annotations
+
+import time
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.connect.connector import ExpandedConfig
+from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
+from sparkmirror.connect.connectors.shared.record_offsets import RecordOffsets
+from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
+from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.mirror.connect_topics.connect_records import heartbeat_record
+from sparkmirror.mirror.offsets.records import Heartbeat
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.protocol.single_produce import append_records
+
+
+class MirrorHeartbeatTask:
+    """The connector's only task. Runs as a thread of the worker (`shared.thread_tasks`)."""
+
+    def __init__(self, config: ExpandedConfig, worker: WorkerClientConfig) -> None:
+        self._config = MirrorHeartbeatConfig.parse(config)
+        self._interval_s = max(self._config.emit_heartbeats_s or 0.0, MIN_INTERVAL_S)
+        self._topic = self._config.heartbeats_topic.name
+        shared = self._config.shared
+        self._router = ClusterAccess.from_properties(
+            shared.flow.target, worker.producer_properties(config)
+        ).new_router(f"connector-producer-{shared.name}-0")
+        self._record_offsets = RecordOffsets(shared.name, config, worker)
+        self._written_topics: frozenset[str] = frozenset()
+        self._next_heartbeat_at = time.monotonic() + self._interval_s
+
+    def start(self) -> None:
+        """No-op."""
+
+    def run_due(self) -> None:
+        """Write a heartbeat if one is due. Raises a ClusterError."""
+        if time.monotonic() < self._next_heartbeat_at:
+            return
+        flow = self._config.shared.flow
+        now_ms = time.time_ns() // 1_000_000
+        heartbeat = heartbeat_record(
+            self._topic, Heartbeat(source=flow.source, target=flow.target, timestamp_ms=now_ms)
+        )
+        append_records(
+            self._router,
+            TopicPartition(heartbeat.topic, heartbeat.partition),
+            [Record(0, heartbeat.timestamp_ms, *heartbeat.record)],
+        )
+        self._next_heartbeat_at = max(self._next_heartbeat_at + self._interval_s, time.monotonic())
+        self._written_topics = frozenset({self._topic})
+        self._record_offsets.save([heartbeat])
+
+    def next_run_in_s(self) -> float:
+        """Return the seconds until the next heartbeat is due."""
+        return max(self._next_heartbeat_at - time.monotonic(), 0.0)
+
+    def current_problem(self) -> str:
+        """Return nothing: every problem of this task is an error of `run_due`."""
+        return ""
+
+    def written_topics(self) -> frozenset[str]:
+        """Return the heartbeats topic after the first write."""
+        return self._written_topics
+
+    def reconfigure(self, config: ExpandedConfig) -> bool:
+        """Accept only an unchanged config; any other needs a new instance."""
+        return config == self._config.shared.originals
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._router.close()
+        self._record_offsets.close()
