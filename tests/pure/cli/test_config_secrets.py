@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from sparkmirror.cli.config import config
 from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.files.mirror_maker_config import FLOW_SWITCHES
 from sparkmirror.config.tables.clients import MIRROR_CLIENT
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.converters import CONVERTER_TABLES
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED

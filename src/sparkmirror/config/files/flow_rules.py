@@ -27,8 +27,10 @@ from sparkmirror.config.files.provenance import (
     PrecedenceRule,
 )
 from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
+from sparkmirror.config.tables.checkpoint import CHECKPOINT
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
+from sparkmirror.config.tables.heartbeat import HEARTBEAT
+from sparkmirror.config.tables.source import SOURCE
 from sparkmirror.model import SourceAndTarget
 
 CLIENT_TYPES = ("producer", "consumer", "admin")
@@ -41,7 +43,10 @@ WORKER_PREFIXES = (
 )  # fmt: skip
 """What begins like this at the top level reaches every worker."""
 
-_FOR_ALL_FLOWS = ALL_CONNECTOR_NAMES.union(SOURCE_ADDITIONS.names)
+ALL_CONNECTOR_NAMES = frozenset({*SOURCE.names, *CHECKPOINT.names, *HEARTBEAT.names})
+"""The names that any of the three connectors declares, as Kafka's tables have them."""
+NAMES_FOR_ALL_FLOWS = ALL_CONNECTOR_NAMES.union(SOURCE_ADDITIONS.names)
+"""The connector keys that the top level of a dedicated file sets for all flows."""
 
 BYTE_ARRAY_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
@@ -106,7 +111,7 @@ def compile_connector_config(
     """One connector of a flow."""
     layers = LayeredConfig()
     for key, candidate in said.items():
-        if key in _FOR_ALL_FLOWS or key.startswith(
+        if key in NAMES_FOR_ALL_FLOWS or key.startswith(
             (CONFIG_PROVIDERS_PREFIX, REPLICATION_POLICY_PREFIX)
         ):
             layers.add_override(key, candidate)

@@ -67,7 +67,7 @@ class MirrorMakerConfig:
         """Every key of the file in today's words, with its value as written and its line."""
 
     def __repr__(self) -> str:
-        return f"Dedicated({self.properties!r}, clusters={self.clusters})"
+        return f"MirrorMakerConfig({self.properties!r}, clusters={self.clusters})"
 
     @classmethod
     def open(cls, file: Properties, environment: Mapping[str, str]) -> MirrorMakerConfig:

@@ -55,7 +55,7 @@ class PropertyEntry(NamedTuple):
     line: int
 
     def __repr__(self) -> str:
-        return f"Entry(key={self.key!r}, line={self.line})"
+        return f"PropertyEntry(key={self.key!r}, line={self.line})"
 
 
 class DuplicateKey(NamedTuple):

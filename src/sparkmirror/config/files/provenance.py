@@ -73,7 +73,7 @@ class LayeredConfig(Mapping[str, ResolvedSetting]):
         return len(self._settings)
 
     def __repr__(self) -> str:
-        return f"Layers({sorted(self._settings)})"
+        return f"LayeredConfig({sorted(self._settings)})"
 
     def add_override(self, key: str, *offered: CandidateValue) -> None:
         """Lay candidates, strongest first, over those that are there."""

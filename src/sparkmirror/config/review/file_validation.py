@@ -28,8 +28,11 @@ from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.files.provenance import CandidateValue, LayeredConfig, ResolvedSetting
 from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.review import addresses
-from sparkmirror.config.review.addresses import address_faults
+from sparkmirror.config.review.addresses import (
+    BOOTSTRAP_SERVERS_KEY,
+    address_faults,
+    listener_faults,
+)
 from sparkmirror.config.review.findings import (
     FindingsCollector,
     ValidationReport,
@@ -38,7 +41,6 @@ from sparkmirror.config.review.findings import (
     repeated_item_notice,
 )
 from sparkmirror.config.review.key_usage import compiled_config
-from sparkmirror.config.review.listeners import listener_faults
 from sparkmirror.config.review.unused_keys import unused_key_notices
 from sparkmirror.config.review.worker_file_validation import validate_worker_file
 from sparkmirror.config.secrets import jaas
@@ -160,10 +162,10 @@ class _FlowsValidator:
                 )
             return
         for fault in address_faults(
-            client.get(addresses.BOOTSTRAP_SERVERS_KEY), f"{kind}.{addresses.BOOTSTRAP_SERVERS_KEY}"
+            client.get(BOOTSTRAP_SERVERS_KEY), f"{kind}.{BOOTSTRAP_SERVERS_KEY}"
         ):
             told = redact_fault(fault, layers.props, expanded)
-            self._add_fault(place, layers, told, f"{alias}.{addresses.BOOTSTRAP_SERVERS_KEY}")
+            self._add_fault(place, layers, told, f"{alias}.{BOOTSTRAP_SERVERS_KEY}")
         key = f"{kind}.{jaas.SASL_JAAS_CONFIG}"
         if key not in layers:
             return

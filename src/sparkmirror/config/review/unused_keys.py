@@ -13,14 +13,18 @@ from dataclasses import dataclass
 from sparkmirror.config.definition.value_types import split_list
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
 from sparkmirror.config.files.flow_parts import UNSUPPORTED_KEYS, FlowPart
-from sparkmirror.config.files.flow_rules import CLIENT_TYPES, CONFIG_PROVIDERS_PREFIX
+from sparkmirror.config.files.flow_rules import (
+    ALL_CONNECTOR_NAMES,
+    CLIENT_TYPES,
+    CONFIG_PROVIDERS_PREFIX,
+    NAMES_FOR_ALL_FLOWS,
+)
 from sparkmirror.config.files.mirror_maker_config import CLUSTERS, FLOW_SWITCHES, MirrorMakerConfig
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.review.key_usage import KeyUse, KeyUses, key_uses
 from sparkmirror.config.suggestions import closest_name
-from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.rest_server import WORKER_REST
@@ -35,8 +39,7 @@ _CONNECTOR_KEYS = tuple(
     )
 )
 _CLUSTER_KEYS = tuple(sorted({*CLIENT_SECURITY_NAMES, *DISTRIBUTED.names}))
-_FOR_ALL_FLOWS = ALL_CONNECTOR_NAMES.union(SOURCE_ADDITIONS.names)
-_TOP_LEVEL_KEYS = tuple(sorted({*_FOR_ALL_FLOWS, *DEDICATED.names, *PROCESS_ADDITIONS.names}))
+_TOP_LEVEL_KEYS = tuple(sorted({*NAMES_FOR_ALL_FLOWS, *DEDICATED.names, *PROCESS_ADDITIONS.names}))
 _CLIENTS = tuple(f"{kind}." for kind in CLIENT_TYPES)
 _PROCESS_PREFIXES = ("listeners.https.", "admin.listeners.https.")
 _UNSUPPORTED_KEY = re.compile(rf"(?:^|\.)(?:{'|'.join(UNSUPPORTED_KEYS)})(?:\.|$)")
@@ -194,7 +197,7 @@ class _UnusedKeyFinder:
                 f"settings of {alias}'s workers serve the flows into {alias}, and none runs"
             )
         if name in _CONNECTOR_KEYS:
-            for_all = f", or {name} for all flows" if name in _FOR_ALL_FLOWS else ""
+            for_all = f", or {name} for all flows" if name in NAMES_FOR_ALL_FLOWS else ""
             flow = self._example_flow(alias)
             return _Reason(
                 f"connectors do not read it from a cluster; write {flow}.{name}{for_all}"

@@ -11,15 +11,17 @@ from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.review import addresses
-from sparkmirror.config.review.addresses import address_faults
+from sparkmirror.config.review.addresses import (
+    BOOTSTRAP_SERVERS_KEY,
+    address_faults,
+    listener_faults,
+)
 from sparkmirror.config.review.findings import (
     FindingsCollector,
     login_module_notices,
     plain_text_secret_notices,
     repeated_item_notice,
 )
-from sparkmirror.config.review.listeners import listener_faults
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.config.secrets.variables import redact_fault
@@ -103,7 +105,7 @@ def _faults(config: Mapping[str, str]) -> Iterator[ConfigFault]:
     found = {value.name: value.value for value in values}
     yield from listener_faults(found)
     yield from PROCESS_ADDITIONS.faults(config)
-    yield from address_faults(found[addresses.BOOTSTRAP_SERVERS_KEY])
+    yield from address_faults(found[BOOTSTRAP_SERVERS_KEY])
     yield from policy_faults(str(found[override_policy.OVERRIDE_POLICY_KEY]))
 
 

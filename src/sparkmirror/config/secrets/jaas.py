@@ -1,21 +1,34 @@
-"""`sasl.jaas.config`: which login module, and with which options.
+"""`sasl.jaas.config`: the login module of a client, and its options.
 
-Form: `module flag (option=value)* ;`. `parse` accepts exactly what Kafka's own reader accepts, any
-number of modules. `login_module` is for use: one module, none that Kafka forbids, and it forgives
-one thing that Kafka does not, a missing `;` at the very end, because published examples lack it.
+Form: `module flag (option=value)* ;`. `parse_jaas_config` accepts exactly what Kafka's own reader
+accepts: any number of modules. `parse_login_module` is for a client: it requires one module,
+refuses the modules that Kafka forbids, and accepts a missing `;` at the end of the text with a
+notice, because published examples lack it.
 
-Option values are secrets, and in a broken text any word may be a piece of one (a password with a
-blank in it, unquoted). So no repr and no error shows a word, unless it is the name of an option
-that login modules are known to have; errors give the position instead.
+The lexical rules are those of Java's StreamTokenizer with Kafka's settings (`-`, `_` and `$` belong
+to words):
+
+- A word may contain digits and dots but not begin with one. Text that begins with a digit is a
+  number, even `1.2` of `1.2.3`. A number has no text.
+- A quoted text ends at its quote, or without an error at the end of the line. C escapes and octal
+  codes up to \\377 are replaced in it.
+- `//`, but also a single `/`, starts a comment up to the end of the line. A `/` at the end of a
+  line makes the next line a comment too. A block comment skips the character after a line end.
+- Every other character is a symbol.
+
+Option values are secrets. In a malformed text any word may be part of a secret (an unquoted
+password with a blank in it). So no repr and no error contains a word of the text, except the names
+of known options. Errors give the position instead.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.secrets.jaas_tokens import JaasToken, tokenize
 from sparkmirror.config.secrets.password import HIDDEN
 from sparkmirror.errors import ConfigError
 
@@ -50,6 +63,24 @@ PUBLIC_OPTIONS = frozenset(
 """Options whose values may be shown."""
 
 SECRET_OPTIONS = frozenset({"awsRoleExternalId", "clientSecret", "password"})
+
+_WORD = "A-Za-z_$\u00a0-\U0010ffff"
+_TOKEN = re.compile(
+    rf"""
+      (?P<blank>[\x00-\x20]+)
+    | (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]*))
+    | (?P<word>[{_WORD}][{_WORD}0-9.-]*)
+    | (?P<quote>["'])(?P<text>(?:\\(?:.|\Z)|(?!(?P=quote))[^\\\n\r])*+)(?P<end>(?P=quote)?)
+    | (?P<line_comment>//[^\n\r]*|/(?!\*).?[^\n\r]*)
+    | (?P<block_comment>/\*(?:(?:\r\n?+|\n).|[^\r\n])+?(?<=\*)/)
+    | (?P<endless_comment>/\*.*)
+    | (?P<symbol>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:([0-3][0-7]{0,2}|[4-7][0-7]?)|(.)|\Z)", re.DOTALL)
+_CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_END_OF_INPUT = "\uffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +123,7 @@ def _parse_modules(text: str, *, forgive_missing_end: bool) -> tuple[tuple[Login
     forgiven = False
     for first in stream:
         module, last = _parse_entry(first, stream)
-        if last.sign != ";":
+        if last.symbol != ";":
             # An open quote has swallowed whatever came after it: that is no small slip.
             if not forgive_missing_end or not last.closed:
                 raise _syntax_error(
@@ -113,7 +144,7 @@ def _parse_entry(first: JaasToken, stream: Iterator[JaasToken]) -> tuple[LoginMo
     flag = _parse_flag(first, last)
     options: dict[str, str] = {}
     for name in stream:
-        if name.sign == ";":
+        if name.symbol == ";":
             last = name
             break
         last, value = _parse_option_value(name, stream)
@@ -139,7 +170,7 @@ def _parse_flag(first: JaasToken, token: JaasToken) -> str:
 def _parse_option_value(name: JaasToken, stream: Iterator[JaasToken]) -> tuple[JaasToken, str]:
     """The token behind `name =`, and its text."""
     equals = next(stream, None)
-    value = next(stream, None) if equals is not None and equals.sign == "=" else None
+    value = next(stream, None) if equals is not None and equals.symbol == "=" else None
     if value is None or value.text is None:
         shown = "null" if name.text is None else name.text
         if shown not in {"null"} | PUBLIC_OPTIONS | SECRET_OPTIONS:
@@ -155,3 +186,39 @@ _EXPECTED_FORM = 'write it as: module required option="value";'
 def _syntax_error(problem: str, advice: str, token: JaasToken | None = None) -> ConfigError:
     place = "" if token is None else f" (at character {token.position + 1})"
     return ConfigError.of(SASL_JAAS_CONFIG, f"{problem}{place}; {advice}")
+
+
+class JaasToken(NamedTuple):
+    """A word or a quoted text (`text`), a symbol (`symbol`), or a number (neither)."""
+
+    position: int
+    text: str | None = None
+    symbol: str = ""
+    closed: bool = True
+    """False for a quoted text that the end of the line, and not its quote, has ended."""
+
+    def __repr__(self) -> str:
+        return f"JaasToken(position={self.position}, symbol={self.symbol!r})"
+
+
+def tokenize(source: str) -> Iterator[JaasToken]:
+    """Cut a text; comments and blanks are left out."""
+    for match in _TOKEN.finditer(source):
+        position = match.start()
+        match match.lastgroup:
+            case "word":
+                yield JaasToken(position, text=match["word"])
+            case "end":
+                text = _ESCAPE.sub(_unescape_match, match["text"])
+                yield JaasToken(position, text=text, closed=bool(match["end"]))
+            case "number":
+                yield JaasToken(position)
+            case "symbol":
+                yield JaasToken(position, symbol=match["symbol"])
+
+
+def _unescape_match(match: re.Match[str]) -> str:
+    octal, plain = match.groups()
+    if octal is not None:
+        return chr(int(octal, 8))
+    return _END_OF_INPUT if plain is None else _CONTROL.get(plain, plain)

@@ -13,7 +13,6 @@ known to leak.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -96,11 +95,6 @@ def redact_value(key: str, value: str) -> str:
     if is_secret(key):
         return HIDDEN
     return _PASSWORD_IN_URL.sub(rf"\1{HIDDEN}@", value) if "://" in value else value
-
-
-def redact_config(config: Mapping[str, str]) -> dict[str, str]:
-    """The whole configuration, as it may be seen."""
-    return {key: redact_value(key, value) for key, value in config.items()}
 
 
 def _redact_jaas(value: str) -> str:

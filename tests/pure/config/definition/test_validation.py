@@ -15,7 +15,7 @@ from sparkmirror.config.definition.java_classes import (
     resolve_class,
 )
 from sparkmirror.config.definition.validation import WorkerCapabilities, validate_connector_config
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 
 WORKER = WorkerCapabilities()
 NEVER_CLOSED = "has a character class never closed at position"

@@ -12,8 +12,8 @@ from sparkmirror.config.files.deprecated_keys import (
     RENAMED_KEYS,
     migrate_deprecated_keys,
 )
+from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.notices import NoticeKind
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 
 OLD = [*RENAMED_KEYS, *REMOVED_KEYS, "rest.port", "rest.host.name"]

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS, REMOVED_KEYS, RENAMED_KEYS
+from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.manual.markdown import render_manual
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT_TASK
 from sparkmirror.config.tables.clients import MIRROR_CLIENT
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.filters import CONFIG_FILTER

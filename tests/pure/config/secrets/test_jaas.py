@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkmirror.config.notices import NoticeKind
-from sparkmirror.config.secrets.jaas import parse_jaas_config, parse_login_module
-from sparkmirror.config.secrets.jaas_tokens import tokenize
+from sparkmirror.config.secrets.jaas import parse_jaas_config, parse_login_module, tokenize
 from sparkmirror.errors import ConfigError
 from tests.support.golden import golden_json
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.secrets.redaction import is_secret, redact_config, redact_value
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.secrets.redaction import is_secret, redact_value
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.source import SOURCE
@@ -92,7 +92,6 @@ def test_placeholders_are_shown() -> None:
 
 
 def test_a_password_inside_an_address_is_hidden() -> None:
-    found = redact_config(
-        {"http.proxy": "http://alice:hunter2@proxy:80/x", "other": "http://h:80/a@b"}
-    )
-    assert found == {"http.proxy": "http://alice:[hidden]@proxy:80/x", "other": "http://h:80/a@b"}
+    shown = redact_value("http.proxy", "http://alice:hunter2@proxy:80/x")
+    assert shown == "http://alice:[hidden]@proxy:80/x"
+    assert redact_value("other", "http://h:80/a@b") == "http://h:80/a@b"

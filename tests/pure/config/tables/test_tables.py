@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey
+from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
-from sparkmirror.config.tables.connectors import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
