@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup jars demo test test-pure test-brokers test-spark lint types imports fmt docs bench check lock clean
+.PHONY: help setup jars demo test test-newcomer test-pure test-brokers test-spark lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -37,6 +37,9 @@ demo: $(READY) ## two real clusters on this computer (ARGS="--for 30" ends by it
 	@$(BIN)/sparkmirror demo $(ARGS)
 
 test: lint types imports test-pure test-brokers test-spark ## everything CI runs
+
+test-newcomer: ## `make test` as a user who is not root, from a long path with a space, on a busy machine
+	@$(PYTHON) tests/newcomer.py $(ARGS)
 
 test-pure: $(READY) ## the tests that need nothing, in under a minute
 	@$(BIN)/pytest -n auto tests/pure $(ARGS)
