@@ -46,11 +46,11 @@ test-pure: $(READY) ## the tests that need nothing, in under a minute
 
 test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
-	@$(BIN)/pytest -n 2 --dist loadfile tests/brokers $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/brokers $(ARGS)
 
 test-spark: jars ## the tests on real Spark
 	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
-	@$(BIN)/pytest -n 2 --dist loadfile tests/spark $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/spark $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
 	@$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.rerun_plugin"]
+pytest_plugins = ["tests.file_order", "tests.rerun_plugin"]
 
 TESTS = Path(__file__).parent
 TIERS = ("pure", "brokers", "spark")

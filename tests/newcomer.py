@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[1]
 PATH_LENGTH = 120
 BUSY_LOOPS = 2
 USER = "sm-newcomer"
-KEPT_VARIABLES = ("PATH", "LANG", "JAVA_HOME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "ARGS")
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The programs that another user of this machine has."""
+KEPT_VARIABLES = ("LANG", "JAVA_HOME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "ARGS")
 """Variables of the caller that the run sees. PIP_* and *_proxy are passed too."""
 
 
@@ -63,7 +65,8 @@ def newcomers_environment(home: Path) -> dict[str, str]:
     """Return the variables of the run: the caller's network settings, and a home of its own."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     kept |= {k: v for k, v in os.environ.items() if k.startswith("PIP_") or k.endswith("_proxy")}
-    return {**kept, "HOME": str(home), "TMPDIR": str(home.parent / "tmp")}
+    path = SYSTEM_PATH if os.geteuid() == 0 else os.environ["PATH"]
+    return {**kept, "PATH": path, "HOME": str(home), "TMPDIR": str(home.parent / "tmp")}
 
 
 def main() -> int:

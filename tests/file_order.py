@@ -1,0 +1,69 @@
+"""Starts the longest test files first, and records how long each file takes.
+
+With several workers a long file that starts last keeps one of them busy while the others wait. The
+durations come from `tests/durations.json`; `--write-durations` writes that file anew. Inside a file
+the order stays random. A file without a duration starts first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+DURATIONS = Path(__file__).parent / "durations.json"
+UNKNOWN_S = float("inf")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes the durations."""
+    parser.addoption("--write-durations", action="store_true", help=f"write {DURATIONS.name}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record durations if the option is there. Only the controller of the workers records."""
+    if config.getoption("--write-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(DurationRecorder(DURATIONS))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort the files of the broker and Spark tiers, the longest first."""
+    if any(item.get_closest_marker(tier) for item in items for tier in ("brokers", "spark")):
+        durations = json.loads(DURATIONS.read_text("utf-8")) if DURATIONS.exists() else {}
+        items[:] = longest_first(items, durations)
+
+
+def longest_first(items: list[pytest.Item], durations: Mapping[str, float]) -> list[pytest.Item]:
+    """Return the items sorted by the duration of their file. The order inside a file stays."""
+    files = {file_of(item.nodeid) for item in items}
+    order = sorted(files, key=lambda file: (-durations.get(file, UNKNOWN_S), file))
+    rank = {file: index for index, file in enumerate(order)}
+    return sorted(items, key=lambda item: rank[file_of(item.nodeid)])
+
+
+def file_of(nodeid: str) -> str:
+    """Return the file part of a node id."""
+    return nodeid.partition("::")[0]
+
+
+class DurationRecorder:
+    """Sums up the duration of each file and writes the sums when the session ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add the duration of one phase of one test."""
+        self._seconds[file_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the sums. Files that this session did not run keep their entries."""
+        known = json.loads(self._path.read_text("utf-8")) if self._path.exists() else {}
+        known |= {file: round(seconds, 1) for file, seconds in self._seconds.items()}
+        text = json.dumps(dict(sorted(known.items())), indent=1)
+        self._path.write_text(text + "\n", "utf-8")

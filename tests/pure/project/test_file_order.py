@@ -1,0 +1,48 @@
+"""The order of test files, and the durations behind it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.file_order import DURATIONS, DurationRecorder, longest_first
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass
+class Named:
+    nodeid: str
+
+
+@dataclass
+class Timed(Named):
+    duration: float
+
+
+def test_the_longest_file_comes_first_and_an_unknown_one_before_it() -> None:
+    names = ["b.py::1", "a.py::2", "b.py::0", "new.py::1", "a.py::1"]
+    items = cast(list[pytest.Item], [Named(name) for name in names])
+    ordered = longest_first(items, {"a.py": 9.0, "b.py": 3.0})
+    assert [item.nodeid for item in ordered] == [
+        *("new.py::1", "a.py::2", "a.py::1", "b.py::1", "b.py::0"),
+    ]
+
+
+def test_durations_are_summed_by_file_and_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "durations.json"
+    path.write_text('{"old.py": 7.0, "a.py": 1.0}')
+    recorder = DurationRecorder(path)
+    for nodeid, seconds in (("a.py::1", 1.25), ("a.py::2", 2.0), ("b.py::1", 0.5)):
+        recorder.pytest_runtest_logreport(cast(pytest.TestReport, Timed(nodeid, seconds)))
+    recorder.pytest_sessionfinish()
+    assert json.loads(path.read_text()) == {"a.py": 3.2, "b.py": 0.5, "old.py": 7.0}
+
+
+def test_every_recorded_file_exists() -> None:
+    recorded = json.loads(DURATIONS.read_text("utf-8"))
+    assert [name for name in recorded if not (ROOT / name).is_file()] == []
