@@ -1,10 +1,11 @@
-"""The house rules that no linter knows: sizes, docstrings, names, and what the text may say."""
+"""Rules that no linter knows: sizes, docstrings, names, and what the text may say."""
 
 from __future__ import annotations
 
 import ast
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -12,6 +13,24 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 MAX_MODULE_LINES = 600
 MAX_TEST_LINES = 1200
+MAX_PACKAGE_MODULES = 15
+LARGE_PACKAGES = {
+    "src/sparkmirror/cluster": 17,
+    "src/sparkmirror/config/tables": 23,
+    "src/sparkmirror/copy/driver": 20,
+    "src/sparkmirror/copy/task": 17,
+    "src/sparkmirror/lab/cluster": 16,
+    "src/sparkmirror/store": 18,
+    "src/sparkmirror/wire/protocol": 17,
+}
+"""Packages above the limit, with the number of modules that each may have. It only shrinks."""
+METAPHORS = {
+    *("guest", "guests", "stranger", "door", "doors", "house", "room", "rooms", "parcel", "course"),
+    *("book", "books", "counterfoils", "herding", "errand", "errands", "lookout", "hands", "sight"),
+    *("post", "letter", "wish", "seal", "seals", "landing", "rehearsal", "doubting"),
+    *("settling", "telling", "visit", "appetite", "succession", "yardstick", "guard"),
+}
+"""Words that named modules and classes here once and told a Kafka engineer nothing."""
 VAGUE_NAMES = {
     "utils",
     "util",
@@ -36,6 +55,36 @@ def test_every_module_says_what_it_knows() -> None:
 
 def test_no_module_is_a_drawer() -> None:
     assert [p for p in SOURCES if {p.stem, p.parent.name} & VAGUE_NAMES] == []
+
+
+def public_classes() -> dict[str, list[str]]:
+    """Public class names of the package, each with the modules that define it."""
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(relative(path))
+    return found
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    shared = {name: paths for name, paths in public_classes().items() if len(paths) > 1}
+    assert shared == {}
+
+
+def test_no_metaphor_enters_a_name() -> None:
+    names = [*public_classes(), *(part for p in SOURCES for part in (p.stem, p.parent.name))]
+    words = {name: set(re.findall(r"[A-Z]?[a-z]+", name.replace("_", " "))) for name in names}
+    found = {name for name, parts in words.items() if {w.lower() for w in parts} & METAPHORS}
+    assert found == set()
+
+
+def test_a_package_has_at_most_fifteen_modules() -> None:
+    counts = Counter(relative(p.parent) for p in SOURCES if p.name != "__init__.py")
+    large = {name: count for name, count in counts.items() if count > MAX_PACKAGE_MODULES}
+    assert {
+        name: count for name, count in large.items() if count > LARGE_PACKAGES.get(name, 0)
+    } == {}
 
 
 def test_modules_stay_small() -> None:
