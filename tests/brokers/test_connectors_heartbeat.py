@@ -10,7 +10,7 @@ from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorH
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.offsets.records import Heartbeat, RecordBytes
-from sparkmirror.worker.task_group_factories import heartbeat_task_groups
+from sparkmirror.worker.connector_wiring import heartbeat_task_groups
 from tests.support.connect.connector_context import RecordingContext, RecordingListener
 from tests.support.connect.connector_flow import ConnectorFlow
 from tests.support.kafka.clusters import SharedCluster, UniqueName

@@ -16,7 +16,7 @@ from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorH
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
-from sparkmirror.worker.task_group_factories import checkpoint_task_groups, heartbeat_task_groups
+from sparkmirror.worker.connector_wiring import checkpoint_task_groups, heartbeat_task_groups
 from tests.support.connect.connector_context import (
     RecordingContext,
     RecordingListener,

@@ -17,12 +17,11 @@ from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
-from sparkmirror.connect.runtime.producer_fencing import fence_producers
 from sparkmirror.directories import state_directory
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.store.backing_stores import kafka_backing_stores
-from sparkmirror.worker.connector_wiring import build_connector_registry
+from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
 from sparkmirror.worker.monitoring import WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal

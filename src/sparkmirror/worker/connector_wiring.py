@@ -1,27 +1,40 @@
-"""The three connectors that a worker can run, and what runs their tasks."""
+"""The three connectors of a worker, and what runs their tasks.
+
+Tasks of a source connector run on Spark. Tasks of checkpoint and heartbeat connectors are threads
+of the worker.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.java_classes import (
     CHECKPOINT_CONNECTOR,
     HEARTBEAT_CONNECTOR,
     SOURCE_CONNECTOR,
 )
 from sparkmirror.connect.connectors.checkpoint.checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.connectors.checkpoint.checkpoint_task import MirrorCheckpointTask
+from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
 from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.connectors.heartbeat.heartbeat_task import MirrorHeartbeatTask
+from sparkmirror.connect.connectors.shared.thread_tasks import ThreadTaskGroup
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
 from sparkmirror.connect.connectors.source.source_job import build_job
-from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry, RegisteredConnector
-from sparkmirror.connect.task_group import TaskListener, TaskPlan
+from sparkmirror.connect.runtime.connector_registry import (
+    ConnectorRegistry,
+    RegisteredConnector,
+    TaskGroupFactory,
+)
+from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.worker.monitoring import FlowMonitor
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup
-from sparkmirror.worker.task_group_factories import checkpoint_task_groups, heartbeat_task_groups
 
 
 def build_connector_registry(
@@ -54,3 +67,38 @@ def build_connector_registry(
             connector=MirrorHeartbeatConnector, task_group=heartbeat_task_groups(worker)
         ),
     }
+
+
+def checkpoint_task_groups(worker: WorkerClientConfig, reports: GroupReports) -> TaskGroupFactory:
+    """Create groups of checkpoint tasks, which write to `reports` what became of each offset."""
+
+    def create(connector: str, listener: TaskListener) -> TaskGroup:
+        return ThreadTaskGroup(
+            connector, listener, lambda config: MirrorCheckpointTask(config, worker, reports)
+        )
+
+    return create
+
+
+def heartbeat_task_groups(worker: WorkerClientConfig) -> TaskGroupFactory:
+    """Create groups of heartbeat tasks."""
+
+    def create(connector: str, listener: TaskListener) -> TaskGroup:
+        return ThreadTaskGroup(
+            connector, listener, lambda config: MirrorHeartbeatTask(config, worker)
+        )
+
+    return create
+
+
+def fence_producers(access: ClusterAccess, transactional_ids: Sequence[str]) -> None:
+    """Fence older producers by taking over their transactional ids.
+
+    Blocks until none of them can commit any more. Raises ClusterError.
+    """
+    router = access.new_router("sparkmirror-fence")
+    try:
+        for transactional_id in transactional_ids:
+            init_producer_id(router, transactional_id=transactional_id)
+    finally:
+        router.close()

@@ -27,7 +27,6 @@ from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
-from sparkmirror.connect.runtime.producer_fencing import fence_producers
 from sparkmirror.directories import state_directory
 from sparkmirror.errors import ConfigError, MirrorError, NotFound
 from sparkmirror.model import SourceAndTarget
@@ -35,7 +34,7 @@ from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.store.backing_stores import kafka_backing_stores
-from sparkmirror.worker.connector_wiring import build_connector_registry
+from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal

@@ -14,8 +14,7 @@ from sparkmirror.connect.connectors.source.source_job import build_job
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
-from sparkmirror.engine.driver.offsets_topic_run_maps import OffsetsTopicRunMaps
-from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
+from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.mirror.offsets.run_map_records import RunMapsState

@@ -34,7 +34,7 @@ from sparkmirror.cli.copy.run import CopyRun, CopyRunResult, StopReason
 from sparkmirror.cli.copy.screen import open_screen
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.errors import BadRequest
-from sparkmirror.worker.signal_counter import count_signals
+from sparkmirror.worker.shutdown_signal import ShutdownSignal, interrupt
 
 DONE = 0
 FAILED = 2
@@ -117,13 +117,14 @@ def _confirm_append(request: CopyRequest, plan: CopyPlan, legs: PartitionRanges)
 def _run(copy: _PreparedCopy, engine: EngineFactory, console: rich.console.Console) -> int:
     manner = copy.options
     where = LaunchOptions.resolve(copy.job, manner.receipts, manner.master, manner.conf)
-    with open_screen(console) as shown, count_signals() as asked:
+    shutdown = ShutdownSignal(interrupt)
+    with open_screen(console) as shown, shutdown.installed():
         run = CopyRun(
             engine=engine(copy.job, where),
             completion=copy.completion_check(),
             tracker=copy.progress_tracker(),
             screen=shown,
-            is_interrupted=asked.is_stop_requested,
+            is_interrupted=shutdown.is_requested,
             clock=time.monotonic,
         )
         ending = run.run()

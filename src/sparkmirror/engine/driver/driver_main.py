@@ -32,8 +32,7 @@ from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.engine.driver.conductor_api import ConductorApi
-from sparkmirror.engine.driver.offsets_topic_run_maps import OffsetsTopicRunMaps
-from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
+from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
 from sparkmirror.engine.driver.spark_application import SparkApplication
 from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec

@@ -1,21 +1,38 @@
-"""The ledger of one source connector, kept in Connect's offsets topic on the target."""
+"""Ledger and run maps of one source connector, stored in Connect's offsets topic.
+
+Each store has its own connection to the cluster that holds the offsets topic.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Self
 
+from sparkmirror.copy.client_setup import resolve_client
+from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry, decode_entry, encode_entry
-from sparkmirror.engine.driver.offsets_topic_access import open_offsets_topic
+from sparkmirror.errors import RecordError
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
+from sparkmirror.mirror.offsets.run_map_records import (
+    RUNS_KEY_PREFIX,
+    RunMapSegment,
+    RunMapSegmentKey,
+    decode_segment,
+    decode_segment_key,
+    encode_segment,
+)
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.offsets_topic import OffsetsTopic
+from sparkmirror.wire.net.routing import Router
+
+log = logging.getLogger(__name__)
 
 
-class OffsetsTopicLedger:
-    """Entries as Connect's offsets: Java MirrorMaker 2 reads them and goes on, and so do we."""
+class _OffsetsTopicStore:
+    """What both stores share: the topic, and which records belong to the connector."""
 
     def __init__(self, topic: OffsetsTopic, connector: str, cluster: str) -> None:
         self._topic = topic
@@ -24,11 +41,23 @@ class OffsetsTopicLedger:
 
     @classmethod
     def for_job(cls, job: CopyJob) -> Self:
-        """The ledger that a job names, with a connection of its own."""
-        return cls(open_offsets_topic(job), job.connector, job.settings.source_alias)
+        """The store that the job names. Opens no connection yet; the caller closes the store."""
+        settings = job.settings
+        client = job.offsets_client or settings.target
+        router = Router(*resolve_client(settings.target_alias, client, settings.client_id))
+        topic = OffsetsTopic(router, job.offsets_topic)
+        return cls(topic, job.connector, settings.source_alias)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._topic.close()
+
+
+class OffsetsTopicLedger(_OffsetsTopicStore):
+    """Ledger entries as Connect source offsets, which Java MirrorMaker 2 reads and writes too."""
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
-        """Everything remembered for this connector, as of now."""
+        """All entries of this connector, by source partition. Reads the topic to its end."""
         entries: dict[TopicPartition, LedgerEntry] = {}
         for stored in self._topic.load().of_connector(self._connector):
             match dict(stored.partition or {}):
@@ -39,7 +68,7 @@ class OffsetsTopicLedger:
         return entries
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
-        """Remember these; returns when the target has them."""
+        """Write entries; returns when the brokers have acknowledged them."""
         self._topic.save(
             (
                 StoredOffset(
@@ -52,6 +81,37 @@ class OffsetsTopicLedger:
             now_ms=time.time_ns() // 1_000_000,
         )
 
-    def close(self) -> None:
-        """Hang up."""
-        self._topic.close()
+
+class OffsetsTopicRunMaps(_OffsetsTopicStore):
+    """Run map segments, under keys that no Java connector reads as its own."""
+
+    def load(self) -> dict[TopicPartition, RunSegments]:
+        """All segments of this connector, by source partition. Skips segments it cannot decode."""
+        found: dict[TopicPartition, dict[int, RunMapSegment]] = {}
+        for stored in self._topic.load().of_connector(f"{RUNS_KEY_PREFIX}{self._connector}"):
+            key = decode_segment_key(stored)
+            if key is None or key.cluster != self._cluster:
+                continue
+            try:
+                segment = decode_segment(stored)
+            except RecordError as error:
+                log.warning("Ignored a run map segment of %s: %s", key.partition, error)
+                continue
+            if segment:
+                found.setdefault(key.partition, {})[key.number] = segment
+        return dict(found)
+
+    def save(self, segments: Mapping[tuple[TopicPartition, int], RunMapSegment | None]) -> None:
+        """Write segments (None deletes one); returns when the brokers have acknowledged them."""
+        self._topic.save(
+            [
+                encode_segment(self._key(partition, number), segment)
+                for (partition, number), segment in segments.items()
+            ],
+            now_ms=time.time_ns() // 1_000_000,
+        )
+
+    def _key(self, partition: TopicPartition, number: int) -> RunMapSegmentKey:
+        return RunMapSegmentKey(
+            connector=self._connector, cluster=self._cluster, partition=partition, number=number
+        )

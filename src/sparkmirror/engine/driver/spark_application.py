@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control_server import ControlServer
+from sparkmirror.engine.driver.executor_python import link_executor_python
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
     DriverEnvironment,
@@ -26,11 +27,8 @@ from sparkmirror.engine.driver.spark_conf import (
     slot_shortage_warning,
     spark_environment,
 )
-from sparkmirror.engine.driver.spark_home import (
-    link_executor_python,
-    linked_spark_home,
-    require_java,
-)
+from sparkmirror.engine.driver.spark_home import linked_spark_home
+from sparkmirror.engine.spark.java_runtime import require_java
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_row
 from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec

@@ -28,9 +28,8 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.engine.driver.receipt_writer import ReceiptWriter
-from sparkmirror.engine.driver.spark_home import MIN_JAVA_VERSION
 from sparkmirror.engine.spark.data_source import MirrorDataSource
+from sparkmirror.engine.spark.java_runtime import MIN_JAVA_VERSION
 from sparkmirror.engine.spark.receipt_rows import (
     COLUMN_NAMES,
     PARTITION_COLUMN,
@@ -38,6 +37,7 @@ from sparkmirror.engine.spark.receipt_rows import (
     TABLE_COLUMNS,
     ReceiptRow,
 )
+from sparkmirror.engine.spark.receipt_writer import ReceiptWriter
 from sparkmirror.errors import DriverLost
 
 log = logging.getLogger(__name__)

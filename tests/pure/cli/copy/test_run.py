@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -18,7 +16,6 @@ from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.errors import DriverLost
 from sparkmirror.model import TopicPartition
-from sparkmirror.worker.signal_counter import count_signals
 from tests.support.cli.scripted_engine import RecordingScreen, ScriptedEngine
 
 LOSS = CopyEvent(at_ms=0, kind="retention", partition="a-0", text="gone")
@@ -163,15 +160,3 @@ def test_nothing_is_left_running_when_something_breaks() -> None:
     with pytest.raises(DriverLost):
         _follow(engine, RecordingScreen())
     assert engine.calls == ["start", "stop"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_asks_and_the_second_interrupts(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with count_signals() as asked:
-        assert not asked.is_stop_requested()
-        os.kill(os.getpid(), number)
-        assert asked.is_stop_requested()
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), number)
-    assert signal.getsignal(number) is before

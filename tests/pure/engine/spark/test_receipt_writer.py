@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from sparkmirror.engine.driver.receipt_writer import ReceiptWriter
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
+from sparkmirror.engine.spark.receipt_writer import ReceiptWriter
 from sparkmirror.errors import DriverLost
 from tests.support.waiting import wait_until
 
