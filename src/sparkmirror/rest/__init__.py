@@ -1,1 +1,1 @@
-"""Connect's HTTP API; the only importer of the web framework. Knows not how things are done."""
+"""Connect's REST API over HTTP. The only package that imports uvicorn and h11."""

@@ -1,10 +1,9 @@
-"""The REST server: what is served where, in a thread of its own.
+"""The REST server: binds the listeners and serves their routes in one thread.
 
-    listeners         /, /health, /connectors, /connector-plugins, and /admin unless it has its own
+    listeners         /, /health, /connectors, /connector-plugins; /admin without admin listeners
     admin listeners   /admin
 
-`start` returns when every address is taken and listened to; whether the worker is ready is the
-worker's to say (`/health`).
+`start` returns when every listener accepts connections. `/health` says whether the worker is ready.
 """
 
 from __future__ import annotations
@@ -22,40 +21,36 @@ from sparkmirror.rest.http.http_server import BoundListener, HttpServer
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.router import RestRouter, Route
 from sparkmirror.rest.options import RestOptions
-from sparkmirror.rest.routes.admin_routes import admin_routes
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
-from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
-from sparkmirror.rest.routes.plugin_routes import plugin_routes
-from sparkmirror.rest.routes.worker_routes import worker_routes
+from sparkmirror.rest.routes.worker_routes import (
+    admin_routes,
+    monitoring_routes,
+    plugin_routes,
+    worker_routes,
+)
 
 log = logging.getLogger(__name__)
 
-_JOIN_GRACE_S = 1.0
-
-
-def public_routes(herding: Herder) -> tuple[Route, ...]:
-    """Make every public route but /admin, for one herding."""
-    return (
-        *worker_routes(herding),
-        *connector_routes(herding),
-        *plugin_routes(herding),
-    )
+_JOIN_GRACE_S = 2.0
+"""For rounding the timeout up, and for the 503 of cancelled requests."""
 
 
 class RestServer:
-    """Serves one herding. Started once, stopped once."""
+    """Serves the REST API of one herder. It is started once and stopped once.
+
+    With a `monitor` it also serves the partitions and groups of mirrors.
+    """
 
     def __init__(
         self,
-        herding: Herder,
+        herder: Herder,
         listeners: Sequence[RestListener],
         options: RestOptions,
-        watching: MirrorMonitor | None = None,
+        monitor: MirrorMonitor | None = None,
     ) -> None:
-        """With `watching`, what Connect's API does not have is served too."""
-        self._herder = herding
-        self._monitoring = watching
+        self._herder = herder
+        self._monitor = monitor
         self._listeners = tuple(listeners)
         self._options = options
         self._bound_listeners: list[BoundListener] = []
@@ -65,69 +60,83 @@ class RestServer:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where it listens, admin listeners last, with the ports that the system chose."""
+        """The URLs of the listeners, then of the admin listeners, with the bound ports."""
         return tuple(self._addresses)
 
     @property
     def address(self) -> str:
-        """Where it listens first of all."""
+        """The URL of the first listener."""
         return self._addresses[0]
 
     def start(self) -> None:
-        """Take every address and begin to answer. ConfigError if one cannot be had."""
+        """Bind every listener and start the thread. Raises ConfigError if one cannot be bound."""
         options, admin = self._options, admin_routes(self._herder)
-        public = (*public_routes(self._herder), *internal_routes(options.flows))
-        if self._monitoring is not None:
-            public = (*public, *monitoring_routes(self._herder, self._monitoring))
+        public = self._public_routes()
         if options.admin_listeners is None:
             public = (*public, *admin)
         try:
-            self._bind(self._listeners, public, options.tls, decorated=True)
-            self._bind(options.admin_listeners or (), admin, options.admin_tls, decorated=False)
+            self._bind(self._listeners, public, options.tls, adds_headers=True)
+            self._bind(options.admin_listeners or (), admin, options.admin_tls, adds_headers=False)
         except ConfigError:
-            for site in self._bound_listeners:
-                site.listening_socket.close()
+            for bound in self._bound_listeners:
+                bound.listening_socket.close()
             raise
         self._start_thread()
 
-    def stop(self, within_s: float) -> None:
-        """Take no more requests, let those under way be answered within this time, and end."""
+    def stop(self, timeout_s: float) -> None:
+        """Stop accepting requests and end the thread. Blocks until requests in progress end.
+
+        A request that is still in progress after `timeout_s` is answered with 503.
+        """
         if self._http_server is None or self._thread is None:
             return
-        self._http_server.stop(within_s)
-        self._thread.join(within_s + _JOIN_GRACE_S)
+        self._http_server.stop(timeout_s)
+        self._thread.join(timeout_s + _JOIN_GRACE_S)
         log.info("REST server stopped")
+
+    def _public_routes(self) -> tuple[Route, ...]:
+        herder, monitor = self._herder, self._monitor
+        return (
+            *worker_routes(herder),
+            *connector_routes(herder),
+            *plugin_routes(herder),
+            *internal_routes(self._options.flows),
+            *(() if monitor is None else monitoring_routes(herder, monitor)),
+        )
 
     def _bind(
         self,
         listeners: Sequence[RestListener],
-        served: Sequence[Route],
+        routes: Sequence[Route],
         tls: ssl.SSLContext | None,
         *,
-        decorated: bool,
+        adds_headers: bool,
     ) -> None:
-        application = RestApplication(RestRouter(served), self._options, decorated=decorated)
+        application = RestApplication(RestRouter(routes), self._options, adds_headers=adds_headers)
         for listener in listeners:
-            secured = listener.protocol == "https"
-            if secured and tls is None:
+            is_https = listener.protocol == "https"
+            if is_https and tls is None:
                 key = "listeners.https.ssl.keystore.location"
                 raise ConfigError.of("listeners", f"listener {listener} needs a key: set {key}")
-            bound = listener.bind()
-            site = BoundListener(
-                listening_socket=bound, application=application, tls=tls if secured else None
+            listening_socket = listener.bind()
+            self._bound_listeners.append(
+                BoundListener(
+                    listening_socket=listening_socket,
+                    application=application,
+                    tls=tls if is_https else None,
+                )
             )
-            self._bound_listeners.append(site)
-            self._addresses.append(_address(listener, bound.getsockname()[1]))
+            self._addresses.append(_address(listener, listening_socket.getsockname()[1]))
 
     def _start_thread(self) -> None:
-        self._http_server = serving = HttpServer(self._bound_listeners, self._options.limits)
+        self._http_server = http_server = HttpServer(self._bound_listeners, self._options.limits)
         ready = threading.Event()
 
         def run() -> None:
             try:
-                serving.run(ready.set)
+                http_server.run(ready.set)
             finally:
-                ready.set()  # whoever waits must not wait for a thread that has failed
+                ready.set()  # `start` must not wait for a thread that has failed
 
         self._thread = threading.Thread(target=run, name="rest-server", daemon=True)
         self._thread.start()

@@ -165,7 +165,7 @@ class MirrorMaker:
         self.herder = MultiFlowHerder(herders, file.properties.file or "its file")
         options = replace(rest.options, flows=tuple(herders))
         self._may_use_fallback_port = LISTENERS not in file.file_values
-        self._create_rest_server = partial(RestServer, self.herder, options=options, watching=sight)
+        self._create_rest_server = partial(RestServer, self.herder, options=options, monitor=sight)
         self.rest = self._create_rest_server(listeners=rest.listeners)
 
     def run(self, ending: ShutdownSignal) -> int:

@@ -1,8 +1,8 @@
-"""One listener's application: takes a request apart, has it answered in time, sends the answer.
+"""The ASGI application of one listener: reads a request, calls its handler, sends the reply.
 
-    read the body ─► who is it? ─► which route? ─► handler, in a thread ─► headers ─► send
+    read the body ─► authenticate ─► find the route ─► handler, in a thread ─► headers ─► send
 
-Knows HTTP's machinery and no handler. Whatever goes wrong is answered with Connect's error body.
+Every error is answered with Connect's error body.
 """
 
 from __future__ import annotations
@@ -10,12 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping
 from email.utils import formatdate
-
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from sparkmirror.errors import BadRequest, MirrorError
 from sparkmirror.rest.http import access_log
@@ -23,58 +18,69 @@ from sparkmirror.rest.http.access_log import AccessLogEntry
 from sparkmirror.rest.http.call import TEXT, Call, Reply, error_reply
 from sparkmirror.rest.http.error_mapping import mirror_error_reply, unexpected_error_reply
 from sparkmirror.rest.http.handler_threads import HandlerThreads, HandlerTimeout
+from sparkmirror.rest.http.http_request import (
+    ClientDisconnected,
+    HttpRequest,
+    Receive,
+    Scope,
+    Send,
+    send_response,
+)
 from sparkmirror.rest.http.path import split_path
 from sparkmirror.rest.http.router import RestRouter, Route, RouteMatch
 from sparkmirror.rest.options import RestLimits, RestOptions
-from sparkmirror.rest.routes.worker_routes import unhealthy_reply
 
 _HOST_HEADER = re.compile(r"[A-Za-z0-9._-]+(:[0-9]+)?|\[[0-9A-Fa-f:.%]+\](:[0-9]+)?")
 _NO_CONTENT = 204
 _HEALTH_THREADS = 4
 _MAX_DRAIN_FACTOR = 8
-"""So many times the limit of a body are read and thrown away, that the caller hears the refusal."""
+"""The server reads and discards up to this many times the body limit, so that the client reads the
+413 instead of a connection reset."""
 
 
 class RestApplication:
-    """Answers the requests of one listener."""
+    """Answers the requests of one listener.
 
-    def __init__(self, router: RestRouter, options: RestOptions, *, decorated: bool) -> None:
+    `adds_headers` turns on CORS headers and the operator's response headers.
+    """
+
+    def __init__(self, router: RestRouter, options: RestOptions, *, adds_headers: bool) -> None:
         self._router = router
         self._options = options
         self._limits = options.limits
-        self._adds_headers = decorated
+        self._adds_headers = adds_headers
         self._threads = HandlerThreads(self._limits.max_concurrent_requests, "rest")
         self._health_threads = HandlerThreads(_HEALTH_THREADS, "rest-health")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, as uvicorn wants it."""
-        began = time.monotonic()
-        request = Request(scope, receive)
-        headers = _request_headers(request)
-        user = self._authenticate(headers)
+        """Answer one request. uvicorn calls this."""
+        started = time.monotonic()
+        request = HttpRequest(scope, receive)
+        user = self._authenticate(request)
         try:
-            reply = await self._handle(request, headers, user)
-        except ClientDisconnect:
+            reply = await self._handle(request, user)
+        except ClientDisconnected:
             return
         except asyncio.CancelledError:
-            reply = error_reply(503, "The worker is shutting down", last=True)
-        await self._response(reply, request, headers)(scope, receive, send)
+            reply = error_reply(503, "The worker is shutting down", closes_connection=True)
+        await send_response(
+            send, reply.status, self._response_headers(request, reply), reply.content
+        )
         if self._options.access_log:
-            took_ms = int((time.monotonic() - began) * 1000)
-            access_log.write(_access_log_entry(request, headers, user, reply, took_ms))
+            duration_ms = int((time.monotonic() - started) * 1000)
+            access_log.write(_access_log_entry(request, user, reply, duration_ms))
 
-    def _authenticate(self, headers: Mapping[str, str]) -> str | None:
+    def _authenticate(self, request: HttpRequest) -> str | None:
         users = self._options.users
-        return None if users is None else users.authenticate(headers.get("authorization"))
+        return None if users is None else users.authenticate(request.headers.get("authorization"))
 
-    async def _handle(
-        self, request: Request, headers: Mapping[str, str], user: str | None
-    ) -> Reply:
-        body = await self._read_body(request, headers)
+    async def _handle(self, request: HttpRequest, user: str | None) -> Reply:
+        headers = request.headers
+        body = await self._read_body(request)
         if isinstance(body, Reply):
             return body
         try:
-            found = self._router.find(request.method, split_path(_raw_path(request)), headers)
+            found = self._router.find(request.method, split_path(request.raw_path), headers)
         except BadRequest as error:
             return mirror_error_reply(error)
         signed = isinstance(found, RouteMatch) and found.route.signed
@@ -86,39 +92,38 @@ class RestApplication:
             return error_reply(415, "HTTP 415 Unsupported Media Type")
         call = Call(
             path_parameters=found.path_parameters,
-            query=_query_parameters(request),
+            query=request.query,
             headers=headers,
             body=body,
-            base_url=_base_url(request, headers),
+            base_url=_base_url(request),
         )
-        return await self._call_handler(found.route, call, f"{request.method} {_raw_path(request)}")
+        return await self._call_handler(found.route, call, f"{request.method} {request.raw_path}")
 
-    async def _call_handler(self, route: Route, call: Call, what: str) -> Reply:
+    async def _call_handler(self, route: Route, call: Call, request_line: str) -> Reply:
         limits = self._limits
         threads = self._health_threads if route.urgent else self._threads
-        within_s = limits.health_timeout_s if route.urgent else limits.request_timeout_s
+        timeout_s = limits.health_timeout_s if route.urgent else limits.request_timeout_s
         try:
-            return await threads.run(lambda: route.handler(call), within_s)
+            return await threads.run(lambda: route.handler(call), timeout_s)
         except HandlerTimeout:
-            waited = f"The worker has not finished {what} within {within_s:g} s."
-            if route.urgent:
-                return unhealthy_reply(waited)
-            return error_reply(500, f"Request timed out. {waited}")
+            return route.timeout_reply(
+                f"The worker has not finished {request_line} within {timeout_s:g} s."
+            )
         except MirrorError as error:
             return mirror_error_reply(error)
-        except Exception as error:  # noqa: BLE001  the last resort: nobody else would answer
-            return unexpected_error_reply(error, what)
+        except Exception as error:  # noqa: BLE001  an unanswered client would wait until its timeout
+            return unexpected_error_reply(error, request_line)
 
-    async def _read_body(self, request: Request, headers: Mapping[str, str]) -> bytes | Reply:
-        """Read the body, within limits of size and time."""
+    async def _read_body(self, request: HttpRequest) -> bytes | Reply:
+        """Return the body, or the refusal of a body that is too large or too slow."""
         limits = self._limits
-        too_large = int(headers.get("content-length", "0")) > limits.max_body_bytes
-        if too_large and headers.get("expect", "").lower() == "100-continue":
+        too_large = int(request.headers.get("content-length", "0")) > limits.max_body_bytes
+        if too_large and request.headers.get("expect", "").lower() == "100-continue":
             return _too_large_reply(limits)
         parts, size = [], 0
         try:
             async with asyncio.timeout(limits.body_timeout_s):
-                async for part in request.stream():
+                async for part in request.body_parts():
                     size += len(part)
                     too_large = too_large or size > limits.max_body_bytes
                     if size > limits.max_body_bytes * _MAX_DRAIN_FACTOR:
@@ -127,83 +132,57 @@ class RestApplication:
                         parts.append(part)
         except TimeoutError:
             message = f"The body of the request did not arrive within {limits.body_timeout_s:g} s"
-            return error_reply(408, message, last=True)
+            return error_reply(408, message, closes_connection=True)
         return _too_large_reply(limits) if too_large else b"".join(parts)
 
-    def _response(self, reply: Reply, request: Request, headers: Mapping[str, str]) -> Response:
+    def _response_headers(self, request: HttpRequest, reply: Reply) -> list[tuple[str, str]]:
+        """The headers of a reply. An extra header never replaces one of the reply itself."""
         own = _reply_headers(reply)
-        taken = {name.lower() for name, _ in own}
-        extra = [
-            each for each in self._extra_headers(request, headers) if each[0].lower() not in taken
-        ]
-        response = Response(reply.content, reply.status)
-        # Given as they are: people's scripts look for `Location:`, not for `location:`.
-        response.raw_headers = [
-            (name.encode("ascii"), value.encode("latin-1")) for name, value in (*extra, *own)
-        ]
-        return response
+        own_names = {name.lower() for name, _ in own}
+        extra = [each for each in self._extra_headers(request) if each[0].lower() not in own_names]
+        return [*extra, *own]
 
-    def _extra_headers(
-        self, request: Request, headers: Mapping[str, str]
-    ) -> tuple[tuple[str, str], ...]:
+    def _extra_headers(self, request: HttpRequest) -> tuple[tuple[str, str], ...]:
         if not self._adds_headers:
             return ()
-        cors = self._options.cors.headers(request.method, headers)
+        cors = self._options.cors.headers(request.method, request.headers)
         return (*cors, *self._options.response_headers.headers())
 
 
 def _reply_headers(reply: Reply) -> list[tuple[str, str]]:
-    own = [("Date", formatdate(usegmt=True)), *reply.headers]
+    headers = [("Date", formatdate(usegmt=True)), *reply.headers]
     if reply.media_type is not None:
-        own.append(("Content-Type", reply.media_type))
+        headers.append(("Content-Type", reply.media_type))
     if reply.status != _NO_CONTENT:
-        own.append(("Content-Length", str(len(reply.content))))
+        headers.append(("Content-Length", str(len(reply.content))))
     if reply.closes_connection:
-        own.append(("Connection", "close"))
-    return own
+        headers.append(("Connection", "close"))
+    return headers
 
 
 def _too_large_reply(limits: RestLimits) -> Reply:
     message = f"The body of the request is larger than {limits.max_body_bytes} bytes"
-    return error_reply(413, message, last=True)
+    return error_reply(413, message, closes_connection=True)
 
 
-def _request_headers(request: Request) -> dict[str, str]:
-    shown: dict[str, str] = {}
-    for name, value in request.headers.items():
-        shown[name] = f"{shown[name]},{value}" if name in shown else value
-    return shown
-
-
-def _raw_path(request: Request) -> str:
-    raw_path: bytes = request.scope["raw_path"]
-    return raw_path.decode("ascii", errors="replace")
-
-
-def _query_parameters(request: Request) -> dict[str, list[str]]:
-    return {name: request.query_params.getlist(name) for name in request.query_params}
-
-
-def _base_url(request: Request, headers: Mapping[str, str]) -> str:
-    host = headers.get("host", "")
+def _base_url(request: HttpRequest) -> str:
+    host = request.headers.get("host", "")
     if not _HOST_HEADER.fullmatch(host):
-        name, port = request.scope["server"]
+        name, port = request.server
         host = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-    return f"{request.scope['scheme']}://{host}"
+    return f"{request.scheme}://{host}"
 
 
 def _access_log_entry(
-    request: Request, headers: Mapping[str, str], user: str | None, reply: Reply, took_ms: int
+    request: HttpRequest, user: str | None, reply: Reply, duration_ms: int
 ) -> AccessLogEntry:
-    query = request.scope["query_string"].decode("ascii", errors="replace")
-    target = f"{_raw_path(request)}?{query}" if query else _raw_path(request)
     return AccessLogEntry(
-        client=request.client.host if request.client else "-",
+        client=request.client_host,
         user=user,
-        request=f"{request.method} {target} HTTP/{request.scope['http_version']}",
+        request=f"{request.method} {request.target} HTTP/{request.http_version}",
         status=reply.status,
         sent_bytes=len(reply.content),
-        referer=headers.get("referer", ""),
-        user_agent=headers.get("user-agent", ""),
-        duration_ms=took_ms,
+        referer=request.headers.get("referer", ""),
+        user_agent=request.headers.get("user-agent", ""),
+        duration_ms=duration_ms,
     )

@@ -1,4 +1,4 @@
-"""What a handler is given and what it gives back: a call and a reply, without HTTP's machinery."""
+"""What a handler receives and returns: a call and a reply. Handlers see no HTTP machinery."""
 
 from __future__ import annotations
 
@@ -16,48 +16,55 @@ class Call:
     """A request whose route is known."""
 
     path_parameters: Mapping[str, str]
-    """What stands in the path where the route has `{...}`."""
+    """The segments of the path that match the `{...}` of the route, by name."""
     query: Mapping[str, Sequence[str]]
     headers: Mapping[str, str]
-    """By name in lower case; several of one name are joined with a comma."""
+    """By name in lower case. Values of one name are joined with a comma."""
     body: bytes
     base_url: str
-    """The server as the caller addressed it: `http://host:port`."""
+    """The server as the client addressed it: `http://host:port`."""
 
     def boolean_parameter(self, name: str, *, default: bool) -> bool:
-        """Read a query parameter as Java reads a boolean: anything but true is false."""
+        """Return a query parameter as Java parses a boolean: everything but true is false."""
         given = next(iter(self.query.get(name, ())), "")
         return given.lower() == "true" if given else default
 
     def parameter(self, name: str) -> str | None:
-        """Read a query parameter; the first one counts."""
+        """Return the first query parameter of this name."""
         return next(iter(self.query.get(name, ())), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer, ready to be sent."""
+    """A response, ready to be sent."""
 
     status: int
     content: bytes = b""
     media_type: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     closes_connection: bool = False
-    """Whether the connection is closed after it."""
+    """Whether the server closes the connection after this response."""
 
 
 def json_reply(
     value: JsonValue, status: int = 200, headers: tuple[tuple[str, str], ...] = ()
 ) -> Reply:
-    """Answer with JSON, in the bytes that Connect would write."""
+    """Return a reply with the bytes that Connect writes for this JSON."""
     return Reply(status=status, content=encode(value), media_type=JSON, headers=headers)
 
 
-def error_reply(status: int, message: str, *, typed: bool = True, last: bool = False) -> Reply:
-    """Answer with Connect's error body. What fails before a method is chosen is not typed."""
-    # An unpaired surrogate in a message must not turn one error into another.
+def error_reply(
+    status: int, message: str, *, has_media_type: bool = True, closes_connection: bool = False
+) -> Reply:
+    """Return a reply with Connect's error body.
+
+    `has_media_type` is False for errors before a method is chosen: Connect sends no Content-Type.
+    """
+    # An unpaired surrogate in the message cannot be encoded and would cause another error.
     text = message.encode("utf-8", errors="replace").decode("utf-8")
-    content = encode({"error_code": status, "message": text})
     return Reply(
-        status=status, content=content, media_type=JSON if typed else None, closes_connection=last
+        status=status,
+        content=encode({"error_code": status, "message": text}),
+        media_type=JSON if has_media_type else None,
+        closes_connection=closes_connection,
     )

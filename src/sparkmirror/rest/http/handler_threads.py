@@ -1,8 +1,9 @@
-"""Threads in which handlers wait for the worker, so that the server itself never waits.
+"""Threads in which handlers block, so that the event loop never does.
 
-At most so many at a time; who comes later queues, and gives up in time. A thread whose caller has
-given up keeps its place until it ends: a worker that hangs cannot be made to pile up threads. They
-are daemons, because a call that never returns must not keep the process from ending.
+The number of threads is bounded. A request that finds no free thread waits, and times out like the
+others. A thread whose request has timed out keeps its permit until its handler returns, so a worker
+that hangs cannot accumulate threads. The threads are daemons: a handler that never returns does not
+keep the process from ending.
 """
 
 from __future__ import annotations
@@ -18,44 +19,44 @@ Result = TypeVar("Result")
 
 
 class HandlerTimeout(Exception):
-    """The work was not done in time. It may still be going on."""
+    """The handler did not finish in time. It may still be running."""
 
 
 class HandlerThreads:
-    """A bounded number of threads, one for each call under way."""
+    """A bounded number of threads, one per running handler."""
 
-    def __init__(self, most: int, name: str) -> None:
-        self._permits = asyncio.Semaphore(most)
+    def __init__(self, max_threads: int, name: str) -> None:
+        self._permits = asyncio.Semaphore(max_threads)
         self._name = name
 
-    async def run(self, work: Callable[[], Result], within_s: float) -> Result:
-        """Do the work in a thread and give its result, or raise what it raised; or TooLate."""
-        limit = asyncio.timeout(within_s)
+    async def run(self, handler: Callable[[], Result], timeout_s: float) -> Result:
+        """Return the handler's result, or raise its error. Raises HandlerTimeout."""
+        limit = asyncio.timeout(timeout_s)
         try:
             async with limit:
                 await self._permits.acquire()
-                return await self._start_thread(work)
+                return await self._start_thread(handler)
         except TimeoutError:
             if limit.expired():
                 raise HandlerTimeout from None
             raise
 
-    def _start_thread(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+    def _start_thread(self, handler: Callable[[], Result]) -> asyncio.Future[Result]:
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[Result] = loop.create_future()
 
-        def end(tell: Callable[[], None]) -> None:
+        def finish(set_outcome: Callable[[], None]) -> None:
             self._permits.release()
             if not outcome.done():
-                tell()
+                set_outcome()
 
         def call() -> None:
             try:
-                tell = partial(outcome.set_result, work())
-            except Exception as error:  # noqa: BLE001  handed to whoever waits
-                tell = partial(outcome.set_exception, error)
-            with suppress(RuntimeError):  # the server has ended: nobody waits any more
-                loop.call_soon_threadsafe(end, tell)
+                set_outcome = partial(outcome.set_result, handler())
+            except Exception as error:  # noqa: BLE001  raised again by `run`
+                set_outcome = partial(outcome.set_exception, error)
+            with suppress(RuntimeError):  # the server has stopped and its loop is closed
+                loop.call_soon_threadsafe(finish, set_outcome)
 
         threading.Thread(target=call, name=self._name, daemon=True).start()
         return outcome

@@ -1,33 +1,29 @@
-"""The event loop behind the server: accepts connections until it is told to stop.
-
-uvicorn's connections do the HTTP; its own main loop is not used, because it looks for work ten
-times a second and cannot be told how long stopping may take.
-"""
+"""One `uvicorn.Server` per bound listener, all on the event loop of one thread."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import ssl
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 
-from uvicorn.config import Config
-from uvicorn.server import ServerState
+from uvicorn import Config, Server
 
 from sparkmirror.rest.http.application import RestApplication
-from sparkmirror.rest.http.connection import HttpConnection, connection_class
+from sparkmirror.rest.http.connection import connection_class
 from sparkmirror.rest.options import RestLimits
 
+_STARTED_POLL_S = 0.01
 _CANCEL_TIMEOUT_S = 0.5
-"""How long those who are cut off may take to be told so."""
+"""How long a cancelled request may take to send its 503."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundListener:
-    """What is served on one socket."""
+    """A listening socket and the application that answers on it."""
 
     listening_socket: socket.socket
     application: RestApplication
@@ -35,66 +31,52 @@ class BoundListener:
 
 
 class HttpServer:
-    """Serves some sites in the thread that calls `run`, until another one calls `stop`."""
+    """Serves bound listeners in the thread that calls `run`, until another thread calls `stop`."""
 
-    def __init__(self, sites: Iterable[BoundListener], limits: RestLimits) -> None:
-        self._bound_listeners = tuple(sites)
-        self._limits = limits
-        self._state = ServerState()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop_requested: asyncio.Future[float] | None = None
+    def __init__(self, listeners: Iterable[BoundListener], limits: RestLimits) -> None:
+        self._servers = [
+            (_ListenerServer(_uvicorn_config(listener, limits)), listener.listening_socket)
+            for listener in listeners
+        ]
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Serve; `on_ready` is called once every socket is listened to."""
+        """Serve until `stop`. Calls `on_ready` once every listener accepts connections."""
         asyncio.run(self._serve(on_ready))
 
-    def stop(self, within_s: float) -> None:
-        """Accept nothing more, let what is under way end within this time, then end. At once."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended already
-                self._loop.call_soon_threadsafe(self._request_stop, within_s)
+    def stop(self, timeout_s: float) -> None:
+        """Make `run` end. Does not block; any thread may call it.
 
-    def _request_stop(self, within_s: float) -> None:
-        assert self._stop_requested is not None
-        if not self._stop_requested.done():
-            self._stop_requested.set_result(within_s)
+        Listeners accept no more connections. Requests in progress get `timeout_s`, in whole seconds
+        rounded up; then they are answered with 503.
+        """
+        for server, _ in self._servers:
+            server.config.timeout_graceful_shutdown = math.ceil(timeout_s)
+            server.should_exit = True
 
     async def _serve(self, on_ready: Callable[[], None]) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stop_requested = self._loop.create_future()
-        listening = [await self._listen(site) for site in self._bound_listeners]
-        on_ready()
-        within_s = await self._stop_requested
-        for each in listening:
-            each.close()
-        for connection in list(self._state.connections):
-            connection.shutdown()
-        await self._finish_requests(within_s)
-        for connection in list(self._state.connections):
+        async with asyncio.TaskGroup() as serving:
+            for server, listening_socket in self._servers:
+                serving.create_task(server.serve(sockets=[listening_socket]))
+            while not all(server.started for server, _ in self._servers):
+                await asyncio.sleep(_STARTED_POLL_S)
+            on_ready()
+
+
+class _ListenerServer(Server):
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        # uvicorn cancels late requests and returns. Wait until each has sent its 503.
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=_CANCEL_TIMEOUT_S)
+        for connection in list(self.server_state.connections):
             connection.transport.abort()
 
-    async def _listen(self, site: BoundListener) -> asyncio.Server:
-        config = _uvicorn_config(site.application, self._limits)
-        connection = connection_class(self._limits.headers_timeout_s)
 
-        def accept() -> HttpConnection:
-            return connection(config, self._state, {})
-
-        assert self._loop is not None
-        return await self._loop.create_server(accept, sock=site.listening_socket, ssl=site.tls)
-
-    async def _finish_requests(self, within_s: float) -> None:
-        if self._state.tasks:
-            await asyncio.wait(self._state.tasks, timeout=within_s)
-        for task in self._state.tasks:
-            task.cancel()
-        if self._state.tasks:
-            await asyncio.wait(self._state.tasks, timeout=_CANCEL_TIMEOUT_S)
-
-
-def _uvicorn_config(application: RestApplication, limits: RestLimits) -> Config:
-    config = Config(
-        application,
+def _uvicorn_config(listener: BoundListener, limits: RestLimits) -> Config:
+    tls = listener.tls
+    return Config(
+        listener.application,
+        http=connection_class(limits.headers_timeout_s),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -102,7 +84,8 @@ def _uvicorn_config(application: RestApplication, limits: RestLimits) -> Config:
         log_level=logging.WARNING,
         access_log=False,
         proxy_headers=False,
+        server_header=False,
+        date_header=False,
         timeout_keep_alive=limits.keep_alive_s,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
-    config.load()
-    return config

@@ -1,8 +1,8 @@
-"""Which handler answers which method on which path.
+"""Chooses the handler for a method and a path, in the order of Connect's own server.
 
-Knows how Connect's own server chooses: first the path (404), then the method (405), then the media
-types (415, 406). HEAD is GET without the body; OPTIONS lists what there is. These refusals carry
-an error body but, as in the original, no Content-Type.
+First the path (404), then the method (405), then the media types (415, 406). HEAD is GET without
+the body. OPTIONS lists the methods. These errors have an error body and, as in Connect, no
+Content-Type.
 """
 
 from __future__ import annotations
@@ -18,36 +18,43 @@ from sparkmirror.rest.http.media_types import accepts_json, consumes_json
 Handler: TypeAlias = Callable[[Call], Reply]
 
 
+def request_timed_out(reason: str) -> Reply:
+    """Return Connect's error for a handler that did not finish in time."""
+    return error_reply(500, f"Request timed out. {reason}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One method on one path. `{...}` in the path stands for any one segment."""
+    """One method on one path. `{...}` in the path matches any one segment."""
 
     method: str
     path: str
     handler: Handler
     reads_body: bool = False
     urgent: bool = False
-    """Answered however busy the worker is."""
+    """Whether the route has its own threads and is answered even if all others are busy."""
     signed: bool = False
-    """Meant for other workers, who sign it: nobody logs in for it."""
+    """Whether other workers send this request, with a signature in place of a password."""
+    timeout_reply: Callable[[str], Reply] = request_timed_out
+    """Makes the reply, from the reason, if the handler does not finish in time."""
 
     def match(self, segments: tuple[str, ...]) -> Mapping[str, str] | None:
-        """Match the segments of a path; None if this route is about another path."""
+        """Return the path parameters; None if the path does not match."""
         pattern = tuple(self.path.split("/")[1:]) if self.path != "/" else ()
         if len(pattern) != len(segments):
             return None
-        names = {}
-        for wanted, given in zip(pattern, segments, strict=True):
-            if wanted.startswith("{"):
-                names[wanted[1:-1]] = given
-            elif wanted != given:
+        parameters = {}
+        for expected, segment in zip(pattern, segments, strict=True):
+            if expected.startswith("{"):
+                parameters[expected[1:-1]] = segment
+            elif expected != segment:
                 return None
-        return names
+        return parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteMatch:
-    """A route, and what its path stands for this time."""
+    """A route and the parameters that its path matched."""
 
     route: Route
     path_parameters: Mapping[str, str]
@@ -62,38 +69,38 @@ class RestRouter:
     def find(
         self, method: str, segments: tuple[str, ...], headers: Mapping[str, str]
     ) -> RouteMatch | Reply:
-        """Choose the route, or say why there is none."""
-        on_path = {
-            route.method: RouteMatch(route=route, path_parameters=names)
+        """Return the route, or the reply of a request that has none. Raises BadRequest."""
+        matches = {
+            route.method: RouteMatch(route=route, path_parameters=parameters)
             for route in self._routes
-            if (names := route.match(segments)) is not None
+            if (parameters := route.match(segments)) is not None
         }
-        if not on_path:
-            return error_reply(404, "HTTP 404 Not Found", typed=False)
+        if not matches:
+            return error_reply(404, "HTTP 404 Not Found", has_media_type=False)
         if method == "OPTIONS":
-            return _options_reply(on_path)
-        match = on_path.get("GET" if method == "HEAD" else method)
+            return _options_reply(matches)
+        match = matches.get("GET" if method == "HEAD" else method)
         if match is None:
-            return error_reply(405, "HTTP 405 Method Not Allowed", typed=False)
+            return error_reply(405, "HTTP 405 Method Not Allowed", has_media_type=False)
         return _media_type_error(headers) or match
 
 
 def _options_reply(methods: Iterable[str]) -> Reply:
-    known = dict.fromkeys([*methods, "OPTIONS"])
-    if "GET" in known:
-        known["HEAD"] = None
-    listed = list(in_hash_map_order(known))
+    allowed = dict.fromkeys([*methods, "OPTIONS"])
+    if "GET" in allowed:
+        allowed["HEAD"] = None
+    ordered = list(in_hash_map_order(allowed))
     return Reply(
         status=200,
-        content=", ".join(listed).encode(),
+        content=", ".join(ordered).encode(),
         media_type=TEXT,
-        headers=(("Allow", ",".join(listed)),),
+        headers=(("Allow", ",".join(ordered)),),
     )
 
 
 def _media_type_error(headers: Mapping[str, str]) -> Reply | None:
     if not consumes_json(headers.get("content-type")):
-        return error_reply(415, "HTTP 415 Unsupported Media Type", typed=False)
+        return error_reply(415, "HTTP 415 Unsupported Media Type", has_media_type=False)
     if not accepts_json(headers.get("accept")):
-        return error_reply(406, "HTTP 406 Not Acceptable", typed=False)
+        return error_reply(406, "HTTP 406 Not Acceptable", has_media_type=False)
     return None

@@ -1,22 +1,34 @@
-"""The worker itself: / says who it is, /health how it is doing."""
+"""Routes of the worker itself. The routes of connectors are in `connector_routes`.
+
+/  /health              the worker
+/connector-plugins      plug-ins and the validation of configs
+/admin                  logger levels; may have its own listeners, or none
+/connectors/{connector}/partitions, /groups    progress of a mirror; not in Connect's API
+"""
 
 from __future__ import annotations
 
+from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import Herder, WorkerStatus
+from sparkmirror.connect.herder.monitoring import MirrorMonitor, MirrorPartitionStatus
+from sparkmirror.errors import BadRequest
+from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.rest.http.call import Call, Reply, json_reply
 from sparkmirror.rest.http.router import Route
+from sparkmirror.rest.routes import json_answers, request_bodies
 
-HEALTH = "/health"
-
-_STATUSES = {"healthy": 200, "starting": 503, "unhealthy": 500}
+_HEALTH_STATUSES = {"healthy": 200, "starting": 503, "unhealthy": 500}
 _UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests. "
 
 
-def worker_routes(herding: Herder) -> tuple[Route, ...]:
-    """Make the routes that ask this herding about the worker."""
+# -- / and /health -----------------------------------------------------------------------------
+
+
+def worker_routes(herder: Herder) -> tuple[Route, ...]:
+    """The routes / and /health."""
 
     def root(_call: Call) -> Reply:
-        worker = herding.server_info()
+        worker = herder.server_info()
         return json_reply(
             {
                 "version": worker.version,
@@ -26,20 +38,154 @@ def worker_routes(herding: Herder) -> tuple[Route, ...]:
         )
 
     def health(_call: Call) -> Reply:
-        return health_reply(herding.health())
+        return health_reply(herder.health())
 
     return (
         Route(method="GET", path="/", handler=root),
-        Route(method="GET", path=HEALTH, handler=health, urgent=True),
+        Route(
+            method="GET",
+            path="/health",
+            handler=health,
+            urgent=True,
+            timeout_reply=_unhealthy_reply,
+        ),
     )
 
 
 def health_reply(health: WorkerStatus) -> Reply:
-    """Show how the worker is doing, in the status too: probes look at nothing else."""
-    shown = {"status": health.status, "message": health.message}
-    return json_reply(shown, _STATUSES[health.status])
+    """The worker's health as JSON. The HTTP status says it too: probes read nothing else."""
+    members = {"status": health.status, "message": health.message}
+    return json_reply(members, _HEALTH_STATUSES[health.status])
 
 
-def unhealthy_reply(reason: str) -> Reply:
-    """Answer in place of a worker that did not say in time how it is doing."""
+def _unhealthy_reply(reason: str) -> Reply:
     return health_reply(WorkerStatus(status="unhealthy", message=_UNHEALTHY + reason))
+
+
+# -- /connector-plugins ------------------------------------------------------------------------
+
+
+def plugin_routes(herder: Herder) -> tuple[Route, ...]:
+    """The routes under /connector-plugins."""
+
+    def plugins(call: Call) -> Reply:
+        connectors_only = call.boolean_parameter("connectorsOnly", default=True)
+        return json_reply(herder.plugins(connectors_only=connectors_only))
+
+    def config(call: Call) -> Reply:
+        version = call.parameter("version")
+        return json_reply(herder.plugin_config(call.path_parameters["plugin"], version))
+
+    def validate(call: Call) -> Reply:
+        return json_reply(
+            herder.validate_connector_config(
+                call.path_parameters["plugin"], request_bodies.read_config(call.body)
+            )
+        )
+
+    config_path = "/connector-plugins/{plugin}/config"
+    return (
+        Route(method="GET", path="/connector-plugins", handler=plugins),
+        Route(method="GET", path=config_path, handler=config),
+        Route(method="PUT", path=f"{config_path}/validate", handler=validate, reads_body=True),
+    )
+
+
+# -- /admin ------------------------------------------------------------------------------------
+
+
+def admin_routes(herder: Herder) -> tuple[Route, ...]:
+    """The routes under /admin."""
+
+    def loggers(_call: Call) -> Reply:
+        levels = herder.all_logger_levels()
+        return json_reply(
+            {name: json_answers.logger_level(level) for name, level in levels.items()}
+        )
+
+    def logger(call: Call) -> Reply:
+        return json_reply(
+            json_answers.logger_level(herder.logger_level(call.path_parameters["logger"]))
+        )
+
+    def set_level(call: Call) -> Reply:
+        level = request_bodies.read_level(call.body)
+        if level is None:
+            raise BadRequest("Desired 'level' parameter was not specified in request.")
+        everywhere = (call.parameter("scope") or "").lower() == "cluster"
+        changed = herder.set_logger_level(
+            call.path_parameters["logger"], level, everywhere=everywhere
+        )
+        return Reply(status=204) if everywhere else json_reply(changed)
+
+    logger_path = "/admin/loggers/{logger}"
+    return (
+        Route(method="GET", path="/admin/loggers", handler=loggers),
+        Route(method="GET", path=logger_path, handler=logger),
+        Route(method="PUT", path=logger_path, handler=set_level, reads_body=True),
+    )
+
+
+# -- progress of a mirror, beyond Connect's API ------------------------------------------------
+
+
+def monitoring_routes(herder: Herder, monitor: MirrorMonitor) -> tuple[Route, ...]:
+    """The routes of source partitions and consumer groups. 404 for an unknown connector."""
+
+    def partitions(call: Call) -> Reply:
+        name = herder.connector_info(call.path_parameters["connector"]).name
+        statuses = monitor.partitions(name)
+        return json_reply(
+            {
+                "name": name,
+                "records": sum(status.records for status in statuses),
+                "bytes": sum(status.bytes for status in statuses),
+                "lag": sum(status.lag for status in statuses),
+                "partitions": [_partition_json(status) for status in statuses],
+            }
+        )
+
+    def groups(call: Call) -> Reply:
+        name = herder.connector_info(call.path_parameters["connector"]).name
+        group = call.parameter("group")
+        reports = [report for report in monitor.groups(name) if group in (None, report.group)]
+        return json_reply({"name": name, "groups": [_group_json(report) for report in reports]})
+
+    connector_path = "/connectors/{connector}"
+    return (
+        Route(method="GET", path=f"{connector_path}/partitions", handler=partitions),
+        Route(method="GET", path=f"{connector_path}/groups", handler=groups),
+    )
+
+
+def _partition_json(status: MirrorPartitionStatus) -> JsonValue:
+    return {
+        "topic": status.topic,
+        "partition": status.partition,
+        "remote_topic": status.remote_topic,
+        "task": status.task,
+        "state": status.state,
+        "position": status.position,
+        "end": status.end,
+        "lag": status.lag,
+        "records": status.records,
+        "bytes": status.bytes,
+        "reason": status.reason,
+    }
+
+
+def _group_json(report: GroupPartitionReport) -> JsonValue:
+    remote: JsonValue = None
+    if report.remote is not None:
+        remote = {"topic": report.remote.topic, "partition": report.remote.partition}
+    return {
+        "group": report.group,
+        "topic": report.partition.topic,
+        "partition": report.partition.partition,
+        "remote": remote,
+        "upstream": report.upstream,
+        "downstream": report.downstream,
+        "translated": report.translated,
+        "checkpoint": report.checkpoint,
+        "written": report.written,
+    }
