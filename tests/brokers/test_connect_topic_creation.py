@@ -89,11 +89,11 @@ def test_more_replicas_than_brokers_are_waited_for_and_then_refused(
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         create_or_verify_topic(
-            admin, wanted(topic, StorageKind.CONFIGS, replicas=3), brokers_within_s=0.2
+            admin, wanted(topic, StorageKind.CONFIGS, replicas=3), broker_wait_s=0.2
         )
     assert str(refused.value).startswith("Timeout expired while trying to create topic(s): ")
     assert "set config.storage.replication.factor to 1, or start more" in str(refused.value)
-    assert "wants 3 replicas, but there are 1 brokers. Waiting" in caplog.text
+    assert "needs 3 brokers for its replicas, but there are 1. Waiting" in caplog.text
     assert admin.describe_topics([topic]) == {}
 
 

@@ -192,7 +192,9 @@ def write_as_a_worker(scene: JavaInterop, ours: BackingStores) -> None:
             trace="it broke\n",
         )
     )
-    wait_until(lambda: ours.statuses.connector("forgotten") is not None, "statuses are written")
+    wait_until(
+        lambda: ours.statuses.connector_status("forgotten") is not None, "statuses are written"
+    )
 
 
 def check_what_java_reads(scene: JavaInterop, url: str) -> None:
@@ -225,12 +227,12 @@ def check_what_we_follow(scene: JavaInterop, ours: BackingStores) -> None:
     assert state.task_configs("msc") == ()
     assert state.session_key is not None
     ours.statuses.refresh()
-    connector = ours.statuses.connector("msc")
+    connector = ours.statuses.connector_status("msc")
     assert connector is not None
     assert connector.worker_id != OUR_WORKER_ID
     assert connector.state in (LifecycleState.STOPPED, LifecycleState.UNASSIGNED)
-    assert ours.statuses.tasks("msc") == ()
-    assert {topic.topic for topic in ours.statuses.topics("msc")} == {
+    assert ours.statuses.task_statuses("msc") == ()
+    assert {topic.topic for topic in ours.statuses.topic_statuses("msc")} == {
         "seen-by-us",
         f"{scene.alias}.{scene.topic}",
     }

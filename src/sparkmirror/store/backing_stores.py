@@ -1,4 +1,4 @@
-"""The three stores of a worker, built from its config. Nothing is asked of the cluster yet."""
+"""Builds the three stores of a worker from its config."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sparkmirror.store.store_api import ConfigBackingStore, OffsetBackingStore, 
 from sparkmirror.store.topic_setup import create_or_verify_topic
 
 TOPIC_SETUP_TIMEOUT_S = 15.0
-"""How long one attempt to look for a topic, or to create it, may take."""
+"""How long one attempt to find or create a topic may take."""
 _FENCED_LEADER_MODES = ("preparing", "enabled")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackingStores:
-    """What a worker remembers, wherever it is kept."""
+    """The configs, offsets and statuses of a worker group."""
 
     configs: ConfigBackingStore
     offsets: OffsetBackingStore
@@ -32,19 +32,20 @@ class BackingStores:
 
 
 def kafka_backing_stores(worker: Mapping[str, str], access: ClusterAccess) -> BackingStores:
-    """Stores in the topics that a worker's config names, on the worker's own cluster.
+    """Return stores in the topics that `worker` names, on the worker's own cluster.
 
-    `worker` is the expanded config. Starting a store creates or checks its topic first.
+    `worker` is the config with its placeholders replaced. Sends no request: the start of a store
+    creates or verifies its topic.
     """
     topics = StorageTopics.from_worker_config(worker)
     group = worker["group.id"]
     client = "-".join(filter(None, (group, worker.get("client.id", "").strip())))
     support = worker.get("exactly.once.source.support", "").strip().lower()
-    claim = f"connect-cluster-{group}" if support in _FENCED_LEADER_MODES else None
+    transactional_id = f"connect-cluster-{group}" if support in _FENCED_LEADER_MODES else None
     statuses = _kafka_based_log(topics.statuses, access, f"{client}-statuses")
     return BackingStores(
         configs=KafkaConfigBackingStore(
-            _kafka_based_log(topics.configs, access, f"{client}-configs", claim)
+            _kafka_based_log(topics.configs, access, f"{client}-configs", transactional_id)
         ),
         offsets=KafkaOffsetBackingStore(
             _kafka_based_log(topics.offsets, access, f"{client}-offsets")
@@ -54,12 +55,15 @@ def kafka_backing_stores(worker: Mapping[str, str], access: ClusterAccess) -> Ba
 
 
 def _kafka_based_log(
-    topic: StorageTopic, access: ClusterAccess, client_id: str, claim: str | None = None
+    topic: StorageTopic, access: ClusterAccess, client_id: str, transactional_id: str | None = None
 ) -> KafkaBasedLog:
-    def prepared() -> None:
+    def set_up_topic() -> None:
         with Admin(access, TOPIC_SETUP_TIMEOUT_S) as admin:
             create_or_verify_topic(admin, topic)
 
     return KafkaBasedLog(
-        topic.name, partial(access.new_router, client_id), prepare=prepared, transactional_id=claim
+        topic.name,
+        partial(access.new_router, client_id),
+        set_up_topic=set_up_topic,
+        transactional_id=transactional_id,
     )

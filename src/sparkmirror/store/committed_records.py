@@ -1,15 +1,15 @@
-"""What counts in one partition: its records without markers and without aborted transactions.
+"""The committed records of one partition: no transaction markers, no aborted transactions.
 
-Records of a transaction come to count with its commit marker. The broker's own view
-(read_committed) would not do: with several writers one open transaction hides what others have
-committed already. Of one key the record with the highest offset counts, as for the log cleaner, so
-one that is overtaken while its transaction is open never counts.
+The records of a transaction are returned with its commit marker. The broker's read_committed is not
+used: with several writers, one open transaction hides what the others have committed. Of one key
+the record with the highest offset wins, as in the log cleaner. So a record that a later record of
+its key overtakes while its transaction is open is never returned.
 
-    log        A: k=1    B: k=2    B commits    A commits
-    counts                         k=2          nothing: 2 lies behind 1
+    log         A: k=1    B: k=2    B commits    A commits
+    returned                        k=2          nothing: k=2 has the higher offset
 
-Bytes that cannot be understood are skipped, with a line in the log that says which offsets: one bad
-batch must not keep a worker from everything behind it.
+Batches that cannot be decoded are skipped, and the log names their offsets: one bad batch must not
+keep a worker from reading the records after it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class CommittedRecordReader:
-    """Reads one partition on, answer by answer."""
+    """Turns the fetched bytes of one partition into committed records, fetch by fetch."""
 
     def __init__(self, partition: TopicPartition, position: int) -> None:
         self.partition = partition
@@ -37,35 +37,35 @@ class CommittedRecordReader:
         """The offset to fetch next."""
         self._open_transactions: dict[int, list[Record]] = defaultdict(list)
         self._newest_offsets: dict[bytes | None, int] = {}
-        """The highest offset that counts, by key; kept while a transaction is undecided."""
+        """The highest committed offset by key, kept while a transaction is open."""
 
     def seek(self, position: int) -> None:
-        """Go elsewhere in the log; transactions that were not over are forgotten."""
+        """Set the position and forget open transactions."""
         self.position = position
         self._open_transactions.clear()
         self._newest_offsets.clear()
 
     def accept(self, fetched: bytes) -> list[Record]:
-        """Take in what a fetch at the position brought; return what comes to count."""
+        """Return the records that the bytes of a fetch at the position commit."""
         before = self.position
-        counting: list[Record] = []
+        committed: list[Record] = []
         try:
             for span in iter_batches(fetched):
                 batch = fetched[span.start : span.end]
-                counting += (
+                committed += (
                     self._accept_message(batch) if span.magic < MAGIC else self._accept_batch(batch)
                 )
         except BatchError as error:
-            # Where the next batch begins is unknown: feel the way, one offset at a time.
+            # The start of the next batch is unknown: try the next offset.
             if self.position == before:
                 self.position += 1
                 self._log_skipped(before, before, error)
-        return counting
+        return committed
 
     def _accept_batch(self, batch: bytes) -> list[Record]:
         header = read_header(batch)
         if header.next_offset <= self.position:
-            return []  # a fetch begins with a whole batch, wherever the position lies in it
+            return []  # a fetch begins with a whole batch, also if the position is inside it
         first, self.position = self.position, header.next_offset
         try:
             verify_crc(header, batch)
@@ -85,7 +85,7 @@ class CommittedRecordReader:
         return found
 
     def _apply_batch(self, header: BatchHeader, batch: bytes) -> list[Record]:
-        """What a batch makes count: itself, or the transaction that it ends."""
+        """Return the records that a batch commits: its own, or those of the ended transaction."""
         if header.is_control:
             ended = self._open_transactions.pop(header.producer_id, [])
             committed = (
@@ -104,12 +104,12 @@ class CommittedRecordReader:
         return found
 
     def _log_skipped(self, first: int, last: int, error: BatchError) -> None:
-        what, _, _ = str(error).partition(";")
+        reason, _, _ = str(error).partition(";")
         log.error(
-            "Skipped offsets %d to %d of %s, which cannot be read: %s. Going on with what follows;"
-            " what they said is lost unless it is written again",
+            "Skipped offsets %d to %d of %s, which cannot be read: %s. Reading continues after"
+            " them; their records are lost unless they are written again",
             first,
             last,
             self.partition,
-            what,
+            reason,
         )

@@ -1,17 +1,17 @@
-"""The config store on a log: what is asked for becomes records, what is read becomes a picture.
+"""The config store on a log.
 
-Who writes what, as Connect's workers do:
+Which method writes which records, as in Connect's workers:
 
-    put_connector       target-state-<c> if a state is asked for, connector-<c>    one write
-    remove_connector    connector-<c> and target-state-<c>, both null              one write
-    put_tasks           all task-<c>-<n>; then commit-<c>                          two writes
-    the others          one record
+    put_connector_config      target-state-<c> if a state is given, connector-<c>    one write
+    remove_connector_config   connector-<c> and target-state-<c>, both null          one write
+    put_task_configs          all task-<c>-<n>; then commit-<c>                      two writes
+    the others                one record
 
-All but `put_target_state` and `put_logger_level`, which any worker may do, are written under the
-leader's claim. Task configs stand in the order of Java's maps, connectors as they were sent.
+Any worker may call `put_target_state` and `put_logger_level`. All other writes need the leader's
+write privileges. Task configs are in the order of Java's maps, connector configs as they were sent.
 
-After its last record each method reads the log to its end, so that the picture holds what was just
-written when it returns. What records mean is `mirror.connect_topics.cluster_config_state`'s.
+After its last record each method reads the log to its end, so the snapshot contains the write when
+the method returns. `mirror.connect_topics.cluster_config_state` interprets the records.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
     TasksCommit,
 )
 from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
-from sparkmirror.store.compacted_log import CompactedLog, ConsumedRecord
+from sparkmirror.store.kafka_based_log import CompactedLog
 from sparkmirror.store.store_api import ConfigListener
+from sparkmirror.store.topic_reader import ConsumedRecord
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +45,10 @@ NO_OFFSET = -1
 
 
 class KafkaConfigBackingStore:
-    """The configs of one worker group. A `keeping.ConfigStore`."""
+    """The configs of one worker group. A `store_api.ConfigBackingStore`."""
 
-    def __init__(self, topic: CompactedLog) -> None:
-        self._log = topic
+    def __init__(self, compacted_log: CompactedLog) -> None:
+        self._log = compacted_log
         self._lock = threading.Lock()
         self._state = ClusterConfigState()
         self._snapshot: ClusterConfigState | None = None
@@ -55,57 +56,59 @@ class KafkaConfigBackingStore:
         self._listener: ConfigListener | None = None
 
     def start(self, listener: ConfigListener) -> None:
-        """Read everything, then tell the listener of each change."""
+        """Read the topic to its end, then call the listener with each change. Blocks."""
         self._listener = listener
         self._log.start(self._on_record)
         state = self.snapshot()
         for name in filter(state.is_inconsistent, state.connectors()):
             log.warning(
                 "Connector %s has no tasks: compaction has removed some of its %d task configs."
-                " They are written again when it is started",
+                " The connector writes them again when it starts",
                 name,
                 state.task_count(name),
             )
 
     def stop(self) -> None:
-        """Stop following."""
+        """Stop following the topic."""
         self._log.stop()
 
     # -- reading -------------------------------------------------------------------------------
 
     def snapshot(self) -> ClusterConfigState:
-        """All that was read so far, as a copy that will not change."""
+        """Return what was read so far, as a copy that does not change."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = self._state.copy()
             return self._snapshot
 
     def offset(self) -> int:
-        """The offset after the last record read, -1 if there was none."""
+        """Return the offset after the last record read, -1 if there was none."""
         return self._offset
 
     def refresh(self) -> None:
-        """Read to the end."""
+        """Read the topic to its end. Blocks."""
         self._log.read_to_end()
 
-    def _on_record(self, entry: ConsumedRecord) -> None:
+    def _on_record(self, consumed: ConsumedRecord) -> None:
         with self._lock:
-            change = self._state.apply(entry.record, first_read=entry.preexisting, place=str(entry))
-            self._offset = max(self._offset, entry.offset + 1)
+            change = self._state.apply(
+                consumed.record, first_read=consumed.preexisting, location=str(consumed)
+            )
+            self._offset = max(self._offset, consumed.offset + 1)
             self._snapshot = None
-        if change is not None and not entry.preexisting and self._listener is not None:
+        if change is not None and not consumed.preexisting and self._listener is not None:
             self._listener(change)
 
     # -- writing -------------------------------------------------------------------------------
 
     def claim_write_privileges(self) -> None:
-        """Become the only writer, where exactly-once support asks for one."""
+        """Fence the writers of older leaders. No-op without exactly-once support."""
         self._log.claim_write_privileges()
 
     def put_connector_config(
         self, name: str, properties: ConfigProperties, target_state: TargetState | None = None
     ) -> None:
-        """Write a connector as it was sent, after the state asked for."""
+        """Write the target state, if given, and the config as it was sent."""
         config = ConnectorConfig(connector=name, properties=properties)
         if target_state is None:
             self._append_privileged(config)
@@ -124,7 +127,7 @@ class KafkaConfigBackingStore:
         self.refresh()
 
     def put_task_configs(self, name: str, configs: Sequence[ConfigProperties]) -> None:
-        """Write task configs and the commit that makes them count."""
+        """Write task configs and the commit that puts them into effect."""
         if configs:
             self._append_privileged(
                 *(
@@ -138,22 +141,22 @@ class KafkaConfigBackingStore:
         self.refresh()
 
     def put_target_state(self, name: str, state: TargetState) -> None:
-        """Write the state asked for."""
+        """Write the target state of a connector."""
         self._log.append([ConnectorTargetState(connector=name, state=state).encode()])
         self.refresh()
 
     def put_restart_request(self, request: RestartRequest) -> None:
-        """Write a request that all workers hear."""
+        """Write a restart request to all workers."""
         self._append_privileged(request)
         self.refresh()
 
     def put_task_count_record(self, name: str, count: int) -> None:
-        """Write that older producers were fenced."""
+        """Write that producers of earlier tasks were fenced."""
         self._append_privileged(TaskCountRecord(connector=name, task_count=count))
         self.refresh()
 
     def put_session_key(self, key: SessionKey) -> None:
-        """Write the key that signs requests between workers."""
+        """Write the key with which workers sign requests to each other."""
         self._append_privileged(key)
         self.refresh()
 

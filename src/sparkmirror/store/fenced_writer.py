@@ -1,8 +1,8 @@
-"""Writing with a claim: each write is a transaction, and a new claim shuts the older ones out.
+"""A writer whose every write is a transaction, and which fences the writers before it.
 
-Connect's leaders write the config topic like this when `exactly.once.source.support` is preparing
-or enabled, all with one transactional id, so that a leader that does not know yet that it was
-replaced cannot write any more. Not for threads to share: whoever uses it holds a lock.
+Connect's leaders write the config topic like this if `exactly.once.source.support` is preparing or
+enabled. They share one transactional id, so a replaced leader that does not know it yet cannot
+write. The caller holds a lock: a writer serves one thread at a time.
 """
 
 from __future__ import annotations
@@ -34,38 +34,40 @@ from sparkmirror.wire.protocol.transactions import (
 
 STABLE_TIMEOUT_S = 30.0
 FENCED_ACTIONS = frozenset({ErrorAction.FENCED, ErrorAction.TRANSACTION})
-"""Another has claimed; or the coordinator has forgotten an id that was not used for long."""
+"""A newer writer exists; or the coordinator has expired a transactional id that was not used."""
 
 
 class FencedWriter:
-    """The writing side of one partition under a transactional id."""
+    """Writes one partition under a transactional id."""
 
     def __init__(self, transactional_id: str) -> None:
         self._transactional_id = transactional_id
         self._producer: ProducerIdAndEpoch | None = None
         self._sequence = 0
         self._may_have_open_transaction = False
-        """Whether a transaction may be open whose end we do not know."""
+        """Whether a transaction may be open, because its end was not acknowledged."""
 
     def init_transactions(self, router: Router) -> None:
-        """Shut out everybody who claimed before."""
+        """Take a new producer epoch. This fences every earlier writer."""
         self._producer = init_producer_id(router, transactional_id=self._transactional_id)
         self._sequence, self._may_have_open_transaction = 0, False
 
     def append(
         self, router: Router, partition: TopicPartition, records: Sequence[RecordBytes], now_ms: int
     ) -> None:
-        """Append records as one transaction; returns when they count.
+        """Append records as one transaction. Returns when they are committed.
 
-        1. After a failure: abort what was left open and take a new epoch. Not if another has
-           claimed since.
-        2. Join the partition, where brokers do not do that by themselves.
+        1. After a failure: abort the open transaction and take a new epoch, unless a newer writer
+           exists.
+        2. Add the partition to the transaction, if the brokers do not do it themselves.
         3. Append.
         4. Commit.
-        5. Wait for the marker: the commit is answered before it is written.
+        5. Wait for the marker: the coordinator acknowledges the commit before it is written.
+
+        Raises LeadershipLost if a newer writer exists, else ClusterError.
         """
         if self._producer is None:
-            raise LeadershipLost("this worker has not claimed to write the configs: claim first")
+            raise LeadershipLost("this worker has not claimed the write privileges for configs")
         try:
             self._abort_open_transaction(router, self._producer)
             self._may_have_open_transaction = True
@@ -75,16 +77,16 @@ class FencedWriter:
             if ErrorCode(error.code).action in FENCED_ACTIONS:
                 self._producer = None
                 raise LeadershipLost(
-                    f"{error}. Another worker has claimed to write the configs, or the claim is too"
-                    " old: claim anew if this worker leads the group"
+                    f"{error}. Another worker has claimed the write privileges for configs, or the"
+                    " claim has expired: claim again if this worker leads the group"
                 ) from error
             raise
         _wait_until_stable(router, partition, end)
 
     def _abort_open_transaction(self, router: Router, present: ProducerIdAndEpoch) -> None:
-        """Abort what may be open, then begin the sequence anew.
+        """Abort the open transaction, take a new epoch and restart the sequence at 0.
 
-        The new epoch alone would abort it too, but brokers before 4.0 then take us for another.
+        The new epoch alone would abort it too, but brokers before 4.0 then fence this writer.
         """
         if not self._may_have_open_transaction:
             return
@@ -94,7 +96,7 @@ class FencedWriter:
                 router, self._transactional_id, present, commit=False, version=version
             )
         except RequestRefused as error:
-            if error.code != ErrorCode.INVALID_TXN_STATE:  # nothing was open, or it is over
+            if error.code != ErrorCode.INVALID_TXN_STATE:  # no transaction was open
                 raise
         self._producer = init_producer_id(
             router, transactional_id=self._transactional_id, present=present
@@ -140,7 +142,7 @@ class FencedWriter:
 
 
 def _wait_until_stable(router: Router, partition: TopicPartition, end: int) -> None:
-    """Wait until no transaction is open before `end`, so that whoever reads on will see it all."""
+    """Wait until no transaction is open before `end`, so that a reader gets all records."""
     deadline, backoff = time.monotonic() + STABLE_TIMEOUT_S, Backoff(initial_s=0.005, max_s=0.2)
     while True:
         code, listed = list_offsets(router, {partition: LATEST}, read_committed=True)[partition]
@@ -151,6 +153,6 @@ def _wait_until_stable(router: Router, partition: TopicPartition, end: int) -> N
         if time.monotonic() > deadline:
             raise ClusterTimeout(
                 router.client.cluster,
-                f"{partition}: a transaction before offset {end} stays open; look for its writer",
+                f"{partition}: a transaction before offset {end} stays open; find its producer",
             )
         time.sleep(backoff.next_delay_s())

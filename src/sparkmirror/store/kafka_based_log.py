@@ -1,11 +1,11 @@
-"""A log in Kafka: one topic, followed by a thread of its own.
+"""A compacted topic as the stores use it: follow it, append to it, read your own writes.
 
-    the caller's threads    append, read_to_end    one connection, behind a lock
-    the thread `follow-…`   fetches, hands over    one connection of its own
+    the caller's threads    append, read_to_end          one router, behind a lock
+    the thread `follow-…`   fetches, calls the callback  its own router
 
-Brokers may be away: following goes on trying, writing tries for half a minute. What is waited for
-is said in the log once, and again now and then while it lasts. Partitions that are added to the
-topic are followed after a restart, as Connect does.
+Brokers may be unavailable. The thread retries without end, a write retries for half a minute. The
+log says once why the topic cannot be read, again every minute, and when it can be read again.
+Partitions that are added to the topic are followed after a restart, as in Connect.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
-from sparkmirror.store.compacted_log import ConsumedCallback, ConsumedRecord
 from sparkmirror.store.fenced_writer import FencedWriter
 from sparkmirror.store.keyed_append import append_keyed
-from sparkmirror.store.read_errors import ReadErrorTracker
-from sparkmirror.store.topic_reader import TopicReader, end_offsets, has_reached, topic_partitions
+from sparkmirror.store.topic_reader import (
+    ConsumedRecord,
+    TopicReader,
+    end_offsets,
+    has_reached,
+    topic_partitions,
+)
 from sparkmirror.wire.net.routing import Router
 
 log = logging.getLogger(__name__)
@@ -34,31 +39,47 @@ T = TypeVar("T")
 
 READ_TO_END_TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 5.0
-"""How long brokers may be away before that is said."""
+"""How long brokers may be unavailable before the log says so."""
 PROGRESS_LOG_INTERVAL_S = 5.0
 STOP_TIMEOUT_S = 15.0
 CLOSE_TIMEOUT_S = 1.0
+REPEAT_WARNING_S = 60.0
+MAX_RETRY_DELAY_S = 2.0
+
+ConsumedCallback: TypeAlias = Callable[[ConsumedRecord], None]
+"""Receives one record. Called by one thread at a time, in the order of each partition."""
+
+
+class CompactedLog(Protocol):
+    """What the stores need of a log. Several threads may call all methods but `start`."""
+
+    def start(self, on_record: ConsumedCallback) -> None: ...
+    def stop(self) -> None: ...
+    def read_to_end(self) -> None: ...
+    def append(self, records: Sequence[RecordBytes]) -> None: ...
+    def claim_write_privileges(self) -> None: ...
+    def append_privileged(self, records: Sequence[RecordBytes]) -> None: ...
 
 
 class KafkaBasedLog:
-    """One of Connect's topics. `connect` makes a connection to its cluster, for one thread each.
+    """A `CompactedLog` in Kafka. `new_router` makes the routers, one per thread.
 
-    `prepare` sees to it that the topic is there and fit; it is tried again while that may help.
-    `transactional_id` makes claims work; without one everybody may append at any time.
+    `set_up_topic` creates or verifies the topic. It is retried while its error is retriable.
+    `transactional_id` turns on write privileges; without it every worker may append at any time.
     """
 
     def __init__(
         self,
         topic: str,
-        connect: Callable[[], Router],
+        new_router: Callable[[], Router],
         *,
-        prepare: Callable[[], None] = lambda: None,
+        set_up_topic: Callable[[], None] = lambda: None,
         transactional_id: str | None = None,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.topic = topic
-        self._new_router = connect
-        self._set_up_topic = prepare
+        self._new_router = new_router
+        self._set_up_topic = set_up_topic
         self._clock_ms = clock_ms
         self._fenced_writer = FencedWriter(transactional_id) if transactional_id else None
         self._write_lock = threading.Lock()
@@ -68,22 +89,23 @@ class KafkaBasedLog:
         self._record_count = 0
         self._ready = False
         self._error: BaseException | None = None
-        self._read_errors = ReadErrorTracker(topic)
+        self._read_errors = _ReadErrors(topic)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     # -- following -----------------------------------------------------------------------------
 
-    def start(self, on_entry: ConsumedCallback) -> None:
-        """Begin to follow; returns when all that stands in the topic was handed to `on_entry`.
+    def start(self, on_record: ConsumedCallback) -> None:
+        """Start the thread. Returns when `on_record` has received all records up to the end.
 
-        Waits while brokers are away. Raises what will not pass: no such topic, not allowed.
+        Blocks while brokers are unavailable. Raises errors that are not retriable: the topic does
+        not exist, the worker is not authorized.
         """
         assert self._thread is None, "a log is started once"
         self._retry(self._set_up_topic)
         self._thread = threading.Thread(
             target=self._run,
-            args=[self._new_router(), on_entry],
+            args=[self._new_router(), on_record],
             name=f"follow-{self.topic}",
             daemon=True,
         )
@@ -93,7 +115,7 @@ class KafkaBasedLog:
                 self._is_started_or_ended, timeout=PROGRESS_LOG_INTERVAL_S
             ):
                 log.info(
-                    "Still reading %s to its end, %d records so far; %s",
+                    "Still reading topic %s to its end, %d records so far; %s",
                     self.topic,
                     self._record_count,
                     self._read_errors,
@@ -102,13 +124,13 @@ class KafkaBasedLog:
             raise self._error
 
     def stop(self) -> None:
-        """End the thread and the connections."""
+        """End the thread and close the routers."""
         self._stopping.set()
         with self._progress:
             self._progress.notify_all()
         if self._thread is not None:
             self._thread.join(STOP_TIMEOUT_S)
-        # Whoever is still writing may do so for long, and hangs up himself.
+        # A thread that is still writing may block for long. It closes the router when it is done.
         if self._write_lock.acquire(timeout=CLOSE_TIMEOUT_S):
             self._close_router()
             self._write_lock.release()
@@ -116,18 +138,18 @@ class KafkaBasedLog:
     def _is_started_or_ended(self) -> bool:
         return self._ready or self._error is not None or self._stopping.is_set()
 
-    def _run(self, router: Router, on_entry: ConsumedCallback) -> None:
+    def _run(self, router: Router, on_record: ConsumedCallback) -> None:
         try:
-            tail = self._retry(partial(TopicReader, router, self.topic, METADATA_TIMEOUT_S))
-            while tail is not None and not self._stopping.is_set():
-                self._poll_once(tail, on_entry)
-        except BaseException as error:  # noqa: BLE001 - raised again by who waits for this thread
+            reader = self._retry(partial(TopicReader, router, self.topic, METADATA_TIMEOUT_S))
+            while reader is not None and not self._stopping.is_set():
+                self._poll_once(reader, on_record)
+        except BaseException as error:  # noqa: BLE001 - raised again in the threads that wait
             self._fail(error)
         finally:
             router.close()
 
     def _retry(self, attempt: Callable[[], T]) -> T | None:
-        """Try something until it goes; None if told to stop meanwhile."""
+        """Return the result of `attempt`, retried while its error is retriable; None on `stop`."""
         while not self._stopping.is_set():
             try:
                 return attempt()
@@ -138,48 +160,48 @@ class KafkaBasedLog:
             self._stopping.wait(self._read_errors.next_delay_s())
         return None
 
-    def _poll_once(self, tail: TopicReader, on_entry: ConsumedCallback) -> None:
-        entries, trouble = tail.poll()
-        for entry in entries:
-            _consume(on_entry, entry)
-        self._record_count += len(entries)
-        self._update_positions(tail)
-        if trouble is not None and not trouble.retriable and not self._ready:
-            raise trouble
-        self._read_errors.on_attempt(trouble)
-        if trouble is not None:
+    def _poll_once(self, reader: TopicReader, on_record: ConsumedCallback) -> None:
+        records, error = reader.poll()
+        for record in records:
+            _consume(on_record, record)
+        self._record_count += len(records)
+        self._update_positions(reader)
+        if error is not None and not error.retriable and not self._ready:
+            raise error
+        self._read_errors.on_attempt(error)
+        if error is not None:
             self._stopping.wait(self._read_errors.next_delay_s())
 
-    def _update_positions(self, tail: TopicReader) -> None:
-        positions = tail.positions()
+    def _update_positions(self, reader: TopicReader) -> None:
+        positions = reader.positions()
         if self._ready and positions == self._positions:
             return
         with self._progress:
             self._positions = positions
-            if not self._ready and has_reached(positions, tail.end_offsets):
+            if not self._ready and has_reached(positions, reader.end_offsets):
                 self._ready = True
-                self._log_caught_up(tail)
+                self._log_caught_up(reader)
             self._progress.notify_all()
 
-    def _log_caught_up(self, tail: TopicReader) -> None:
+    def _log_caught_up(self, reader: TopicReader) -> None:
         offsets = sum(
-            end - tail.beginning_offsets[number] for number, end in tail.end_offsets.items()
+            end - reader.beginning_offsets[number] for number, end in reader.end_offsets.items()
         )
         if offsets == 0:
-            log.info("%s is empty: nothing is remembered yet", self.topic)
+            log.info("Topic %s is empty", self.topic)
             return
         log.info(
-            "Read %s to its end: %d records in %d partitions; %d offsets hold none, as they were"
-            " compacted, aborted or are markers",
+            "Read topic %s to its end: %d records in %d partitions; %d offsets have no record,"
+            " because they were compacted, aborted or are transaction markers",
             self.topic,
             self._record_count,
-            len(tail.end_offsets),
+            len(reader.end_offsets),
             max(offsets - self._record_count, 0),
         )
 
     def _fail(self, error: BaseException) -> None:
         if self._ready:
-            log.error("%s is not followed any more", self.topic, exc_info=error)
+            log.error("Stopped following topic %s; restart the worker", self.topic, exc_info=error)
         with self._progress:
             self._error = error
             self._progress.notify_all()
@@ -187,12 +209,15 @@ class KafkaBasedLog:
     # -- reading one's own writes --------------------------------------------------------------
 
     def read_to_end(self) -> None:
-        """Return when all that was in the topic at the call was handed over."""
+        """Return when the callback has received all records that were in the topic at the call.
+
+        Raises ClusterTimeout, or ClusterUnavailable if the thread has ended.
+        """
         with self._locked_router() as router:
-            there = topic_partitions(router, self.topic)
-            ends = end_offsets(router, [p for p in there if p.partition in self._positions])
+            partitions = topic_partitions(router, self.topic)
+            ends = end_offsets(router, [p for p in partitions if p.partition in self._positions])
         with self._progress:
-            read = self._progress.wait_for(
+            reached = self._progress.wait_for(
                 lambda: has_reached(self._positions, ends) or self._has_ended(),
                 timeout=READ_TO_END_TIMEOUT_S,
             )
@@ -200,7 +225,7 @@ class KafkaBasedLog:
             raise ClusterUnavailable(
                 router.client.cluster, f"{self.topic} is not followed any more; restart the worker"
             )
-        if not read:
+        if not reached:
             raise ClusterTimeout(
                 router.client.cluster,
                 f"{self.topic} could not be read to its end within {READ_TO_END_TIMEOUT_S:.0f}"
@@ -213,18 +238,18 @@ class KafkaBasedLog:
     # -- appending -----------------------------------------------------------------------------
 
     def append(self, records: Sequence[RecordBytes]) -> None:
-        """Append records in order; returns when the brokers have them, or raises ClusterError."""
+        """Append records in order. Returns when the brokers have them. Raises ClusterError."""
         with self._locked_router() as router:
             append_keyed(router, self.topic, records, self._clock_ms())
 
     def claim_write_privileges(self) -> None:
-        """Shut out everybody else from `append_claimed`."""
+        """Fence every other worker from `append_privileged`. No-op without a transactional id."""
         if self._fenced_writer is not None:
             with self._locked_router() as router:
                 self._fenced_writer.init_transactions(router)
 
     def append_privileged(self, records: Sequence[RecordBytes]) -> None:
-        """Append all or nothing to partition 0, and only while the claim holds."""
+        """Append all records or none to partition 0. Raises LeadershipLost without privileges."""
         if self._fenced_writer is None:
             self.append(records)
             return
@@ -235,7 +260,7 @@ class KafkaBasedLog:
 
     @contextmanager
     def _locked_router(self) -> Iterator[Router]:
-        """The connection for writing, for one thread at a time."""
+        """Lend the router for writing to one thread at a time."""
         with self._write_lock:
             if self._router is None:
                 self._router = self._new_router()
@@ -246,15 +271,47 @@ class KafkaBasedLog:
                     self._close_router()
 
     def _close_router(self) -> None:
-        """Close the connection for writing. For whoever holds the lock."""
+        """Close the router for writing. The caller holds the write lock."""
         if self._router is not None:
             self._router.close()
             self._router = None
 
 
-def _consume(on_entry: ConsumedCallback, entry: ConsumedRecord) -> None:
+class _ReadErrors:
+    """The current read error of one topic, and its log lines. The reading thread calls it."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._error: ClusterError | None = None
+        self._since = 0.0
+        self._logged_at = 0.0
+        self._backoff = Backoff(max_s=MAX_RETRY_DELAY_S)
+
+    def on_attempt(self, error: ClusterError | None) -> None:
+        """Record the result of an attempt to read; None is a success."""
+        now = time.monotonic()
+        before, self._error = self._error, error
+        if error is None:
+            self._backoff.reset()
+            if before is not None:
+                log.info("Topic %s can be read again, after %.1f s", self._topic, now - self._since)
+            return
+        if before is None:
+            self._since = now
+        if before is None or now - self._logged_at > REPEAT_WARNING_S:
+            self._logged_at = now
+            log.warning("Topic %s cannot be read, trying again: %s", self._topic, error)
+
+    def next_delay_s(self) -> float:
+        return self._backoff.next_delay_s()
+
+    def __str__(self) -> str:
+        return "no error is known" if self._error is None else str(self._error)
+
+
+def _consume(on_record: ConsumedCallback, record: ConsumedRecord) -> None:
     try:
-        on_entry(entry)
+        on_record(record)
     except Exception:
-        # Whatever one record does to its reader, the next ones must be read.
-        log.exception("Could not take in the record of %s", entry)
+        # A record that its store cannot apply must not keep the next ones from being read.
+        log.exception("Ignored a record that could not be applied: %s", record)

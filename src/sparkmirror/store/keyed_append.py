@@ -1,7 +1,7 @@
-"""Appending keyed records: each to the partition of its key, in batches that brokers take.
+"""Appends keyed records, each to the partition of its key, in batches that brokers accept.
 
-Appended without a producer id and tried again, so a record may come twice; in a compacted topic
-the last of a key counts, and that is the same one.
+There is no producer id, and a failed append is retried, so a record may be appended twice. That is
+harmless in a compacted topic: the last record of a key wins, and both are the same.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.single_produce import append_records
 
 MAX_BATCH_BYTES = 500_000
-"""Well below max.message.bytes as it is by default: task configs of large flows add up."""
+"""Well below the default max.message.bytes: task configs of large flows add up."""
 
 
 def append_keyed(router: Router, topic: str, records: Sequence[RecordBytes], now_ms: int) -> None:
-    """Append records; those of one partition stay in order. Returns when the brokers have them."""
+    """Append records, in order within a partition. Returns when the brokers have them."""
     count = len(topic_partitions(router, topic))
     by_partition: dict[int, list[RecordBytes]] = defaultdict(list)
     for record in records:
@@ -34,15 +34,15 @@ def append_keyed(router: Router, topic: str, records: Sequence[RecordBytes], now
 
 
 def split_into_batches(records: Iterable[RecordBytes], now_ms: int) -> Iterator[list[Record]]:
-    """Cut records into batches; one that is too large for a batch gets its own."""
+    """Split records into batches. A record larger than a batch gets its own."""
     batch: list[Record] = []
     size = 0
     for key, value in records:
-        weight = len(key or b"") + len(value or b"")
-        if batch and size + weight > MAX_BATCH_BYTES:
+        record_bytes = len(key or b"") + len(value or b"")
+        if batch and size + record_bytes > MAX_BATCH_BYTES:
             yield batch
             batch, size = [], 0
         batch.append(Record(0, now_ms, key, value))
-        size += weight
+        size += record_bytes
     if batch:
         yield batch

@@ -1,6 +1,6 @@
-"""The offset store on a log: how far each connector came, as of the last record read.
+"""The offset store on a log: the source offsets of each connector, as of the last record read.
 
-What a record means is `mirror.connect_topics.connect_offsets`. Connect finds an offset by the bytes
+`mirror.connect_topics.connect_offsets` interprets the records. Connect finds an offset by the bytes
 of its key.
 """
 
@@ -10,38 +10,39 @@ import threading
 from collections.abc import Iterable
 
 from sparkmirror.mirror.connect_topics.connect_offsets import OffsetsState, StoredOffset
-from sparkmirror.store.compacted_log import CompactedLog, ConsumedRecord
+from sparkmirror.store.kafka_based_log import CompactedLog
+from sparkmirror.store.topic_reader import ConsumedRecord
 
 
 class KafkaOffsetBackingStore:
-    """The offsets of one worker group. A `keeping.OffsetStore`."""
+    """The offsets of one worker group. A `store_api.OffsetBackingStore`."""
 
-    def __init__(self, topic: CompactedLog) -> None:
-        self._log = topic
+    def __init__(self, compacted_log: CompactedLog) -> None:
+        self._log = compacted_log
         self._lock = threading.Lock()
         self._state = OffsetsState()
 
     def start(self) -> None:
-        """Read everything and go on following."""
+        """Read the topic to its end and keep following it. Blocks."""
         self._log.start(self._on_record)
 
     def stop(self) -> None:
-        """Stop following."""
+        """Stop following the topic."""
         self._log.stop()
 
     def refresh(self) -> None:
-        """Read to the end."""
+        """Read the topic to its end. Blocks."""
         self._log.read_to_end()
 
     def connector_offsets(self, connector: str) -> tuple[StoredOffset, ...]:
-        """Everything stored for one connector."""
+        """Return all offsets of one connector."""
         with self._lock:
             return self._state.of_connector(connector)
 
     def save(self, offsets: Iterable[StoredOffset]) -> None:
-        """Write offsets; one without an offset is forgotten."""
+        """Write offsets. An offset of None deletes the stored one. Blocks."""
         self._log.append([offset.encode() for offset in offsets])
 
-    def _on_record(self, entry: ConsumedRecord) -> None:
+    def _on_record(self, consumed: ConsumedRecord) -> None:
         with self._lock:
-            self._state.apply(entry.record, place=str(entry))
+            self._state.apply(consumed.record, location=str(consumed))

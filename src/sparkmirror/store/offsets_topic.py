@@ -1,7 +1,7 @@
-"""Connect's offsets topic: read it to its end, write to it; Java reads ours, we read Java's.
+"""Connect's offsets topic, read once to its end, and written. The format is Java's.
 
-For who has a connection of his own and asks once: the ledger of the driver. Who wants to follow the
-topic takes `connector_offsets`. What a record means is `mirror.connect_topics.connect_offsets`.
+The ledger of the driver uses it, with its own router. `offset_backing_store` follows the topic.
+`mirror.connect_topics.connect_offsets` interprets the records.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from sparkmirror.wire.net.routing import Router
 
 
 class OffsetsTopic:
-    """The offsets topic of one worker group. Blocks; belongs to the thread of its router."""
+    """The offsets topic of one worker group. All calls block, in the thread of the router."""
 
     def __init__(self, router: Router, topic: str) -> None:
         self._router = router
         self._topic = topic
 
     def load(self) -> OffsetsState:
-        """Everything the topic says, as of now."""
+        """Read the topic to its end and return its offsets."""
         state = OffsetsState()
-        for entry in TopicReader(self._router, self._topic).read_to_end():
-            state.apply(entry.record, place=str(entry))
+        for consumed in TopicReader(self._router, self._topic).read_to_end():
+            state.apply(consumed.record, location=str(consumed))
         return state
 
     def save(self, offsets: Iterable[StoredOffset], now_ms: int) -> None:
-        """Append offsets, each to the partition where Connect looks for it."""
+        """Append offsets, each to the partition in which Connect expects its key."""
         append_keyed(self._router, self._topic, [offset.encode() for offset in offsets], now_ms)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the router."""
         self._router.close()

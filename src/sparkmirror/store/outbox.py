@@ -1,8 +1,8 @@
-"""Writing in the background: what is handed in is appended in order by a thread of its own.
+"""Writes records in the background: a thread appends them in the order in which they were queued.
 
-While brokers are away it is kept and tried again; of what waits then, only the last of each key is
-kept, since the last one is what counts. What brokers will not take is dropped, with a line in the
-log. A letter may say, each time before it is sent, that it is not wanted any more.
+While brokers are unavailable, records stay in the queue and are retried. The queue then keeps only
+the last record of each key, because that one wins in a compacted topic. A record that brokers
+refuse is dropped and logged. Before each attempt the thread asks whether a record is still wanted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.offsets.records import RecordBytes
-from sparkmirror.store.compacted_log import CompactedLog
+from sparkmirror.store.kafka_based_log import CompactedLog
 
 log = logging.getLogger(__name__)
 
@@ -26,46 +26,46 @@ STOP_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedRecord:
-    """A record to be written, unless it is not wanted any more when its turn comes."""
+    """A record to be written, if `should_write` is still true at that time."""
 
     record: RecordBytes
     should_write: Callable[[], bool]
 
 
 class RecordSink(Protocol):
-    """Takes letters and sees to it that they are written."""
+    """Writes queued records."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    def send(self, letter: QueuedRecord) -> None: ...
+    def send(self, queued: QueuedRecord) -> None: ...
 
 
 class Outbox:
-    """The background writer of one log. A `Post`."""
+    """The background writer of one log. A `RecordSink`."""
 
-    def __init__(self, topic: CompactedLog) -> None:
-        self._log = topic
+    def __init__(self, compacted_log: CompactedLog) -> None:
+        self._log = compacted_log
         self._changed = threading.Condition()
         self._queue: list[QueuedRecord] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Try once more to write what waits, then end."""
+        """Try once to write the queued records, then end the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         if self._thread.is_alive():
             self._thread.join(STOP_TIMEOUT_S)
 
-    def send(self, letter: QueuedRecord) -> None:
-        """Hand in a letter; returns at once."""
+    def send(self, queued: QueuedRecord) -> None:
+        """Queue a record. Does not block."""
         with self._changed:
-            self._queue.append(letter)
+            self._queue.append(queued)
             self._changed.notify_all()
 
     def _run(self) -> None:
@@ -73,38 +73,38 @@ class Outbox:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._queue or self._stopping)
-                letters, self._queue = self._queue, []
-                last_time = self._stopping
-            waiting = self._write(letters)
-            if last_time:
-                if waiting:
-                    log.warning("%d status updates could not be written any more", len(waiting))
+                batch, self._queue = self._queue, []
+                last_attempt = self._stopping
+            unwritten = self._write(batch)
+            if last_attempt:
+                if unwritten:
+                    log.warning("Dropped %d status updates at shutdown", len(unwritten))
                 return
             with self._changed:
-                if not waiting:
+                if not unwritten:
                     backoff.reset()
                     continue
-                self._queue = _newest_per_key([*waiting, *self._queue])
+                self._queue = _newest_per_key([*unwritten, *self._queue])
                 self._changed.wait_for(lambda: self._stopping, timeout=backoff.next_delay_s())
 
-    def _write(self, letters: list[QueuedRecord]) -> list[QueuedRecord]:
-        """Append letters; return those to be tried again."""
-        letters = [letter for letter in letters if letter.should_write()]
-        if not letters:
+    def _write(self, batch: list[QueuedRecord]) -> list[QueuedRecord]:
+        """Append records. Return those to be retried."""
+        batch = [queued for queued in batch if queued.should_write()]
+        if not batch:
             return []
         try:
-            self._log.append([letter.record for letter in letters])
+            self._log.append([queued.record for queued in batch])
         except ClusterError as error:
             if error.retriable:
-                log.warning("Status updates cannot be written just now, trying again: %s", error)
-                return letters
-            if len(letters) > 1:  # one of them is to blame, the others can go
-                return [again for letter in letters for again in self._write([letter])]
-            log.error("Failed to write the status update %r: %s", letters[0].record.key, error)
+                log.warning("Status updates cannot be written, trying again: %s", error)
+                return batch
+            if len(batch) > 1:  # one record is the cause; the others can be written alone
+                return [failed for queued in batch for failed in self._write([queued])]
+            log.error("Dropped the status update %r: %s", batch[0].record.key, error)
         return []
 
 
-def _newest_per_key(letters: Iterable[QueuedRecord]) -> list[QueuedRecord]:
-    """Of each key the last letter, in their order."""
-    last = {letter.record.key: letter for letter in letters}
-    return list(last.values())
+def _newest_per_key(queue: Iterable[QueuedRecord]) -> list[QueuedRecord]:
+    """Return the last record of each key, in the order in which the keys first occur."""
+    newest = {queued.record.key: queued for queued in queue}
+    return list(newest.values())

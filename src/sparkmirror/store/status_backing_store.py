@@ -1,8 +1,8 @@
-"""The status store on a log: who is doing what, written in the background, read from the topic.
+"""The status store on a log. An outbox writes the statuses, reads come from the topic.
 
-A worker that only reports an end must not overwrite what a newer owner has said, so FAILED and
-UNASSIGNED are written safely: `may_overwrite` is asked each time before such a status is sent.
-What records mean is `mirror.connect_topics.connect_statuses`.
+A worker that reports FAILED or UNASSIGNED must not overwrite the status of a newer owner. Such a
+status is written safely: `can_write_safely` is asked before each attempt.
+`mirror.connect_topics.connect_statuses` interprets the records.
 """
 
 from __future__ import annotations
@@ -16,47 +16,48 @@ from sparkmirror.mirror.connect_topics.connect_statuses import (
     TopicStatus,
     can_write_safely,
 )
-from sparkmirror.store.compacted_log import CompactedLog, ConsumedRecord
+from sparkmirror.store.kafka_based_log import CompactedLog
 from sparkmirror.store.outbox import QueuedRecord, RecordSink
+from sparkmirror.store.topic_reader import ConsumedRecord
 
 
 class KafkaStatusBackingStore:
-    """The statuses of one worker group. A `keeping.StatusStore`."""
+    """The statuses of one worker group. A `store_api.StatusBackingStore`."""
 
-    def __init__(self, topic: CompactedLog, outbox: RecordSink) -> None:
-        self._log = topic
+    def __init__(self, compacted_log: CompactedLog, outbox: RecordSink) -> None:
+        self._log = compacted_log
         self._outbox = outbox
         self._lock = threading.Lock()
         self._state = StatusState()
 
     def start(self) -> None:
-        """Read everything, go on following, and begin to write."""
+        """Read the topic to its end, keep following it, and start the outbox. Blocks."""
         self._log.start(self._on_record)
         self._outbox.start()
 
     def stop(self) -> None:
-        """Write what waits, if that goes now, and stop following."""
+        """Try once to write the queued statuses, then stop following the topic."""
         self._outbox.stop()
         self._log.stop()
 
     def refresh(self) -> None:
-        """Read to the end. What waits to be written is not seen by that."""
+        """Read the topic to its end. Blocks. Does not wait for queued statuses."""
         self._log.read_to_end()
 
     # -- writing -------------------------------------------------------------------------------
 
     def put(self, status: ConnectStatus) -> None:
-        """Write a status, whatever anybody else wrote."""
+        """Queue a status."""
         self._outbox.send(QueuedRecord(record=status.encode(), should_write=_always))
 
     def put_safe(self, status: ConnectStatus) -> None:
-        """Write it unless a newer owner has spoken."""
+        """Queue a status that is dropped if a newer owner has written one."""
         self._outbox.send(
             QueuedRecord(record=status.encode(), should_write=partial(self._may_write, status))
         )
 
     def put_topic(self, status: TopicStatus) -> None:
-        """Write that a connector uses a topic, or that this is forgotten."""
+        """Queue the active topic of a connector, or its removal."""
         self._outbox.send(QueuedRecord(record=status.encode(), should_write=_always))
 
     def _may_write(self, status: ConnectStatus) -> bool:
@@ -66,32 +67,32 @@ class KafkaStatusBackingStore:
     # -- reading -------------------------------------------------------------------------------
 
     def connectors(self) -> tuple[str, ...]:
-        """The names of all connectors that have a status or a task with one."""
+        """Return the names of all connectors that have a status, or a task with a status."""
         with self._lock:
             return self._state.connectors()
 
-    def connector(self, name: str) -> ConnectStatus | None:
-        """What is known of a connector."""
+    def connector_status(self, name: str) -> ConnectStatus | None:
+        """Return the status of a connector, if there is one."""
         with self._lock:
             return self._state.connector_status(name)
 
-    def task(self, connector: str, task: int) -> ConnectStatus | None:
-        """What is known of a task."""
+    def task_status(self, connector: str, task: int) -> ConnectStatus | None:
+        """Return the status of a task, if there is one."""
         with self._lock:
             return self._state.task_status(connector, task)
 
-    def tasks(self, connector: str) -> tuple[ConnectStatus, ...]:
-        """What is known of a connector's tasks, in their order."""
+    def task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]:
+        """Return the statuses of a connector's tasks, by task number."""
         with self._lock:
             return self._state.task_statuses(connector)
 
-    def topic(self, connector: str, topic: str) -> TopicStatus | None:
-        """Since when a connector is known to use a topic."""
+    def topic_status(self, connector: str, topic: str) -> TopicStatus | None:
+        """Return since when a connector uses a topic, if it is an active topic."""
         with self._lock:
             return self._state.topic_status(connector, topic)
 
-    def topics(self, connector: str) -> tuple[TopicStatus, ...]:
-        """The topics a connector was seen to use."""
+    def topic_statuses(self, connector: str) -> tuple[TopicStatus, ...]:
+        """Return the active topics of a connector."""
         with self._lock:
             return self._state.topic_statuses(connector)
 
@@ -100,9 +101,9 @@ class KafkaStatusBackingStore:
             return self._state.connector_status(connector)
         return self._state.task_status(connector, task)
 
-    def _on_record(self, entry: ConsumedRecord) -> None:
+    def _on_record(self, consumed: ConsumedRecord) -> None:
         with self._lock:
-            self._state.apply(entry.record, place=str(entry))
+            self._state.apply(consumed.record, location=str(consumed))
 
 
 def _always() -> bool:

@@ -1,12 +1,12 @@
-"""Connect's three topics as a worker's config asks for them: names, sizes, settings.
+"""Connect's three internal topics as a worker's config defines them: names, sizes, topic configs.
 
-    <kind>.storage.topic                 must be said
-    <kind>.storage.replication.factor    3; -1 leaves it to the brokers
-    <kind>.storage.partitions            offsets 25, statuses 5; configs always have 1
-    <kind>.storage.<any topic setting>   goes to the topic when it is created
+    <kind>.storage.topic                 required
+    <kind>.storage.replication.factor    default 3; -1 is the brokers' default
+    <kind>.storage.partitions            default 25 for offsets, 5 for statuses; configs always 1
+    <kind>.storage.<topic config>        set when the topic is created
 
-Compaction is not a choice: another cleanup policy is ignored with a warning, and so is a number of
-partitions for the configs. Knows nothing of clusters.
+The topics are always compacted: another cleanup policy is ignored with a warning, and so is a
+number of partitions for the configs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOPIC_CREATION_KEYS = ("topic", "partitions", "replication.factor")
 
 
 class StorageKind(Enum):
-    """What is stored: the beginning of its keys, and Connect's words for it."""
+    """What a topic stores: the prefix of its config keys, and Connect's name for it in messages."""
 
     CONFIGS = ("config.storage.", "connector configurations")
     OFFSETS = ("offset.storage.", "source connector offsets")
@@ -35,23 +35,23 @@ class StorageKind(Enum):
 
     @property
     def prefix(self) -> str:
-        """How its keys begin."""
+        """The prefix of its config keys."""
         return self.value[0]
 
     @property
     def purpose(self) -> str:
-        """What it holds, as messages say it."""
+        """What the topic holds, in Connect's words."""
         return self.value[1]
 
     @property
     def topic_key(self) -> str:
-        """The key that names its topic."""
+        """The config key of the topic's name."""
         return f"{self.prefix}topic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageTopic:
-    """One topic as it is wanted."""
+    """The definition of one topic."""
 
     kind: StorageKind
     name: str
@@ -60,7 +60,7 @@ class StorageTopic:
     extra_configs: Mapping[str, str] = field(default_factory=dict)
 
     def configs(self) -> dict[str, str]:
-        """All settings for its creation."""
+        """Return all topic configs for its creation."""
         return {**self.extra_configs, CLEANUP_POLICY: COMPACT}
 
 
@@ -74,21 +74,21 @@ class StorageTopics:
 
     @classmethod
     def from_worker_config(cls, worker: Mapping[str, str]) -> Self:
-        """Read a worker's config. ConfigError lists what is missing or wrong."""
+        """Read a worker's config. Raises ConfigError with all missing and invalid keys."""
         values = INTERNAL_TOPICS.parse(worker)
 
-        def topic(storage: StorageKind) -> StorageTopic:
+        def topic(kind: StorageKind) -> StorageTopic:
             def number(name: str, default: int) -> int:
-                value = values.get(f"{storage.prefix}{name}", default)
+                value = values.get(f"{kind.prefix}{name}", default)
                 assert isinstance(value, int)
                 return value
 
             return StorageTopic(
-                kind=storage,
-                name=str(values[storage.topic_key]),
+                kind=kind,
+                name=str(values[kind.topic_key]),
                 partitions=number("partitions", 1),
                 replication_factor=number("replication.factor", -1),
-                extra_configs=_extra_configs(worker, storage),
+                extra_configs=_extra_configs(worker, kind),
             )
 
         return cls(
@@ -98,10 +98,10 @@ class StorageTopics:
         )
 
 
-def _extra_configs(worker: Mapping[str, str], storage: StorageKind) -> dict[str, str]:
-    prefix = storage.prefix
-    said = {key[len(prefix) :]: value for key, value in worker.items() if key.startswith(prefix)}
-    policy = said.pop(CLEANUP_POLICY, None)
+def _extra_configs(worker: Mapping[str, str], kind: StorageKind) -> dict[str, str]:
+    prefix = kind.prefix
+    given = {key[len(prefix) :]: value for key, value in worker.items() if key.startswith(prefix)}
+    policy = given.pop(CLEANUP_POLICY, None)
     if policy is not None:
         log.warning(
             "Ignoring '%s%s=%s' setting, since compaction is always used",
@@ -109,10 +109,10 @@ def _extra_configs(worker: Mapping[str, str], storage: StorageKind) -> dict[str,
             CLEANUP_POLICY,
             policy,
         )
-    if storage is StorageKind.CONFIGS and "partitions" in said:
+    if kind is StorageKind.CONFIGS and "partitions" in given:
         log.warning(
             "Ignoring '%spartitions=%s' setting, since config topic partition count is always 1",
             prefix,
-            said["partitions"],
+            given["partitions"],
         )
-    return {key: value for key, value in said.items() if key not in _TOPIC_CREATION_KEYS}
+    return {key: value for key, value in given.items() if key not in _TOPIC_CREATION_KEYS}

@@ -1,16 +1,16 @@
-"""What a worker remembers, as three stores: configs, statuses, offsets.
+"""The three stores of a worker as protocols: configs, statuses, offsets.
 
-The herder talks to these; `configs`, `statuses` and `offsets` keep them in Connect's own topics,
-`memory` keeps them in memory. For all three:
+The herder uses these. The `…_backing_store` modules keep them in Connect's own topics. For all
+three:
 
-- `start` makes the store ready: the topic exists, is fit, and was read to its end. It may take
-  long while brokers are away, says in the log what it waits for, and raises what will not pass.
-- Methods may be called by several threads. Reading methods answer at once from what was read last;
-  `refresh` reads to the end first, so that what anybody wrote before the call is seen after it.
-- Writing methods of the configs and of the offsets return when the brokers have the records and,
-  for configs, when the store has read them back; they raise ClusterError. Statuses are written in
-  the background.
-- `stop` ends the store's threads and connections; what waits to be written is tried once more.
+- `start` returns when the topic exists, is fit, and was read to its end. It blocks while brokers
+  are unavailable, logs the reason, and raises errors that are not retriable.
+- Several threads may call the methods. Reading methods do not block: they return what was read
+  last. `refresh` reads to the end, so every write before the call is visible after it.
+- Writing methods of configs and offsets return when the brokers have the records and, for configs,
+  when the store has read them back. They raise ClusterError. Statuses are written in the
+  background.
+- `stop` ends the store's threads and connections. Queued statuses are tried once more.
 """
 
 from __future__ import annotations
@@ -30,63 +30,64 @@ from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus, TopicStatus
 
 ConfigListener: TypeAlias = Callable[[ConfigRecord], None]
-"""Hears of each change of the config topic after it took effect, in order, once the first read is
-over; never of what stood in the topic before. Runs in a thread of the store (in memory: of the
-writer), so it must hand over and return, and must not call writing methods or `refresh`.
+"""Receives each change of the config topic in order, after the snapshot contains it. It does not
+receive records that were in the topic before `start`. It runs in a thread of the store, so it must
+not block, write or call `refresh`.
 
     ConnectorConfig         properties None: the connector was deleted
     TasksCommit             a new set of task configs, or an inconsistent one: see the snapshot
     ConnectorTargetState    only if it differs from the one before
-    RestartRequest, LoggerLevel, SessionKey, TasksFencing
+    RestartRequest, ClusterLoggerLevel, SessionKey, TaskCountRecord
 """
 
 
 class ConfigBackingStore(Protocol):
-    """Connectors, their task configs, asked-for states and requests to all workers."""
+    """Connector configs, task configs, target states and requests to all workers."""
 
     def start(self, listener: ConfigListener) -> None: ...
     def stop(self) -> None: ...
 
     def snapshot(self) -> ClusterConfigState:
-        """All that was read so far, as a copy that will not change. It is shared: only read it."""
+        """Return what was read so far. The snapshot does not change; callers share it."""
         ...
 
     def offset(self) -> int:
-        """The offset after the last record read, -1 if there was none; what group members compare.
+        """Return the offset after the last record read, -1 if there was none.
 
-        Ask for it before the snapshot: that one is then at least as new.
+        The members of a worker group compare it. Call it before `snapshot`, so that the snapshot is
+        at least as new.
         """
         ...
 
     def refresh(self) -> None: ...
 
     def claim_write_privileges(self) -> None:
-        """Become the only writer. For a worker that has become the leader of its group.
+        """Become the only writer. A worker calls this when it becomes the leader of its group.
 
-        Matters with exactly-once support alone: there, writing without a claim, or after another
-        worker's, raises LeadershipLost. Without that support everybody may write at any time.
+        No-op without exactly-once support. With it, a write raises LeadershipLost if this worker
+        has not claimed, or another worker has claimed since.
         """
         ...
 
     def put_connector_config(
         self, name: str, properties: ConfigProperties, target_state: TargetState | None = None
     ) -> None:
-        """Write a connector as it was sent. The asked-for state, if given, is written before it."""
+        """Write a connector config as it was sent, after the target state, if given."""
         ...
 
     def remove_connector_config(self, name: str) -> None:
-        """Write its deletion. Task configs stay in the topic and mean nothing without it."""
+        """Write the deletion. Task configs stay in the topic and have no effect without it."""
         ...
 
     def put_task_configs(self, name: str, configs: Sequence[ConfigProperties]) -> None:
-        """Write task configs 0..n-1 and the commit that makes them count. None at all is valid."""
+        """Write task configs 0..n-1 and the commit that puts them into effect. n may be 0."""
         ...
 
     def put_target_state(self, name: str, state: TargetState) -> None: ...
     def put_restart_request(self, request: RestartRequest) -> None: ...
 
     def put_task_count_record(self, name: str, count: int) -> None:
-        """Write that older producers were fenced, and that so many ids may exist from now on."""
+        """Write that producers of earlier tasks were fenced and `count` tasks may start."""
         ...
 
     def put_session_key(self, key: SessionKey) -> None: ...
@@ -94,9 +95,9 @@ class ConfigBackingStore(Protocol):
 
 
 class StatusBackingStore(Protocol):
-    """What connectors, tasks and their topics were last seen to be, by any worker.
+    """The statuses of connectors and tasks, and the active topics of connectors.
 
-    A put returns at once; it can be read here only when it has come back from the topic.
+    `put` does not block. The store returns a status only after it has read it from the topic.
     """
 
     def start(self) -> None: ...
@@ -104,30 +105,30 @@ class StatusBackingStore(Protocol):
     def refresh(self) -> None: ...
 
     def put(self, status: ConnectStatus) -> None:
-        """Write a status, whatever anybody else wrote. DESTROYED removes what is known."""
+        """Write a status. DESTROYED removes the stored one."""
         ...
 
     def put_safe(self, status: ConnectStatus) -> None:
-        """Write it unless a newer owner has spoken: another worker of a later generation."""
+        """Write a status unless another worker of a later generation has written one."""
         ...
 
     def put_topic(self, status: TopicStatus) -> None:
-        """Write that a connector uses a topic; without `discovered_ms`, that it is forgotten."""
+        """Write an active topic of a connector. `discovered_ms` None removes it."""
         ...
 
     def connectors(self) -> tuple[str, ...]:
-        """The names of all connectors that have a status or a task with one."""
+        """Return the names of all connectors that have a status, or a task with a status."""
         ...
 
-    def connector(self, name: str) -> ConnectStatus | None: ...
-    def task(self, connector: str, task: int) -> ConnectStatus | None: ...
-    def tasks(self, connector: str) -> tuple[ConnectStatus, ...]: ...
-    def topic(self, connector: str, topic: str) -> TopicStatus | None: ...
-    def topics(self, connector: str) -> tuple[TopicStatus, ...]: ...
+    def connector_status(self, name: str) -> ConnectStatus | None: ...
+    def task_status(self, connector: str, task: int) -> ConnectStatus | None: ...
+    def task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]: ...
+    def topic_status(self, connector: str, topic: str) -> TopicStatus | None: ...
+    def topic_statuses(self, connector: str) -> tuple[TopicStatus, ...]: ...
 
 
 class OffsetBackingStore(Protocol):
-    """How far each connector came."""
+    """The source offsets of each connector."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -136,5 +137,5 @@ class OffsetBackingStore(Protocol):
     def connector_offsets(self, connector: str) -> tuple[StoredOffset, ...]: ...
 
     def save(self, offsets: Iterable[StoredOffset]) -> None:
-        """Write offsets; one without an offset is forgotten. Returns when the brokers have them."""
+        """Write offsets. None deletes the stored offset. Returns when the brokers have them."""
         ...

@@ -1,7 +1,7 @@
-"""Reading a compacted topic: all partitions, from their beginning to their end and on.
+"""Reads a compacted topic: all partitions, from their beginning offsets to their end and beyond.
 
-The one place that reads Connect's topics: `history` is for who wants to know once, `poll` for who
-follows. Brokers may die, restart and move meanwhile. Blocks; belongs to the thread of its router.
+Connect's topics are read here only. `read_to_end` reads once, `poll` follows the topic. Brokers may
+stop, restart and hand over leadership meanwhile. All calls block, in the thread of the router.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -17,45 +18,67 @@ from sparkmirror.errors import ClusterError, ClusterUnavailable, TopicMissing
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.committed_records import CommittedRecordReader
-from sparkmirror.store.compacted_log import ConsumedRecord
-from sparkmirror.store.topic_fetch import PartitionRecords, TopicFetchResponse, topic_fetch_request
 from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
+from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_request, fetch_version
 from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
+from sparkmirror.wire.protocol.request import ClientRequest
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.single_fetch import raise_for_code
 
 log = logging.getLogger(__name__)
 
 NO_PROGRESS_TIMEOUT_S = 30.0
-"""How long reading may bring nothing although there is more, before that is an error."""
+"""How long `read_to_end` may get no records before the end. Then it raises."""
 FETCH_TIMEOUT_S = 8.0
 SINGLE_LEADER_WAIT_MS = 500
 MULTI_LEADER_WAIT_MS = 100
-"""How long brokers may wait for new records. One that is asked alone answers with the first of
-them; several are waited for together, so the wait is how late news may be."""
+"""How long a broker may wait for new records. A single leader answers with the first new record.
+Several leaders are awaited together, so their wait delays the records of the others."""
+MAX_PARTITION_BYTES = 1 << 20
+MAX_RESPONSE_BYTES = 8 << 20
+MAX_SHOWN_KEY_BYTES = 200
+
+
+class ConsumedRecord(NamedTuple):
+    """One committed record and its position."""
+
+    topic: str
+    partition: int
+    offset: int
+    record: RecordBytes
+    preexisting: bool
+    """Whether the record was in the topic before the reader started."""
+
+    def __str__(self) -> str:
+        key = self.record.key
+        shown = "no key" if key is None else f"key {key[:MAX_SHOWN_KEY_BYTES]!r}"
+        return f"{self.topic}-{self.partition}, at offset {self.offset} with {shown}"
 
 
 class PollResult(NamedTuple):
-    """What one round brought, and what went wrong in it for some or all partitions."""
+    """The records of one poll, and the first error of a partition or broker."""
 
     records: Sequence[ConsumedRecord]
     error: ClusterError | None
 
 
 def topic_partitions(
-    router: Router, topic: str, patience_s: float = CALL_TIMEOUT_S
+    router: Router, topic: str, timeout_s: float = CALL_TIMEOUT_S
 ) -> list[TopicPartition]:
-    """The partitions of a topic, asked for if they are not known; or raise why we see none.
+    """Return the partitions of a topic, from the router's metadata or from a broker.
 
-    A topic that is not there may have been created a moment ago: brokers hear of it in turn.
+    Waits a moment for a topic that does not exist: metadata of a new topic reaches the brokers one
+    by one. Raises TopicMissing, or the error of a refused request.
     """
     deadline = time.monotonic() + NEW_TOPIC_WAIT_S
     found = router.metadata.topics.get(topic)
     while found is None or not found.partitions:
-        found = router.refresh([topic], timeout_s=patience_s).topics.get(topic)
+        found = router.refresh([topic], timeout_s=timeout_s).topics.get(topic)
         if found is not None and found.error_code.action is ErrorAction.NOT_AUTHORIZED:
             raise error_for_code(router.client.cluster, "Metadata", found.error_code, topic)
         if (found is None or not found.partitions) and time.monotonic() > deadline:
@@ -64,17 +87,17 @@ def topic_partitions(
 
 
 def end_offsets(
-    router: Router, partitions: Sequence[TopicPartition], patience_s: float = CALL_TIMEOUT_S
+    router: Router, partitions: Sequence[TopicPartition], timeout_s: float = CALL_TIMEOUT_S
 ) -> dict[int, int]:
-    """Where partitions of a topic end for consumers."""
-    return _list_offsets(router, partitions, LATEST, patience_s)
+    """Return the high watermark of each partition."""
+    return _list_offsets(router, partitions, LATEST, timeout_s)
 
 
 def _list_offsets(
-    router: Router, partitions: Sequence[TopicPartition], when: int, patience_s: float
+    router: Router, partitions: Sequence[TopicPartition], timestamp: int, timeout_s: float
 ) -> dict[int, int]:
     offsets = {}
-    found = list_offsets(router, dict.fromkeys(partitions, when), timeout_s=patience_s)
+    found = list_offsets(router, dict.fromkeys(partitions, timestamp), timeout_s=timeout_s)
     for partition, (code, listed) in found.items():
         raise_for_code(router, partition, code)
         assert listed is not None
@@ -83,104 +106,109 @@ def _list_offsets(
 
 
 class TopicReader:
-    """Follows one topic from its beginning. `ends` is where it ended when this began.
+    """Reads one topic from its beginning. `end_offsets` are the ends when the reader was made.
 
-    `patience_s` is how long brokers may keep it from finding that out.
+    `timeout_s` limits the requests of the constructor.
     """
 
-    def __init__(self, router: Router, topic: str, patience_s: float = CALL_TIMEOUT_S) -> None:
+    def __init__(self, router: Router, topic: str, timeout_s: float = CALL_TIMEOUT_S) -> None:
         self._router = router
         self._topic = topic
-        partitions = topic_partitions(router, topic, patience_s)
+        partitions = topic_partitions(router, topic, timeout_s)
         self.beginning_offsets: Mapping[int, int] = _list_offsets(
-            router, partitions, EARLIEST, patience_s
+            router, partitions, EARLIEST, timeout_s
         )
-        self.end_offsets: Mapping[int, int] = end_offsets(router, partitions, patience_s)
+        self.end_offsets: Mapping[int, int] = end_offsets(router, partitions, timeout_s)
         self._readers = {
             p.partition: CommittedRecordReader(p, self.beginning_offsets[p.partition])
             for p in partitions
         }
 
     def positions(self) -> dict[int, int]:
-        """The offset to be read next, by partition."""
-        return {number: view.position for number, view in self._readers.items()}
+        """Return the next offset to read, by partition."""
+        return {number: reader.position for number, reader in self._readers.items()}
 
     def read_to_end(self) -> Iterator[ConsumedRecord]:
-        """Read up to the ends, trying again while that may help; raises when it does not."""
+        """Yield the records before `end_offsets`. Raises after 30 s without progress."""
         deadline, backoff = time.monotonic() + NO_PROGRESS_TIMEOUT_S, Backoff()
         while not has_reached(self.positions(), self.end_offsets):
             before = self.positions()
-            entries, trouble = self.poll()
-            yield from entries
+            records, error = self.poll()
+            yield from records
             if self.positions() != before:
                 deadline = time.monotonic() + NO_PROGRESS_TIMEOUT_S
                 backoff.reset()
                 continue
-            trouble = trouble or self._unavailable("has more records but brings none")
-            if not trouble.retriable or time.monotonic() > deadline:
-                raise trouble
+            error = error or self._unavailable("has more records but brings none")
+            if not error.retriable or time.monotonic() > deadline:
+                raise error
             time.sleep(backoff.next_delay_s())
 
     def poll(self) -> PollResult:
-        """Ask all leaders once for what follows, waiting a moment if there is nothing."""
+        """Fetch once from all leaders. They wait a moment if there is no new record."""
         try:
             groups = self._group_by_leader()
         except ClusterError as error:
             return PollResult((), error)
         wait_ms = SINGLE_LEADER_WAIT_MS if len(groups) == 1 else MULTI_LEADER_WAIT_MS
         positions = self.positions()
-        questions = {
+        requests = {
             address: partial(
-                topic_fetch_request, self._topic, {n: positions[n] for n in numbers}, wait_ms
+                _topic_fetch_request, self._topic, {n: positions[n] for n in numbers}, wait_ms
             )
             for address, numbers in groups.items()
         }
-        entries: list[ConsumedRecord] = []
-        troubles = self._leaderless_errors(groups)
-        answers = self._router.connections.request_all(
-            questions, time.monotonic() + FETCH_TIMEOUT_S
+        records: list[ConsumedRecord] = []
+        errors = self._leaderless_errors(groups)
+        responses = self._router.connections.request_all(
+            requests, time.monotonic() + FETCH_TIMEOUT_S
         )
-        for address, answer in answers.items():
-            if isinstance(answer, TopicFetchResponse) and answer.error_code is ErrorCode.NONE:
-                for piece in answer.partitions:
-                    entries += self._consume(piece, troubles)
+        for address, response in responses.items():
+            if isinstance(response, TopicFetchResponse) and response.error_code is ErrorCode.NONE:
+                for fetched in response.partitions:
+                    records += self._consume(fetched, errors)
             else:
-                troubles.append(self._response_error(answer))
+                errors.append(self._response_error(response))
                 self._invalidate_leaders(groups[address])
-        return PollResult(entries, troubles[0] if troubles else None)
+        return PollResult(records, errors[0] if errors else None)
 
     def _consume(
-        self, piece: PartitionRecords, troubles: list[ClusterError]
+        self, fetched: PartitionRecords, errors: list[ClusterError]
     ) -> Iterator[ConsumedRecord]:
-        view, end = self._readers[piece.partition], self.end_offsets[piece.partition]
-        if piece.error_code is not ErrorCode.NONE:
+        reader, end = self._readers[fetched.partition], self.end_offsets[fetched.partition]
+        if fetched.error_code is not ErrorCode.NONE:
             try:
-                self._handle_error_code(view, piece.error_code)
+                self._handle_error_code(reader, fetched.error_code)
             except ClusterError as error:
-                troubles.append(error)
+                errors.append(error)
             return
-        for record in view.accept(piece.records):
+        for record in reader.accept(fetched.records):
             content = RecordBytes(record.key, record.value)
-            history = record.offset < end
-            yield ConsumedRecord(self._topic, piece.partition, record.offset, content, history)
+            preexisting = record.offset < end
+            yield ConsumedRecord(
+                self._topic, fetched.partition, record.offset, content, preexisting
+            )
 
-    def _handle_error_code(self, view: CommittedRecordReader, code: ErrorCode) -> None:
-        """Do what can be done about a code; raise what it means otherwise."""
-        self._invalidate_leaders([view.partition.partition])
+    def _handle_error_code(self, reader: CommittedRecordReader, code: ErrorCode) -> None:
+        """Seek to the beginning if the position is out of range; raise every other error."""
+        self._invalidate_leaders([reader.partition.partition])
         if code is not ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise_for_code(self._router, view.partition, code)
-        (start,) = _list_offsets(self._router, [view.partition], EARLIEST, FETCH_TIMEOUT_S).values()
+            raise_for_code(self._router, reader.partition, code)
+        (start,) = _list_offsets(
+            self._router, [reader.partition], EARLIEST, FETCH_TIMEOUT_S
+        ).values()
         log.error(
-            "%s does not hold offset %d any more: it was truncated or created anew. Reading it"
-            " again from its beginning, %d; what it has lost stays known here until a restart",
-            view.partition,
-            view.position,
+            "%s does not hold offset %d any more: it was truncated or created again. Reading it"
+            " again from its beginning, offset %d; records that it has lost stay in effect here"
+            " until a restart",
+            reader.partition,
+            reader.position,
             start,
         )
-        view.seek(start)
+        reader.seek(start)
 
     def _group_by_leader(self) -> dict[Address, list[int]]:
-        partitions = [view.partition for view in self._readers.values()]
+        partitions = [reader.partition for reader in self._readers.values()]
         if any(self._router.metadata.leader_node(p) is None for p in partitions):
             self._router.refresh([self._topic], timeout_s=FETCH_TIMEOUT_S)
         groups: dict[Address, list[int]] = {}
@@ -195,16 +223,18 @@ class TopicReader:
             self._router.invalidate(LeaderOf(self._readers[number].partition))
 
     def _leaderless_errors(self, groups: Mapping[Address, Sequence[int]]) -> list[ClusterError]:
-        led = {number for numbers in groups.values() for number in numbers}
-        if led == self._readers.keys():
+        with_leader = {number for numbers in groups.values() for number in numbers}
+        if with_leader == self._readers.keys():
             return []
-        shown = ", ".join(map(str, sorted(self._readers.keys() - led)))
+        shown = ", ".join(map(str, sorted(self._readers.keys() - with_leader)))
         return [self._unavailable(f"has no leader for partition {shown}")]
 
-    def _response_error(self, answer: TopicFetchResponse | ClusterError) -> ClusterError:
-        if isinstance(answer, ClusterError):
-            return answer
-        return error_for_code(self._router.client.cluster, "Fetch", answer.error_code, self._topic)
+    def _response_error(self, response: TopicFetchResponse | ClusterError) -> ClusterError:
+        if isinstance(response, ClusterError):
+            return response
+        return error_for_code(
+            self._router.client.cluster, "Fetch", response.error_code, self._topic
+        )
 
     def _unavailable(self, what: str) -> ClusterError:
         return ClusterUnavailable(
@@ -213,5 +243,60 @@ class TopicReader:
 
 
 def has_reached(positions: Mapping[int, int], ends: Mapping[int, int]) -> bool:
-    """Tell whether everything before some ends was read."""
+    """Return whether every partition was read up to its end."""
     return all(positions.get(number, 0) >= end for number, end in ends.items())
+
+
+# -- one fetch for many partitions of a topic --------------------------------------------------
+
+
+class PartitionRecords(NamedTuple):
+    """The response of a broker for one partition."""
+
+    partition: int
+    error_code: ErrorCode
+    records: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFetchResponse:
+    """The response of a broker. The connection reads `throttle_time_ms`."""
+
+    throttle_time_ms: int
+    error_code: ErrorCode
+    partitions: tuple[PartitionRecords, ...]
+
+
+def _topic_fetch_request(
+    topic: str, offsets: Mapping[int, int], wait_ms: int, connection: BrokerConnection
+) -> ClientRequest[TopicFetchResponse]:
+    """A Fetch at these offsets.
+
+    The response copies the records: `wire` decodes views into buffers that it uses again, and the
+    topics of stores are small.
+    """
+    fetch = fetch_request(
+        fetch_version(connection.api_versions, by_id=False),
+        FetchParams(max_wait_ms=wait_ms, max_bytes=MAX_RESPONSE_BYTES),
+        [FetchPosition(topic, number, at, MAX_PARTITION_BYTES) for number, at in offsets.items()],
+    )
+
+    def decode(frame: ResponseFrame, at: int) -> TopicFetchResponse:
+        response = fetch.decode(frame, at)
+        return TopicFetchResponse(
+            throttle_time_ms=response.throttle_time_ms,
+            error_code=ErrorCode(response.error_code),
+            partitions=tuple(
+                PartitionRecords(found.partition, ErrorCode(found.error_code), bytes(found.records))
+                for found in response.partitions
+            ),
+        )
+
+    return ClientRequest(
+        name=fetch.name,
+        api_key=fetch.api_key,
+        version=fetch.version,
+        flexible=fetch.flexible,
+        body=fetch.body,
+        decode=decode,
+    )

@@ -1,7 +1,8 @@
-"""Seeing to it that a topic of Connect's exists and is fit to remember things in.
+"""Creates or verifies one of Connect's internal topics.
 
-Created compacted if it is missing. One that exists is checked: from a topic that is not compacted,
-or not only, brokers delete what workers must remember; configs in several partitions have no order.
+A missing topic is created with compaction. An existing topic is verified: brokers delete records
+that workers need from a topic with another cleanup policy, and configs in several partitions have
+no order.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from sparkmirror.store.storage_topics import CLEANUP_POLICY, COMPACT, StorageKin
 log = logging.getLogger(__name__)
 
 BROKER_WAIT_S = 60.0
-"""How long brokers may take to be as many as a topic wants replicas."""
+"""How long to wait until the cluster has as many brokers as the topic has replicas."""
 POLL_INTERVAL_S = 0.5
 
 
 def create_or_verify_topic(
-    admin: Admin, topic: StorageTopic, brokers_within_s: float = BROKER_WAIT_S
+    admin: Admin, topic: StorageTopic, broker_wait_s: float = BROKER_WAIT_S
 ) -> None:
-    """Create the topic if it is missing, else check it; raise what is wrong with it.
+    """Create the topic if it is missing, else verify it. Blocks.
 
-    ConfigError if it is not fit, TopicRejected if it cannot be created as it is wanted.
+    Raises ConfigError if the topic is unfit, TopicRejected if the brokers refuse to create it.
     """
     found = admin.describe_topics([topic.name]).get(topic.name)
     if found is None:
-        found = _create_topic(admin, topic, brokers_within_s)
+        found = _create_topic(admin, topic, broker_wait_s)
     if found is None:
         return
     _verify_partitions(topic, found)
@@ -38,10 +39,10 @@ def create_or_verify_topic(
 
 
 def _create_topic(
-    admin: Admin, topic: StorageTopic, brokers_within_s: float
+    admin: Admin, topic: StorageTopic, broker_wait_s: float
 ) -> TopicDescription | None:
-    """Create it; return it if it turns out that somebody else just did."""
-    _wait_for_brokers(admin, topic, brokers_within_s)
+    """Create the topic. Return its description if another worker has just created it."""
+    _wait_for_brokers(admin, topic, broker_wait_s)
     try:
         admin.create_topic(
             NewTopic(
@@ -53,7 +54,7 @@ def _create_topic(
         )
     except NotAuthorized as error:
         log.warning(
-            "Not authorized to create topic '%s': %s. Going on as if it existed", topic.name, error
+            "Not authorized to create topic '%s': %s. Assuming that it exists", topic.name, error
         )
         return None
     except TopicRejected:
@@ -70,29 +71,29 @@ def _create_topic(
     return None
 
 
-def _wait_for_brokers(admin: Admin, topic: StorageTopic, within_s: float) -> None:
-    """Wait until there are as many brokers as replicas: a cluster may be starting just now."""
-    deadline = time.monotonic() + within_s
-    wanted, told = topic.replication_factor, False
-    while (there := _count_brokers(admin)) < wanted:
+def _wait_for_brokers(admin: Admin, topic: StorageTopic, timeout_s: float) -> None:
+    """Wait until there are as many brokers as replicas: the cluster may be starting."""
+    deadline = time.monotonic() + timeout_s
+    replicas, logged = topic.replication_factor, False
+    while (brokers := _count_brokers(admin)) < replicas:
         key = f"{topic.kind.prefix}replication.factor"
         if time.monotonic() > deadline:
             raise ConfigError.of(
                 key,
-                f"Timeout expired while trying to create topic(s): {topic.name} wants {wanted}"
-                f" replicas, but there are {there} brokers; set {key} to {there}, or start more",
+                f"Timeout expired while trying to create topic(s): {topic.name} needs {replicas}"
+                f" brokers, but there are {brokers}; set {key} to {brokers}, or start more",
             )
-        if not told:
-            told = True
+        if not logged:
+            logged = True
             log.warning(
-                "Topic %s wants %d replicas, but there are %d brokers. Waiting up to %d s for more;"
-                " if there will be none, set %s to %d",
+                "Topic %s needs %d brokers for its replicas, but there are %d. Waiting up to %d s"
+                " for more; if there will be none, set %s to %d",
                 topic.name,
-                wanted,
-                there,
-                within_s,
+                replicas,
+                brokers,
+                timeout_s,
                 key,
-                there,
+                brokers,
             )
         time.sleep(POLL_INTERVAL_S)
 

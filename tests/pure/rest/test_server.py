@@ -20,14 +20,14 @@ from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.routes.worker_routes import health_reply
 from sparkmirror.rest.server import RestServer
 from sparkmirror.store.backing_stores import BackingStores
-from sparkmirror.store.in_memory import (
+from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry
+from tests.support.connect.in_memory_herder import WORKER_SETTINGS
+from tests.support.connect.in_memory_stores import (
     MemoryLog,
     memory_config_store,
     memory_offset_store,
     memory_status_store,
 )
-from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry
-from tests.support.connect.in_memory_herder import WORKER_SETTINGS
 from tests.support.rest.blocking_herder import BlockingHerder
 from tests.support.rest.java_recordings import recorded_exchanges
 from tests.support.rest.rest_client import (

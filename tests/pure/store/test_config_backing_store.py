@@ -20,8 +20,8 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
 )
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
-from sparkmirror.store.in_memory import MemoryLog, memory_config_store
 from sparkmirror.store.store_api import ConfigBackingStore
+from tests.support.connect.in_memory_stores import MemoryLog, memory_config_store
 from tests.support.golden import golden_records
 
 KEY = SessionKey(key="c2VjcmV0", algorithm="HmacSHA256", created_ms=5)

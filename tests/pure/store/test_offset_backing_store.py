@@ -7,8 +7,8 @@ import pytest
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
-from sparkmirror.store.in_memory import MemoryLog, memory_offset_store
 from sparkmirror.store.store_api import OffsetBackingStore
+from tests.support.connect.in_memory_stores import MemoryLog, memory_offset_store
 from tests.support.golden import golden_records
 
 PARTITION = source_partition("A", TopicPartition("t", 0))

@@ -16,10 +16,10 @@ from sparkmirror.mirror.connect_topics.connect_statuses import (
     decode_status_record,
 )
 from sparkmirror.mirror.offsets.records import RecordBytes
-from sparkmirror.store.in_memory import MemoryLog, memory_status_store
 from sparkmirror.store.outbox import Outbox
 from sparkmirror.store.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.store.store_api import StatusBackingStore
+from tests.support.connect.in_memory_stores import MemoryLog, memory_status_store
 from tests.support.golden import golden_records
 from tests.support.waiting import wait_until
 
@@ -71,18 +71,18 @@ def test_what_was_put_is_read_until_it_is_destroyed() -> None:
     store.put(status(LifecycleState.PAUSED, task=0))
     store.put_topic(TopicStatus(topic="t", connector="c", discovered_ms=5))
     assert store.connectors() == ("c",)
-    assert [known.state for known in store.tasks("c")] == [
+    assert [known.state for known in store.task_statuses("c")] == [
         LifecycleState.PAUSED,
         LifecycleState.RUNNING,
     ]
-    assert store.topic("c", "t") == TopicStatus(topic="t", connector="c", discovered_ms=5)
+    assert store.topic_status("c", "t") == TopicStatus(topic="t", connector="c", discovered_ms=5)
     store.put(status(LifecycleState.DESTROYED))
     store.put(status(LifecycleState.DESTROYED, task=0))
     store.put(status(LifecycleState.DESTROYED, task=1))
     store.put_topic(TopicStatus(topic="t", connector="c", discovered_ms=None))
-    assert store.connector("c") is None
-    assert store.tasks("c") == ()
-    assert store.topics("c") == ()
+    assert store.connector_status("c") is None
+    assert store.task_statuses("c") == ()
+    assert store.topic_statuses("c") == ()
     assert store.connectors() == ()
 
 
@@ -91,11 +91,11 @@ def test_end_reported_by_an_older_owner_is_not_written() -> None:
     store.start()
     store.put(status(LifecycleState.RUNNING, worker="w2", generation=7, task=0))
     store.put_safe(status(LifecycleState.UNASSIGNED, worker="w1", generation=6, task=0))
-    known = store.task("c", 0)
+    known = store.task_status("c", 0)
     assert known is not None
     assert known.state is LifecycleState.RUNNING
     store.put_safe(status(LifecycleState.UNASSIGNED, worker="w2", generation=6, task=0))
-    known = store.task("c", 0)
+    known = store.task_status("c", 0)
     assert known is not None
     assert known.state is LifecycleState.UNASSIGNED
 
@@ -123,7 +123,7 @@ def test_writing_is_tried_again_while_brokers_are_away() -> None:
     store = KafkaStatusBackingStore(log, Outbox(log))
     store.start()
     store.put(status(LifecycleState.RUNNING))
-    wait_until(lambda: store.connector("c") is not None, "the status arrives")
+    wait_until(lambda: store.connector_status("c") is not None, "the status arrives")
     assert log.tries == 3
     store.stop()
 
@@ -137,7 +137,7 @@ def test_of_what_waits_only_the_last_of_each_key_is_written() -> None:
     store.put(status(LifecycleState.PAUSED))
     store.put(status(LifecycleState.RUNNING, task=0))
     log.open.set()
-    wait_until(lambda: store.task("c", 0) is not None, "all that waits is written")
+    wait_until(lambda: store.task_status("c", 0) is not None, "all that waits is written")
     assert [record.key for record in log.records] == [b"status-connector-c", b"status-task-c-0"]
     store.stop()
 
@@ -154,7 +154,7 @@ def test_safe_status_that_waited_too_long_is_dropped() -> None:
     log.open.set()
     wait_until(lambda: not log.errors, "it was tried in vain")
     store.stop()
-    assert store.connector("c") == newer
+    assert store.connector_status("c") == newer
 
 
 def test_status_that_brokers_refuse_does_not_stop_the_others(
@@ -169,9 +169,9 @@ def test_status_that_brokers_refuse_does_not_stop_the_others(
     store.put(status(LifecycleState.RUNNING, task=1))
     store.put(status(LifecycleState.RUNNING, task=2))
     log.open.set()
-    wait_until(lambda: store.task("c", 2) is not None, "the last status arrives")
+    wait_until(lambda: store.task_status("c", 2) is not None, "the last status arrives")
     store.stop()
-    assert "Failed to write the status update b'status-task-c-0'" in caplog.text
+    assert "Dropped the status update b'status-task-c-0'" in caplog.text
 
 
 def test_stopping_writes_what_waits() -> None:

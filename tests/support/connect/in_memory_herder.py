@@ -18,13 +18,13 @@ from sparkmirror.errors import NotFound
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.backing_stores import BackingStores
-from sparkmirror.store.in_memory import (
+from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry
+from tests.support.connect.in_memory_stores import (
     MemoryLog,
     memory_config_store,
     memory_offset_store,
     memory_status_store,
 )
-from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry
 
 WORKER_ID = "127.0.0.1:31083"
 WORKER_SETTINGS = WorkerSettings(

@@ -9,8 +9,8 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.mirror.offsets.records import RecordBytes
-from sparkmirror.store.compacted_log import ConsumedRecord
 from sparkmirror.store.kafka_based_log import KafkaBasedLog
+from sparkmirror.store.topic_reader import ConsumedRecord
 
 
 class LogCollector:

@@ -70,20 +70,20 @@ class ConnectorQueries:
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
         """Say how a connector and its tasks do."""
-        status = self._statuses.connector(name)
+        status = self._statuses.connector_status(name)
         if status is None:
             raise NotFound(f"No status found for connector {name}")
         return ConnectorStateInfo(
             name=name,
             connector=_state(status),
-            tasks={task.task: _state(task) for task in self._statuses.tasks(name)
+            tasks={task.task: _state(task) for task in self._statuses.task_statuses(name)
                    if task.task is not None},
             type=_type(self._configs.snapshot().connector_config(name)),
         )  # fmt: skip
 
     def task_status(self, name: str, task: int) -> StateInfo:
         """Say how one task does."""
-        status = self._statuses.task(name, task)
+        status = self._statuses.task_status(name, task)
         if status is None:
             raise NotFound(f"No status found for task {name}-{task}")
         return _state(status)
@@ -92,7 +92,7 @@ class ConnectorQueries:
         """List the topics that a connector was seen to use."""
         if not self._tracks_topics:
             raise Forbidden("Topic tracking is disabled.")
-        return [status.topic for status in self._statuses.topics(name)]
+        return [status.topic for status in self._statuses.topic_statuses(name)]
 
 
 def _type(config: ConfigProperties | None) -> str:

@@ -20,7 +20,7 @@ class GroupMembership:
         """Begin a generation that is newer than all that were written down."""
         last = 0
         for name in statuses.connectors():
-            known = (statuses.connector(name), *statuses.tasks(name))
+            known = (statuses.connector_status(name), *statuses.task_statuses(name))
             last = max([last, *(status.generation for status in known if status is not None)])
         self.generation = last + 1
 

@@ -75,7 +75,7 @@ class StatusWriter:
 
         The range names those whose statuses may not have been read back yet.
         """
-        stored = {status.task for status in self._store.tasks(connector)}
+        stored = {status.task for status in self._store.task_statuses(connector)}
         beyond = {task for task in stored if task is not None and task >= numbers.start}
         for task in sorted(beyond.union(numbers)):
             self.put_task(connector, task, LifecycleState.DESTROYED)
@@ -87,9 +87,9 @@ class StatusWriter:
                 self.remove_connector(name)
                 self.remove_tasks(name, range(0))
                 continue
-            if self._store.connector(name) is not None:
+            if self._store.connector_status(name) is not None:
                 self.put_connector(name, LifecycleState.UNASSIGNED)
-            for status in self._store.tasks(name):
+            for status in self._store.task_statuses(name):
                 assert status.task is not None
                 self.put_task(name, status.task, LifecycleState.UNASSIGNED)
 
@@ -97,7 +97,10 @@ class StatusWriter:
         """Write that a task uses topics, unless that is known."""
         for topic in topics:
             known = (connector, topic)
-            if known in self._recorded_topics or self._store.topic(connector, topic) is not None:
+            if (
+                known in self._recorded_topics
+                or self._store.topic_status(connector, topic) is not None
+            ):
                 continue
             self._recorded_topics.add(known)
             status = TopicStatus(
@@ -108,7 +111,7 @@ class StatusWriter:
     def remove_topics(self, connector: str) -> None:
         """Remove what is known of a connector's topics."""
         written = {topic for name, topic in self._recorded_topics if name == connector}
-        stored = {status.topic for status in self._store.topics(connector)}
+        stored = {status.topic for status in self._store.topic_statuses(connector)}
         for topic in sorted(written | stored):
             self._recorded_topics.discard((connector, topic))
             self._store.put_topic(TopicStatus(topic=topic, connector=connector, discovered_ms=None))

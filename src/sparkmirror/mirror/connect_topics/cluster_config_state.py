@@ -112,17 +112,17 @@ class ClusterConfigState:
     # -- folding ---------------------------------------------------------------------------
 
     def apply(
-        self, record: RecordBytes, *, first_read: bool = False, place: str = "the config topic"
+        self, record: RecordBytes, *, first_read: bool = False, location: str = "the config topic"
     ) -> ConfigRecord | None:
         """Take in one record; return it if it changed or asks something, so that a herder acts.
 
         `first_read` is for what stood in the topic before this worker began to follow it.
-        What cannot be decoded is logged with its place, and ignored.
+        What cannot be decoded is logged with its location and ignored.
         """
         try:
             change = decode_config_record(record)
         except RecordError as error:
-            log.error("Ignored a record of %s: %s", place, error)
+            log.error("Ignored a record of %s: %s", location, error)
             return None
         return change if self._apply_record(change, first_read=first_read) else None
 

@@ -127,13 +127,13 @@ class OffsetsState:
         self._stored: dict[bytes | None, StoredOffset] = {}
 
     def apply(
-        self, record: RecordBytes, *, place: str = "the offsets topic"
+        self, record: RecordBytes, *, location: str = "the offsets topic"
     ) -> StoredOffset | None:
-        """Take in one record. What cannot be decoded is logged with its place, and ignored."""
+        """Take in one record. What cannot be decoded is logged with its location and ignored."""
         try:
             stored = StoredOffset.decode(record)
         except RecordError as error:
-            log.warning("Ignored a record of %s: %s", place, error)
+            log.warning("Ignored a record of %s: %s", location, error)
             return None
         if stored.offset is None:
             self._stored.pop(record.key, None)

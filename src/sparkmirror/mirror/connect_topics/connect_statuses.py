@@ -145,12 +145,14 @@ class StatusState:
         self._statuses: dict[tuple[str, int | None], ConnectStatus] = {}
         self._topics: dict[tuple[str, str], TopicStatus] = {}
 
-    def apply(self, record: RecordBytes, *, place: str = "the status topic") -> StatusRecord | None:
-        """Take in one record. What cannot be decoded is logged with its place, and ignored."""
+    def apply(
+        self, record: RecordBytes, *, location: str = "the status topic"
+    ) -> StatusRecord | None:
+        """Take in one record. What cannot be decoded is logged with its location and ignored."""
         try:
             change = decode_status_record(record)
         except RecordError as error:
-            log.warning("Ignored a record of %s: %s", place, error)
+            log.warning("Ignored a record of %s: %s", location, error)
             return None
         match change:
             case ConnectStatus():

@@ -24,7 +24,6 @@ from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus, Li
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.backing_stores import BackingStores
 from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
-from sparkmirror.store.in_memory import MemoryLog, memory_offset_store, memory_status_store
 from sparkmirror.store.store_api import ConfigListener
 from tests.support.connect.fake_connectors import (
     START_HANGS,
@@ -37,6 +36,11 @@ from tests.support.connect.in_memory_herder import (
     named_config,
     poll_until,
     running_herder,
+)
+from tests.support.connect.in_memory_stores import (
+    MemoryLog,
+    memory_offset_store,
+    memory_status_store,
 )
 from tests.support.golden import golden_records
 

@@ -8,7 +8,7 @@ import pytest
 
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
 from sparkmirror.errors import ClusterTimeout
-from sparkmirror.store.in_memory import MemoryLog, memory_config_store
+from tests.support.connect.in_memory_stores import MemoryLog, memory_config_store
 
 
 @pytest.mark.parametrize(

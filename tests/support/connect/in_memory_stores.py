@@ -1,7 +1,6 @@
-"""The three stores in memory: for a worker that need not remember, and for tests.
+"""The three backing stores on a log in memory.
 
-They are the stores of Kafka on a log that is a list, so they answer and tell as those do. What is
-written is read back before the writing method returns, and listeners are called by the writer.
+A write is read back before the writing method returns. Listeners run in the thread of the writer.
 """
 
 from __future__ import annotations
@@ -10,15 +9,16 @@ import threading
 from collections.abc import Iterable, Sequence
 
 from sparkmirror.mirror.offsets.records import RecordBytes
-from sparkmirror.store.compacted_log import CompactedLog, ConsumedCallback, ConsumedRecord
 from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
+from sparkmirror.store.kafka_based_log import CompactedLog, ConsumedCallback
 from sparkmirror.store.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.store.outbox import QueuedRecord
 from sparkmirror.store.status_backing_store import KafkaStatusBackingStore
+from sparkmirror.store.topic_reader import ConsumedRecord
 
 
 class MemoryLog:
-    """A log of one partition that is a list. `records` may hold a history."""
+    """A `CompactedLog` of one partition. `records` may hold earlier records."""
 
     def __init__(self, records: Iterable[RecordBytes] = (), topic: str = "memory") -> None:
         self.records = list(records)
@@ -26,20 +26,18 @@ class MemoryLog:
         self._lock = threading.RLock()
         self._callback: ConsumedCallback | None = None
 
-    def start(self, on_entry: ConsumedCallback) -> None:
-        """Hand over the history."""
+    def start(self, on_record: ConsumedCallback) -> None:
         with self._lock:
-            self._callback = on_entry
+            self._callback = on_record
             for offset, record in enumerate(self.records):
-                on_entry(ConsumedRecord(self._topic, 0, offset, record, preexisting=True))
+                on_record(ConsumedRecord(self._topic, 0, offset, record, preexisting=True))
 
     def stop(self) -> None:
-        """Hand over nothing more; appending is still possible."""
+        """Call the callback no more. Appending is still possible."""
         with self._lock:
             self._callback = None
 
     def append(self, records: Sequence[RecordBytes]) -> None:
-        """Append records and hand them over."""
         with self._lock:
             for record in records:
                 self.records.append(record)
@@ -50,32 +48,30 @@ class MemoryLog:
                     )
 
     def claim_write_privileges(self) -> None:
-        """Nobody else is there."""
+        """No-op: there is one writer."""
 
     def append_privileged(self, records: Sequence[RecordBytes]) -> None:
-        """Append records and hand them over."""
         self.append(records)
 
     def read_to_end(self) -> None:
-        """Everything was handed over when it was appended."""
+        """No-op: `append` has called the callback already."""
 
 
 class ImmediateRecordSink:
-    """A post that writes at once."""
+    """A `RecordSink` that writes in `send`."""
 
-    def __init__(self, topic: CompactedLog) -> None:
-        self._log = topic
+    def __init__(self, log: CompactedLog) -> None:
+        self._log = log
 
     def start(self) -> None:
-        """Nothing to begin."""
+        """No-op."""
 
     def stop(self) -> None:
-        """Nothing waits."""
+        """No-op."""
 
-    def send(self, letter: QueuedRecord) -> None:
-        """Write it."""
-        if letter.should_write():
-            self._log.append([letter.record])
+    def send(self, queued: QueuedRecord) -> None:
+        if queued.should_write():
+            self._log.append([queued.record])
 
 
 def memory_config_store(log: MemoryLog | None = None) -> KafkaConfigBackingStore:
@@ -84,7 +80,7 @@ def memory_config_store(log: MemoryLog | None = None) -> KafkaConfigBackingStore
 
 
 def memory_status_store(log: MemoryLog | None = None) -> KafkaStatusBackingStore:
-    """A status store in memory. A put can be read when it returns."""
+    """A status store in memory. A status can be read as soon as `put` returns."""
     topic = log or MemoryLog()
     return KafkaStatusBackingStore(topic, ImmediateRecordSink(topic))
 
