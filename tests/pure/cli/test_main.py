@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_a_fault_in_a_file_is_exit_code_1(tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away_is_no_reason_to_complain() -> None:
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m sparkmirror --help | head -1"],
+        ["bash", "-c", f"{shlex.quote(sys.executable)} -m sparkmirror --help | head -1"],
         capture_output=True,
         text=True,
         check=False,

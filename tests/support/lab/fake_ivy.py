@@ -7,7 +7,11 @@ from pathlib import Path
 
 from sparkmirror.lab.kafka.java_runtime import JavaRuntime
 
-_SCRIPT = """#!{python} -IS
+_LAUNCHER = """#!/bin/sh
+exec "{python}" -IS "$0.py" "$@"
+"""
+"""A shell finds a Python whose path has a space; a line of `#!` does not."""
+_SCRIPT = """
 import os, pathlib, sys, time
 
 arguments = sys.argv[1:]
@@ -98,8 +102,10 @@ class FakeIvy:
 
     def set_script(self, plot: str) -> None:
         """Change what the next call does."""
-        text = _SCRIPT.format(python=sys.executable, calls=str(self._calls), plot=plot)
-        self._program.write_text(text, encoding="utf-8")
+        text = _SCRIPT.format(calls=str(self._calls), plot=plot)
+        self._program.with_name(f"{self._program.name}.py").write_text(text, encoding="utf-8")
+        launcher = _LAUNCHER.format(python=sys.executable)
+        self._program.write_text(launcher, encoding="utf-8")
         self._program.chmod(0o755)
 
     def calls(self) -> list[int]:

@@ -65,12 +65,13 @@ PUBLIC_OPTIONS = frozenset(
 SECRET_OPTIONS = frozenset({"awsRoleExternalId", "clientSecret", "password"})
 
 _WORD = "A-Za-z_$\u00a0-\U0010ffff"
+# No possessive quantifier around a group: Python before 3.11.5 matches some of them wrongly.
 _TOKEN = re.compile(
     rf"""
       (?P<blank>[\x00-\x20]+)
     | (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]*))
     | (?P<word>[{_WORD}][{_WORD}0-9.-]*)
-    | (?P<quote>["'])(?P<text>(?:\\(?:.|\Z)|(?!(?P=quote))[^\\\n\r])*+)(?P<end>(?P=quote)?)
+    | (?P<quote>["'])(?P<text>(?:\\(?:.|\Z)|(?!(?P=quote))[^\\\n\r])*)(?P<end>(?P=quote)?)
     | (?P<line_comment>//[^\n\r]*|/(?!\*).?[^\n\r]*)
     | (?P<block_comment>/\*(?:(?:\r\n?+|\n).|[^\r\n])+?(?<=\*)/)
     | (?P<endless_comment>/\*.*)
