@@ -14,6 +14,7 @@ import click
 import rich.console
 
 from sparkmirror.cli import config_json, config_tables
+from sparkmirror.cli.config_start_checks import start_checks
 from sparkmirror.config.files import properties
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
@@ -97,7 +98,7 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
 @_format
 def validate(file: Path, form: str) -> None:
     """Find all faults of FILE at once, mm2.properties or a worker's; exit 1 if there are any."""
-    review = validate_file(properties.load_properties(file), os.environ)
+    review = validate_file(properties.load_properties(file), os.environ, start_checks(os.environ))
     if form == "json":
         _print_json(config_json.validation_report(review))
     else:

@@ -1,11 +1,14 @@
-"""The clients of a connector: how each is configured from the connector's config.
+"""The Kafka clients of a connector: which there are, and which keys configure each.
 
-Knows which prefixes feed which client and in what order, and how clients are named. The three
-connectors use admins, consumers and producers on both clusters; the producer of mirrored records is
-not among them, it belongs to the worker.
+Source, checkpoint and heartbeat connectors use admins, consumers and producers on both clusters:
 
-    source.cluster.*  (only connection and security names)
-      └► consumer.*  └► source.consumer.*  └► forced values     later ones win
+    source.cluster.*  (connection and security names only)
+      └► consumer.*  └► source.consumer.*  └► fixed values     later ones win
+
+Mirrored records, checkpoints and heartbeats go through the worker's producer instead:
+
+    the worker's bootstrap.servers
+      └► producer.* of the worker  └► producer.override.* of the connector     later ones win
 
 The match of a prefix is naive, as in Kafka: `consumer.poll.timeout.ms` also gives the consumer a
 setting `poll.timeout.ms`, which it does not know.
@@ -15,7 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
+from sparkmirror.config.definition.java_classes import (
+    CHECKPOINT_CONNECTOR,
+    HEARTBEAT_CONNECTOR,
+    SOURCE_CONNECTOR,
+)
+from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
 
 NAME = "name"
@@ -23,55 +33,119 @@ SOURCE_CLUSTER_ALIAS = "source.cluster.alias"
 TARGET_CLUSTER_ALIAS = "target.cluster.alias"
 TASK_INDEX = "task.index"
 OFFSET_SYNCS_TOPIC_LOCATION = "offset-syncs.topic.location"
+EMIT_OFFSET_SYNCS = "emit.offset-syncs.enabled"
 CLIENT_ID = "client.id"
+BOOTSTRAP_SERVERS = "bootstrap.servers"
+WORKER_PRODUCER_PREFIX = "producer."
+
+FIXED_CONSUMER_CONFIG = {"enable.auto.commit": "false"}
+"""What no key can change."""
+DEFAULT_CONSUMER_CONFIG = {"auto.offset.reset": "earliest"}
+"""What MirrorMaker 2 sets unless a key does."""
 
 _SECURITY_NAMES = frozenset(CLIENT_SECURITY_NAMES)
 
 
 class ClusterSide(StrEnum):
-    """Which cluster of the flow."""
+    """One of the two clusters of a flow."""
 
     SOURCE = "source"
     TARGET = "target"
 
 
 class ClientType(StrEnum):
-    """Which client."""
+    """The type of a Kafka client."""
 
     ADMIN = "admin"
     CONSUMER = "consumer"
     PRODUCER = "producer"
 
 
+class ConnectorClient(NamedTuple):
+    """One client of a connector. The worker's producer is not among them."""
+
+    side: ClusterSide
+    client_type: ClientType
+
+
 def connector_label(config: Mapping[str, str]) -> str:
-    """What a connector calls itself in client ids: `A->B|name`."""
+    """The connector's part of a client id: `A->B|name`."""
     alias = config.get(TARGET_CLUSTER_ALIAS, ClusterSide.TARGET)
     return f"{config[SOURCE_CLUSTER_ALIAS]}->{alias}|{config[NAME]}"
 
 
 def task_label(config: Mapping[str, str]) -> str:
-    """What a task calls itself in client ids: `A->B|name-0`."""
+    """The task's part of a client id: `A->B|name-0`."""
     return f"{connector_label(config)}-{config.get(TASK_INDEX, '?')}"
 
 
 def client_config(
-    config: Mapping[str, str], side: ClusterSide, kind: ClientType, *, label: str, role: str = ""
+    config: Mapping[str, str],
+    side: ClusterSide,
+    client_type: ClientType,
+    *,
+    label: str,
+    role: str = "",
 ) -> dict[str, str]:
-    """The properties of one client. `role` says what it is for, `replication-consumer` perhaps."""
+    """The properties of one client. `role` is the end of its client id."""
+    result = client_properties(config, ConnectorClient(side, client_type))
+    parts = (result.get(CLIENT_ID), label, role)
+    result[CLIENT_ID] = "|".join(part for part in parts if part)
+    return result
+
+
+def client_properties(config: Mapping[str, str], client: ConnectorClient) -> dict[str, str]:
+    """The properties of one client, without the client id that Connect derives."""
+    side, client_type = client
     result = {
         name: value
         for name, value in _entries_with_prefix(config, f"{side}.cluster.").items()
         if name in _SECURITY_NAMES
     }
-    result |= _entries_with_prefix(config, f"{kind}.") | _entries_with_prefix(
-        config, f"{side}.{kind}."
-    )
-    if kind is ClientType.CONSUMER:
-        result["enable.auto.commit"] = "false"
-        result.setdefault("auto.offset.reset", "earliest")
-    parts = (result.get(CLIENT_ID), label, role)
-    result[CLIENT_ID] = "|".join(part for part in parts if part)
+    result |= _entries_with_prefix(config, f"{client_type}.")
+    result |= _entries_with_prefix(config, f"{side}.{client_type}.")
+    if client_type is ClientType.CONSUMER:
+        result = DEFAULT_CONSUMER_CONFIG | result | FIXED_CONSUMER_CONFIG
     return result
+
+
+def worker_producer_config(
+    worker: Mapping[str, str], connector: Mapping[str, str]
+) -> dict[str, str]:
+    """The properties of the worker's producer for the tasks of one connector."""
+    return (
+        {BOOTSTRAP_SERVERS: worker.get(BOOTSTRAP_SERVERS, "")}
+        | _entries_with_prefix(worker, WORKER_PRODUCER_PREFIX)
+        | _entries_with_prefix(connector, PRODUCER_OVERRIDE_PREFIX)
+    )
+
+
+def connector_clients(
+    connector_class: str, config: Mapping[str, str]
+) -> tuple[ConnectorClient, ...]:
+    """The clients that a connector of this class and its tasks build when they start.
+
+    If the location of the offset syncs is invalid, the default location is used.
+    """
+    location = config.get(OFFSET_SYNCS_TOPIC_LOCATION, "").strip()
+    syncs_side = ClusterSide(location) if location in set(ClusterSide) else ClusterSide.SOURCE
+    source_admin = ConnectorClient(ClusterSide.SOURCE, ClientType.ADMIN)
+    target_admin = ConnectorClient(ClusterSide.TARGET, ClientType.ADMIN)
+    if connector_class == HEARTBEAT_CONNECTOR:
+        return (target_admin,)
+    if connector_class == CHECKPOINT_CONNECTOR:
+        checkpoints = ConnectorClient(ClusterSide.TARGET, ClientType.CONSUMER)
+        syncs = ConnectorClient(syncs_side, ClientType.CONSUMER)
+        return tuple(dict.fromkeys((source_admin, target_admin, checkpoints, syncs)))
+    assert connector_class == SOURCE_CONNECTOR, connector_class
+    clients = (
+        source_admin,
+        target_admin,
+        ConnectorClient(ClusterSide.SOURCE, ClientType.CONSUMER),
+    )
+    if config.get(EMIT_OFFSET_SYNCS, "true").strip().lower() == "false":
+        return clients
+    return (*clients, ConnectorClient(syncs_side, ClientType.PRODUCER))
 
 
 def offset_syncs_side(config: Mapping[str, str]) -> ClusterSide:
@@ -80,11 +154,12 @@ def offset_syncs_side(config: Mapping[str, str]) -> ClusterSide:
 
 
 def offset_syncs_client_config(
-    config: Mapping[str, str], kind: ClientType, *, label: str
+    config: Mapping[str, str], client_type: ClientType, *, label: str
 ) -> dict[str, str]:
-    """The properties of a client that works on the offset-syncs topic."""
+    """The properties of a client that reads or writes the offset-syncs topic."""
     side = offset_syncs_side(config)
-    return client_config(config, side, kind, label=label, role=f"offset-syncs-{side}-{kind}")
+    role = f"offset-syncs-{side}-{client_type}"
+    return client_config(config, side, client_type, label=label, role=role)
 
 
 def _entries_with_prefix(config: Mapping[str, str], prefix: str) -> dict[str, str]:

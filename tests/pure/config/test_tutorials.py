@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.cli.config_start_checks import start_checks
 from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties
@@ -78,9 +79,16 @@ def opened(text: str) -> MirrorMakerConfig:
     return MirrorMakerConfig.open(parse_properties(text.encode(), file="mm2.properties"), {})
 
 
-@pytest.mark.parametrize("text", [CLOUD_TO_OWN, TRUSTSTORE], ids=["sasl", "truststore"])
+def test_a_java_trust_store_is_the_only_fault_of_its_tutorial() -> None:
+    file = parse_properties(TRUSTSTORE.encode(), file="mm2.properties")
+    (error,) = validate_file(file, {}, start_checks({})).errors
+    assert (error.line, error.key) == (5, "source.ssl.truststore.location")
+
+
+@pytest.mark.parametrize("text", [CLOUD_TO_OWN], ids=["sasl"])
 def test_a_dedicated_tutorial_runs_as_written(text: str) -> None:
-    review = validate_file(parse_properties(text.encode(), file="mm2.properties"), {})
+    file = parse_properties(text.encode(), file="mm2.properties")
+    review = validate_file(file, {}, start_checks({}))
     assert review.errors == ()
     assert [notice.kind for notice in review.notices] == [NoticeKind.IN_PLAIN_TEXT]
     found = opened(text)
@@ -102,11 +110,16 @@ def test_placeholders_inside_a_login_module_are_all_expanded(tmp_path: Path) -> 
     assert (duplicate.key, duplicate.lines) == ("source.sasl.jaas.config", (8, 9))
 
 
-def test_placeholders_without_a_provider_stay_and_are_noticed() -> None:
+def test_a_placeholder_without_a_provider_stays_and_is_a_fault_where_the_start_fails() -> None:
     lines = [line for line in PLACEHOLDERS.splitlines() if not line.startswith("config.providers")]
     text = "\n".join(lines).format(secrets="/properties/access.properties", module=PLAIN)
-    review = validate_file(parse_properties(text.encode(), file="mm2.properties"), {})
-    assert review.errors == ()
+    file = parse_properties(text.encode(), file="mm2.properties")
+    review = validate_file(file, {}, start_checks({}))
+    assert [(error.line, error.key) for error in review.errors] == [
+        (None, "target.sasl.jaas.config"),
+        (2, "source.bootstrap.servers"),
+        (3, "target.bootstrap.servers"),
+    ]
     assert NoticeKind.UNRESOLVED_VARIABLE in {notice.kind for notice in review.notices}
     worker = opened(text).worker_config(FLOW)
     assert worker["bootstrap.servers"] == "${file:/properties/access.properties:TGT_BROKERS}"
@@ -114,7 +127,7 @@ def test_placeholders_without_a_provider_stay_and_are_noticed() -> None:
 
 def test_a_worker_file_with_quotes_old_keys_and_blanks_is_accepted() -> None:
     file = parse_properties(RENDERED_BY_COMPOSE.encode(), file="connect.properties")
-    assert validate_file(file, {}).errors == ()
+    assert validate_file(file, {}, start_checks({})).errors == ()
     config = WorkerFile.open(file, {}).config()
     assert config["group.id"] == '"mm2-connect"'
     assert config["listeners"] == ("http://:8083",)

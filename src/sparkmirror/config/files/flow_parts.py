@@ -97,7 +97,7 @@ _CONNECTOR_PREFIXES = (
 )
 
 UNSUPPORTED_KEYS = ("transforms", "predicates")
-"""Declared and judged as Connect does; but records are copied as they are."""
+"""Declared and validated as in Connect, but never run. A source connector with transforms fails."""
 
 # Connectors declare the security names only so that the top level may hold them.
 _CONNECTOR_NAMES = {
@@ -108,3 +108,4 @@ _CONNECTOR_NAMES = {
     if part is not FlowPart.WORKER
 }
 _CONNECTOR_NAMES[FlowPart.CHECKPOINT] |= {"emit.offset-syncs.enabled"}
+_CONNECTOR_NAMES[FlowPart.SOURCE] |= {"transforms"}

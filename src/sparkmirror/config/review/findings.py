@@ -1,7 +1,7 @@
-"""What a review of a file finds: objections that stop it, notices that do not.
+"""What a validation of a file finds: faults, which stop a start, and notices, which do not.
 
-Knows how findings are collected, put in the order of the file and told once, and the remarks that
-fit any file. What is right or wrong is for the reviews to say.
+Collects findings, sorts them by line and merges equal ones. Also holds the notices that any kind of
+file may get.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.password import HIDDEN, Password
@@ -19,7 +18,7 @@ from sparkmirror.config.secrets.redaction import redact_value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileError:
-    """One fault of a file: the key and line it comes from, and the places it shows up in."""
+    """One fault of a file: its key, its line, and the parts of flows that it affects."""
 
     key: str
     line: int | None
@@ -29,47 +28,52 @@ class FileError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationReport:
-    """What was found, in the order of the file."""
+    """All findings, in the order of the file."""
 
     errors: tuple[FileError, ...]
     notices: tuple[Notice, ...]
 
 
 class FindingsCollector:
-    """Collects what is found about one file. An objection met in many places is told once."""
+    """Collects the findings of one file. Equal faults of several parts become one."""
 
-    def __init__(self, file: Properties) -> None:
+    def __init__(self, file: str, lines: Mapping[str, int]) -> None:
         self._file = file
+        self._lines = lines
         self._locations: dict[tuple[str, int | None, str], list[str]] = {}
         self._notices: dict[Notice, None] = {}
 
-    def add_error(self, place: str, key: str, line: int | None, message: str) -> None:
-        """Take down an objection."""
-        places = self._locations.setdefault((key, line, message), [])
-        if place not in places:
-            places.append(place)
+    def add_error(self, location: str, key: str, line: int | None, message: str) -> None:
+        """Add a fault."""
+        locations = self._locations.setdefault((key, line, message), [])
+        if location not in locations:
+            locations.append(location)
+
+    def has_other_error(self, key: str, message: str) -> bool:
+        """Whether the key has a fault with another message."""
+        return any(known == key and text != message for known, _, text in self._locations)
 
     def add_notices(self, notices: Iterable[Notice]) -> None:
-        """Take down notices, and where they belong if they do not know it themselves."""
+        """Add notices. A notice without a line gets the line of its key."""
         for notice in notices:
-            line = self._file.lines.get(notice.key) if notice.line is None else notice.line
-            self._notices[replace(notice, file=self._file.file, line=line)] = None
+            line = self._lines.get(notice.key) if notice.line is None else notice.line
+            self._notices[replace(notice, file=self._file, line=line)] = None
 
     def report(self) -> ValidationReport:
-        """Everything so far. What has no line comes first."""
-        objections = [
-            FileError(key=key, line=line, message=message, locations=tuple(places))
-            for (key, line, message), places in self._locations.items()
+        """Everything so far. Findings without a line come first."""
+        errors = [
+            FileError(key=key, line=line, message=message, locations=tuple(locations))
+            for (key, line, message), locations in self._locations.items()
         ]
         return ValidationReport(
-            errors=tuple(sorted(objections, key=lambda objection: objection.line or 0)),
+            errors=tuple(sorted(errors, key=lambda error: error.line or 0)),
             notices=tuple(sorted(self._notices, key=lambda notice: notice.line or 0)),
         )
 
 
-def plain_text_secret_notices(file: Properties) -> Iterator[Notice]:
-    """Point out secrets that are written into the file."""
-    for key, value in file.mapping.items():
+def plain_text_secret_notices(config: Mapping[str, str]) -> Iterator[Notice]:
+    """Yield a notice for each secret that the file itself contains."""
+    for key, value in config.items():
         if value and HIDDEN in redact_value(key, value):
             yield Notice(
                 kind=NoticeKind.IN_PLAIN_TEXT,
@@ -79,24 +83,16 @@ def plain_text_secret_notices(file: Properties) -> Iterator[Notice]:
 
 
 def repeated_item_notice(key: str, line: int | None) -> Notice:
-    """Point out a list that says something twice, perhaps by mistake."""
-    message = "says something twice; it is read once"
+    """The notice for a list that contains an item twice."""
+    message = "contains an item twice; it is read once"
     return Notice(kind=NoticeKind.REPEATED_ITEM, message=message, key=key, line=line)
 
 
 def login_module_notices(client: Mapping[str, ParsedValue], key: str) -> tuple[Notice, ...]:
-    """Judge the login module of a client that needs one. ConfigError if it cannot be used."""
+    """The notices about the login module of a SASL client. ConfigError if it is malformed."""
     text = client.get(jaas.SASL_JAAS_CONFIG)
     if not str(client.get("security.protocol")).upper().startswith("SASL_") or text is None:
         return ()
     assert isinstance(text, Password)
-    module, notices = jaas.parse_login_module(text.value, key)
-    mechanism = str(client.get("sasl.mechanism") or "GSSAPI")
-    if jaas.LOGIN_MODULES.get(mechanism) == module.class_name:
-        return notices
-    # Neither is quoted: both may have been fetched.
-    message = (
-        "cannot be used to log in here: sasl.mechanism and its login module must be one of "
-        f"{', '.join(f'{name} with {known}' for name, known in jaas.LOGIN_MODULES.items())}"
-    )
-    return (*notices, Notice(kind=NoticeKind.JAAS, message=message, key=key))
+    _, notices = jaas.parse_login_module(text.value, key)
+    return notices

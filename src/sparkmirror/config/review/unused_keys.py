@@ -140,7 +140,9 @@ class _UnusedKeyFinder:
         if self._is_undeclared_provider(key):
             return _Reason(f"{CONFIG_PROVIDERS_PREFIX} does not name this provider")
         if _UNSUPPORTED_KEY.search(key):
-            return _Reason("transformations are not run here: records are copied as they are")
+            return _Reason(
+                "transformations are not supported: a source connector with transforms fails"
+            )
         for pair in self._file.cluster_pairs:
             if key.startswith(f"{pair}."):
                 return self._flow_key_reason(pair, key.removeprefix(f"{pair}."), found)

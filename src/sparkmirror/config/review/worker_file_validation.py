@@ -1,10 +1,14 @@
-"""Everything that is wrong with the file of a Connect worker, found without starting anything."""
+"""Finds the faults of a Connect worker's file, without a start."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sparkmirror.config.client_configs import ClientType
+from sparkmirror.config.client_configs import (
+    WORKER_PRODUCER_PREFIX,
+    ClientType,
+    worker_producer_config,
+)
 from sparkmirror.config.definition import override_policy
 from sparkmirror.config.definition.override_policy import policy_faults
 from sparkmirror.config.definition.value_types import ParsedValue
@@ -22,6 +26,7 @@ from sparkmirror.config.review.findings import (
     plain_text_secret_notices,
     repeated_item_notice,
 )
+from sparkmirror.config.review.start_checks import StartChecks, related_keys
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.config.secrets.variables import redact_fault
@@ -33,7 +38,7 @@ from sparkmirror.errors import ConfigError, ConfigFault
 _LOCATION = "the worker"
 
 _PREFIXES = (
-    *(f"{kind}." for kind in ClientType),
+    *(f"{client_type}." for client_type in ClientType),
     "key.converter.",
     "value.converter.",
     "header.converter.",
@@ -46,50 +51,52 @@ _PREFIXES = (
     "metrics.context.",
     SPARK_PREFIX,
 )
-"""Below these a worker reads keys that its table does not list."""
+"""A worker reads keys below these prefixes that its table does not list."""
 
 
 _NAMES = (*DISTRIBUTED.names, *PROCESS_ADDITIONS.names)
 _KNOWN = frozenset({*_NAMES, *IGNORED_KEYS})
 
 
-def validate_worker_file(worker: WorkerFile, findings: FindingsCollector) -> None:
-    """Judge the file. Never raises on account of what it says."""
+def validate_worker_file(
+    worker: WorkerFile, findings: FindingsCollector, checks: StartChecks
+) -> None:
+    """Add all findings about the file. No content makes this raise."""
     faults: list[ConfigFault] = []
     try:
         worker.expand()
     except ConfigError as error:
         faults += error.faults
         worker = worker.lenient()
-    # What could not be fetched cannot be judged.
-    unfetched = frozenset(fault.key for fault in faults)
+    # The values of these keys are unknown, so they cannot be checked.
+    unresolved_keys = frozenset(fault.key for fault in faults)
     expansion = worker.expand()
     faults += [
         redact_fault(fault, worker.raw, expansion.values)
         for fault in _faults(expansion.values)
-        if fault.key not in unfetched
+        if fault.key not in unresolved_keys
     ]
-    for prefix in ("", *(f"{kind}." for kind in ClientType)):
-        if prefix + jaas.SASL_JAAS_CONFIG not in unfetched:
+    for prefix in ("", *(f"{client_type}." for client_type in ClientType)):
+        key = prefix + jaas.SASL_JAAS_CONFIG
+        if key not in unresolved_keys:
             try:
-                findings.add_notices(
-                    login_module_notices(
-                        _client_login_config(expansion.values, prefix),
-                        prefix + jaas.SASL_JAAS_CONFIG,
-                    )
-                )
+                client = _client_login_config(expansion.values, prefix)
+                findings.add_notices(login_module_notices(client, key))
             except ConfigError as error:
-                faults += [
-                    ConfigFault(prefix + jaas.SASL_JAAS_CONFIG, fault.message)
-                    for fault in error.faults
-                ]
+                faults += [ConfigFault(key, fault.message) for fault in error.faults]
     for fault in faults:
         findings.add_error(
             _LOCATION, fault.key, worker.properties.lines.get(fault.key), fault.message
         )
+    for fault in _start_faults(worker, expansion.values, unresolved_keys, checks):
+        if not findings.has_other_error(fault.key, fault.message):
+            line = worker.properties.lines.get(fault.key)
+            findings.add_error(_LOCATION, fault.key, line, fault.message)
     findings.add_notices(worker.notices)
-    findings.add_notices(notice for notice in expansion.unresolved if notice.key not in unfetched)
-    findings.add_notices(plain_text_secret_notices(worker.properties))
+    findings.add_notices(
+        notice for notice in expansion.unresolved if notice.key not in unresolved_keys
+    )
+    findings.add_notices(plain_text_secret_notices(worker.properties.mapping))
     findings.add_notices(
         repeated_item_notice(key, None)
         for key in DISTRIBUTED.keys_with_repeated_items(expansion.values)
@@ -102,15 +109,39 @@ def _faults(config: Mapping[str, str]) -> Iterator[ConfigFault]:
     for value in values:
         if value.errors:
             yield ConfigFault(value.name, value.errors[0])
-    found = {value.name: value.value for value in values}
-    yield from listener_faults(found)
+    parsed = {value.name: value.value for value in values}
+    yield from listener_faults(parsed)
     yield from PROCESS_ADDITIONS.faults(config)
-    yield from address_faults(found[BOOTSTRAP_SERVERS_KEY])
-    yield from policy_faults(str(found[override_policy.OVERRIDE_POLICY_KEY]))
+    yield from address_faults(parsed[BOOTSTRAP_SERVERS_KEY])
+    yield from policy_faults(str(parsed[override_policy.OVERRIDE_POLICY_KEY]))
+
+
+def _start_faults(
+    worker: WorkerFile,
+    expanded: Mapping[str, str],
+    unresolved_keys: frozenset[str],
+    checks: StartChecks,
+) -> Iterator[ConfigFault]:
+    """The faults that a start would report, under the keys of the file."""
+    producer = worker_producer_config(expanded, {})
+    for prefix, properties in (("", expanded), (WORKER_PRODUCER_PREFIX, producer)):
+        for fault in checks.client(properties):
+            depends_on = related_keys(fault.key, properties)
+            if unresolved_keys.isdisjoint(prefix + name for name in depends_on):
+                own = prefix + fault.key
+                # The worker's producer takes bootstrap.servers from the worker.
+                is_inherited = fault.key == BOOTSTRAP_SERVERS_KEY and own not in expanded
+                key = fault.key if is_inherited else own
+                yield redact_fault(ConfigFault(key, fault.message), worker.raw, expanded)
+    values = DISTRIBUTED.validate(expanded)
+    if not any(value.errors for value in values):
+        for fault in checks.rest({value.name: value.value for value in values}, expanded):
+            if fault.key not in unresolved_keys:
+                yield redact_fault(fault, worker.raw, expanded)
 
 
 def _client_login_config(config: Mapping[str, str], prefix: str) -> dict[str, ParsedValue]:
-    """How a client of the worker logs in. Those with a prefix inherit nothing."""
+    """The login settings of a client of the worker. A prefix inherits nothing."""
     names = ("security.protocol", "sasl.mechanism")
     client: dict[str, ParsedValue] = {name: config.get(prefix + name) for name in names}
     if prefix + jaas.SASL_JAAS_CONFIG in config:

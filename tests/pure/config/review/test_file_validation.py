@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.cli.config_start_checks import start_checks
+from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.config.notices import NoticeKind
 from sparkmirror.config.review.file_validation import validate_file
 from sparkmirror.config.review.findings import ValidationReport
-from sparkmirror.errors import PropertiesError
+from sparkmirror.errors import ConfigError, PropertiesError
 from tests.support.golden import golden_json
 
 TWO = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\n"
@@ -30,7 +32,8 @@ config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigPr
 
 
 def reviewed(text: str) -> ValidationReport:
-    return validate_file(parse_properties(text.encode(), file="mm2.properties"), {})
+    file = parse_properties(text.encode(), file="mm2.properties")
+    return validate_file(file, {}, start_checks({}))
 
 
 def faults(text: str) -> list[tuple[int | None, str, str]]:
@@ -133,17 +136,18 @@ def test_exactly_once_needs_the_target_worker_to_support_it() -> None:
 @pytest.mark.parametrize("prefix", ["", "A.", "A.producer."])
 def test_a_login_module_is_judged_where_it_is_needed(prefix: str) -> None:
     jaas = f"{prefix}sasl.jaas.config={PLAIN} required password=hunter2 secret;\n"
-    found = faults(f"{TWO}{prefix}security.protocol=SASL_SSL\n{jaas}")
-    assert [(line, key) for line, key, _ in found] == [(6, f"{prefix}sasl.jaas.config")]
+    login = f"{prefix}security.protocol=SASL_SSL\n{prefix}sasl.mechanism=PLAIN\n"
+    found = faults(TWO + login + jaas)
+    assert [(line, key) for line, key, _ in found] == [(7, f"{prefix}sasl.jaas.config")]
     assert not any(word in found[0][2] for word in ("hunter2", "secret"))
     assert faults(TWO + jaas) == []
 
 
 def test_a_forgiven_end_of_a_login_module_is_noticed() -> None:
     login = "A.security.protocol=SASL_SSL\nA.sasl.mechanism=PLAIN\n"
-    lines = f'{login}A.sasl.jaas.config={PLAIN} required username="u"\n'
+    lines = f'{login}A.sasl.jaas.config={PLAIN} required username="u" password="${{e:P}}"\n'
     assert faults(TWO + lines) == []
-    assert kinds(TWO + lines) == [NoticeKind.JAAS]
+    assert kinds(TWO + lines) == [NoticeKind.JAAS, NoticeKind.UNRESOLVED_VARIABLE]
 
 
 def test_a_provider_that_cannot_be_read_does_not_hide_other_faults() -> None:
@@ -260,6 +264,7 @@ grup.id=y
 producer.acks=all
 sasl.jaas.config={PLAIN} bogus;
 security.protocol=SASL_SSL
+sasl.mechanism=PLAIN
 """
     review = reviewed(text)
     assert [(o.line, o.key) for o in review.errors] == [
@@ -379,22 +384,119 @@ def test_an_override_policy_may_be_given_by_any_of_its_names(policy: str) -> Non
     assert faults(f"{WORKER}connector.client.config.override.policy={policy}\n") == []
 
 
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+IAM = "software.amazon.msk.auth.iam.IAMLoginModule"
+
+
 @pytest.mark.parametrize(
-    ("mechanism", "module", "noticed"),
+    ("mechanism", "module", "fault"),
     [
-        ("PLAIN", PLAIN, False),
-        ("SCRAM-SHA-512", PLAIN, True),
-        ("PLAIN", "com.example.LoginModule", True),
-        ("NOPE", PLAIN, True),
+        ("PLAIN", PLAIN, None),
+        ("SCRAM-SHA-512", SCRAM, None),
+        ("SCRAM-SHA-512", PLAIN, "sasl.jaas.config"),
+        ("PLAIN", "com.example.LoginModule", "sasl.jaas.config"),
+        ("AWS_MSK_IAM", IAM, "sasl.mechanism"),
+        ("NOPE", PLAIN, "sasl.mechanism"),
     ],
 )
-def test_a_login_that_no_client_here_can_do_is_noticed(
-    mechanism: str, module: str, noticed: bool
+def test_a_login_that_the_start_refuses_is_a_fault_in_the_words_of_the_start(
+    mechanism: str, module: str, fault: str | None
 ) -> None:
+    login = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f'{module} required username="u" password="p";',
+    }
     for text, prefix in ((TWO, "A."), (WORKER, "")):
-        lines = (
-            f"{prefix}security.protocol=SASL_SSL\n{prefix}sasl.mechanism={mechanism}\n"
-            f'{prefix}sasl.jaas.config={module} required username="u";\n'
-        )
-        assert faults(text + lines) == []
-        assert kinds(text + lines) == [NoticeKind.JAAS] * noticed
+        lines = "".join(f"{prefix}{key}={value}\n" for key, value in login.items())
+        found = faults(text + lines)
+        assert [key for _, key, _ in found] == ([prefix + fault] if fault else [])
+        if fault:
+            with pytest.raises(ConfigError) as start:
+                ClientSecurity.from_properties(login)
+            assert found[0][2] == str(start.value)
+            assert found[0][0] is not None
+
+
+@pytest.mark.parametrize("store", ["keystore", "truststore"])
+def test_a_jks_store_is_a_fault_in_the_words_of_the_start(store: str, tmp_path: Path) -> None:
+    file = tmp_path / "store.jks"
+    file.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
+    name = f"ssl.{store}.location"
+    tls = {"security.protocol": "SSL", name: str(file)}
+    with pytest.raises(ConfigError) as start:
+        ClientSecurity.from_properties(tls)
+    for text, prefix in ((TWO, "A."), (TWO, ""), (WORKER, ""), (WORKER, "producer.")):
+        lines = "".join(f"{prefix}{key}={value}\n" for key, value in tls.items())
+        (found,) = faults(text + lines)
+        assert found[1:] == (prefix + name, str(start.value))
+        assert found[0] is not None
+
+
+def test_a_fault_of_the_login_does_not_hide_one_of_tls() -> None:
+    lines = "security.protocol=SASL_SSL\nssl.truststore.location=/no/such.pem\n"
+    assert [(line, key) for line, key, _ in faults(WORKER + lines)] == [
+        (None, "sasl.mechanism"),
+        (9, "ssl.truststore.location"),
+    ]
+
+
+def test_a_setting_that_is_missing_is_named_beside_the_protocol_that_needs_it() -> None:
+    assert [key for _, key, _ in faults(f"{TWO}A.security.protocol=SASL_PLAINTEXT\n")] == [
+        "A.sasl.mechanism"
+    ]
+    (fault,) = faults(f"{TWO}security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n")
+    assert fault[:2] == (None, "sasl.jaas.config")
+
+
+def test_a_client_of_one_flow_is_checked_with_the_keys_that_it_reads() -> None:
+    lines = "A->B.source.consumer.security.protocol=SSL\n"
+    (error,) = reviewed(f"{TWO}{lines}A->B.consumer.ssl.truststore.location=/no/such.pem\n").errors
+    assert (error.line, error.key) == (6, "A->B.consumer.ssl.truststore.location")
+    assert error.locations == ("A->B source", "A->B checkpoint")
+    (error,) = reviewed(f"{TWO}A->B.producer.override.security.protocol=SASL_SSL\n").errors
+    assert error.key == "A->B.producer.override.sasl.mechanism"
+
+
+def test_connectors_that_do_not_run_are_not_started() -> None:
+    lines = "A->B.source.consumer.security.protocol=SASL_SSL\n"
+    assert faults(TWO + lines) != []
+    assert faults(f"{TWO}{lines}A->B.enabled=false\n") == []
+
+
+def test_a_placeholder_without_its_provider_is_judged_as_the_text_that_it_stays() -> None:
+    lines = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+    for text, prefix in ((TWO, "A."), (WORKER, "")):
+        review = reviewed(text + lines + f"{prefix}sasl.jaas.config=${{file:/s:jaas}}\n")
+        assert f"{prefix}sasl.jaas.config" in [error.key for error in review.errors]
+        assert "config.providers names no provider 'file'" in review.notices[0].message
+
+
+def test_a_store_whose_password_could_not_be_fetched_is_not_judged() -> None:
+    lines = "ssl.keystore.location=/no/such.pem\nssl.key.password=${file:/no/such:x}\n"
+    for text, prefix in ((TWO, "A."), (WORKER, "")):
+        tls = "".join(f"{prefix}{line}\n" for line in ("security.protocol=SSL", *lines.split()))
+        assert [key for _, key, _ in faults(text + PROVIDER + tls)] == [f"{prefix}ssl.key.password"]
+
+
+def test_transformations_are_a_fault_of_the_source_connector() -> None:
+    lines = "A->B.transforms=x\nA->B.transforms.x.type=Filter\n"
+    (error,) = reviewed(TWO + lines).errors
+    assert (error.line, error.key, error.locations) == (5, "A->B.transforms", ("A->B source",))
+    assert "transforms x cannot be run yet" in error.message
+
+
+def test_a_start_offset_that_no_source_task_knows_is_a_fault() -> None:
+    (fault,) = faults(f"{TWO}A.consumer.auto.offset.reset=now\n")
+    assert fault[:2] == (5, "A.consumer.auto.offset.reset")
+    assert faults(f"{TWO}A.consumer.auto.offset.reset=by_duration:PT1H\n") == []
+
+
+@pytest.mark.parametrize("prefix", ["", "listeners.https."])
+def test_an_https_listener_without_a_key_is_a_fault(prefix: str) -> None:
+    lines = f"listeners=https://:8443\n{prefix}ssl.keystore.location=/no/such.pem\n"
+    for text in (TWO, WORKER):
+        (fault,) = faults(text + lines)
+        assert fault[1] == f"{prefix}ssl.keystore.location"
+    (fault,) = faults(f"{WORKER}rest.extension.classes=com.example.Extension\n")
+    assert fault[:2] == (8, "rest.extension.classes")

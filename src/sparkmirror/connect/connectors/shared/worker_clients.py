@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
+from sparkmirror.config.client_configs import worker_producer_config
 from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
 
-_BOOTSTRAP = "bootstrap.servers"
-_PRODUCER = "producer."
 _CONNECTOR_OFFSETS_TOPIC = "offsets.storage.topic"
 
 
@@ -31,12 +29,7 @@ class WorkerClientConfig:
 
     def producer_properties(self, connector: Mapping[str, str]) -> dict[str, str]:
         """The client properties of the producer that the worker lends a connector's tasks."""
-        lent = {_BOOTSTRAP: self.properties.get(_BOOTSTRAP, "")}
-        return (
-            lent
-            | _without_prefix(self.properties, _PRODUCER)
-            | _without_prefix(connector, PRODUCER_OVERRIDE_PREFIX)
-        )
+        return worker_producer_config(self.properties, connector)
 
     def client_properties(self) -> dict[str, str]:
         """The client properties with which the worker reaches its own topics."""
@@ -71,11 +64,3 @@ class WorkerClientConfig:
             "exactly.once.source.support"
         )
         return support.lower() == "enabled"
-
-
-def _without_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    return {
-        key.removeprefix(prefix): value
-        for key, value in properties.items()
-        if key.startswith(prefix) and key != prefix
-    }

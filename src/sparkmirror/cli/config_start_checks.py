@@ -1,0 +1,110 @@
+"""What a worker checks when it starts, for `sparkmirror config validate`. Connects to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.security import ClientSecurity
+from sparkmirror.config.definition.java_classes import (
+    CHECKPOINT_CONNECTOR,
+    HEARTBEAT_CONNECTOR,
+    SOURCE_CONNECTOR,
+)
+from sparkmirror.config.definition.plugins import find_connector
+from sparkmirror.config.definition.validation import CONNECTOR_CLASS
+from sparkmirror.config.definition.value_types import ParsedValue
+from sparkmirror.config.review.start_checks import SECURITY_PROTOCOL_KEY, StartChecks
+from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
+from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
+from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.connect.connectors.source.source_job import build_job
+from sparkmirror.connect.task_group import TaskPlan
+from sparkmirror.errors import ConfigError, ConfigFault
+from sparkmirror.rest.settings import rest_settings
+
+_CLUSTER = "the cluster"
+_LISTENER_PREFIXES = ("listeners.https.", "admin.listeners.https.")
+
+
+def start_checks(environment: Mapping[str, str]) -> StartChecks:
+    """The checks of a worker that starts in this environment."""
+    return StartChecks(
+        client=_ClientCheck(), rest=partial(_rest_faults, environment), connector=_connector_faults
+    )
+
+
+class _ClientCheck:
+    """Builds the security settings of clients. Clients with the same settings are built once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[str, str], ...], tuple[ConfigFault, ...]] = {}
+
+    def __call__(self, properties: Mapping[str, str]) -> Sequence[ConfigFault]:
+        settings = {name: properties[name] for name in CLIENT_SECURITY_NAMES if name in properties}
+        identity = tuple(settings.items())
+        if identity not in self._known:
+            self._known[identity] = tuple(
+                fault for build in _client_builders(settings) for fault in _faults(build)
+            )
+        return self._known[identity]
+
+
+def _client_builders(settings: Mapping[str, str]) -> Iterator[Callable[[], object]]:
+    """The parts of a client. Each is built alone, so that a fault of one hides no other."""
+    protocol = settings.get(SECURITY_PROTOCOL_KEY, "PLAINTEXT")
+    plain = {**settings, SECURITY_PROTOCOL_KEY: "PLAINTEXT"}
+    yield partial(ClusterAccess.from_properties, _CLUSTER, plain)
+    for half in ("SASL_PLAINTEXT", "SSL") if protocol == "SASL_SSL" else (protocol,):
+        yield partial(ClientSecurity.from_properties, {**settings, SECURITY_PROTOCOL_KEY: half})
+
+
+def _rest_faults(
+    environment: Mapping[str, str],
+    config: Mapping[str, ParsedValue],
+    properties: Mapping[str, str],
+) -> Sequence[ConfigFault]:
+    # A fixed host name: to find out the real one may take a DNS query.
+    advertised = {**config, "rest.advertised.host.name": "localhost"}
+    faults = _faults(partial(rest_settings, advertised, properties, environment))
+    return [ConfigFault(_listener_key(fault.key, properties), fault.message) for fault in faults]
+
+
+def _listener_key(key: str, properties: Mapping[str, str]) -> str:
+    """The key as the file has it: the TLS settings of a listener may have a prefix."""
+    if not key.startswith("ssl."):
+        return key
+    for prefix in _LISTENER_PREFIXES:
+        if prefix + key in properties:
+            return prefix + key
+    for prefix in _LISTENER_PREFIXES:
+        if any(name.startswith(prefix) for name in properties):
+            return prefix + key
+    return key
+
+
+def _connector_faults(
+    config: Mapping[str, str], worker: Mapping[str, str]
+) -> Sequence[ConfigFault]:
+    plugin = find_connector(config[CONNECTOR_CLASS].strip())
+    assert plugin is not None, "the connector's config is valid"
+    builders: dict[str, Callable[[], object]] = {
+        SOURCE_CONNECTOR: partial(
+            build_job,
+            TaskPlan(connector=config["name"], config=config, tasks=({},), generation=0),
+            WorkerClientConfig(properties=worker),
+        ),
+        CHECKPOINT_CONNECTOR: partial(MirrorCheckpointConfig.parse, config),
+        HEARTBEAT_CONNECTOR: partial(MirrorHeartbeatConfig.parse, config),
+    }
+    return _faults(builders[plugin.class_name])
+
+
+def _faults(build: Callable[[], object]) -> tuple[ConfigFault, ...]:
+    try:
+        build()
+    except ConfigError as error:
+        return error.faults
+    return ()
