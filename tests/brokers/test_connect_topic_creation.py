@@ -1,4 +1,4 @@
-"""Connect's topics are created as Connect creates them, and refused in Connect's words."""
+"""Connect's topics are created as Connect creates them, and refused with Connect's messages."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.support.kafka.clusters import SharedCluster
 
 @pytest.fixture
 def admin(backup: SharedCluster) -> Iterator[Admin]:
-    with Admin(backup.access) as made:
-        yield made
+    with Admin(backup.access) as opened:
+        yield opened
 
 
-def wanted(
+def storage_topic(
     topic: str,
-    storage: StorageKind = StorageKind.STATUSES,
+    kind: StorageKind = StorageKind.STATUSES,
     *,
     partitions: int = 5,
     replicas: int = 1,
 ) -> StorageTopic:
     return StorageTopic(
-        kind=storage,
+        kind=kind,
         name=topic,
         partitions=partitions,
         replication_factor=replicas,
@@ -37,7 +37,7 @@ def wanted(
     )
 
 
-def explicit_settings(admin: Admin, topic: str) -> dict[str, str | None]:
+def explicit_configs(admin: Admin, topic: str) -> dict[str, str | None]:
     found = admin.describe_configs([topic])[topic]
     assert not isinstance(found, ClusterError)
     return {
@@ -48,10 +48,10 @@ def explicit_settings(admin: Admin, topic: str) -> dict[str, str | None]:
 
 
 def test_missing_topic_is_created_compacted_and_then_left_alone(admin: Admin, topic: str) -> None:
-    create_or_verify_topic(admin, wanted(topic))
-    create_or_verify_topic(admin, wanted(topic, partitions=7))
+    create_or_verify_topic(admin, storage_topic(topic))
+    create_or_verify_topic(admin, storage_topic(topic, partitions=7))
     assert len(admin.describe_topic(topic).partitions) == 5
-    assert explicit_settings(admin, topic) == {
+    assert explicit_configs(admin, topic) == {
         "cleanup.policy": "compact",
         "segment.bytes": "2000000",
     }
@@ -60,20 +60,20 @@ def test_missing_topic_is_created_compacted_and_then_left_alone(admin: Admin, to
 def test_configs_in_several_partitions_are_refused(admin: Admin, topic: str) -> None:
     admin.create_topic(NewTopic(name=topic, partitions=3, configs={"cleanup.policy": "compact"}))
     with pytest.raises(ConfigError) as refused:
-        create_or_verify_topic(admin, wanted(topic, StorageKind.CONFIGS, partitions=1))
+        create_or_verify_topic(admin, storage_topic(topic, StorageKind.CONFIGS, partitions=1))
     assert str(refused.value) == (
         f"Topic '{topic}' supplied via the 'config.storage.topic' property is required to have a"
         " single partition in order to guarantee consistency of connector configurations, but found"
         " 3 partitions."
     )
-    create_or_verify_topic(admin, wanted(topic, StorageKind.OFFSETS))
+    create_or_verify_topic(admin, storage_topic(topic, StorageKind.OFFSETS))
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
-def test_topic_that_loses_what_it_holds_is_refused(admin: Admin, topic: str, policy: str) -> None:
+def test_topic_that_is_not_compacted_is_refused(admin: Admin, topic: str, policy: str) -> None:
     admin.create_topic(NewTopic(name=topic, partitions=1, configs={"cleanup.policy": policy}))
     with pytest.raises(ConfigError) as refused:
-        create_or_verify_topic(admin, wanted(topic, StorageKind.OFFSETS))
+        create_or_verify_topic(admin, storage_topic(topic, StorageKind.OFFSETS))
     assert str(refused.value) == (
         f"Topic '{topic}' supplied via the 'offset.storage.topic' property is required to have"
         " 'cleanup.policy=compact' to guarantee consistency and durability of source connector"
@@ -89,7 +89,7 @@ def test_more_replicas_than_brokers_are_waited_for_and_then_refused(
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         create_or_verify_topic(
-            admin, wanted(topic, StorageKind.CONFIGS, replicas=3), broker_wait_s=0.2
+            admin, storage_topic(topic, StorageKind.CONFIGS, replicas=3), broker_wait_s=0.2
         )
     assert str(refused.value).startswith("Timeout expired while trying to create topic(s): ")
     assert "set config.storage.replication.factor to 1, or start more" in str(refused.value)
@@ -97,8 +97,8 @@ def test_more_replicas_than_brokers_are_waited_for_and_then_refused(
     assert admin.describe_topics([topic]) == {}
 
 
-def test_setting_that_brokers_do_not_know_is_told(admin: Admin, topic: str) -> None:
-    nonsense = StorageTopic(
+def test_unknown_topic_config_is_rejected(admin: Admin, topic: str) -> None:
+    topic_with_unknown_config = StorageTopic(
         kind=StorageKind.CONFIGS,
         name=topic,
         partitions=1,
@@ -106,4 +106,4 @@ def test_setting_that_brokers_do_not_know_is_told(admin: Admin, topic: str) -> N
         extra_configs={"no.such.setting": "1"},
     )
     with pytest.raises(TopicRejected, match=r"no\.such\.setting"):
-        create_or_verify_topic(admin, nonsense)
+        create_or_verify_topic(admin, topic_with_unknown_config)

@@ -1,4 +1,4 @@
-"""One set of Connect topics, ours and a Java worker's in turn: each reads the other and goes on."""
+"""A Java worker and this program use one set of Connect topics in turn and read each other."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class JavaInterop:
         return TopicPartition(self.topic, 0)
 
     def worker(self) -> dict[str, str]:
-        """The worker's config, which both sides get. Its leaders write configs in transactions."""
+        """The worker config of both programs. Leaders write configs in transactions."""
         topics = {"config": "configs", "offset": "offsets", "status": "status"}
         return {
             **self.target.properties,
@@ -81,7 +81,7 @@ class JavaInterop:
             "offset-syncs.topic.replication.factor": "1",
             "sync.topic.acls.enabled": "false",
             "sync.topic.configs.enabled": "false",
-            # Another test's heartbeats on the same cluster would be one more partition to plan.
+            # Heartbeats of another test on this cluster would add a partition to the tasks.
             "heartbeats.replication.enabled": "false",
         }
 
@@ -101,8 +101,8 @@ class JavaInterop:
 
 
 @contextmanager
-def started_stores(scene: JavaInterop) -> Iterator[BackingStores]:
-    stores = kafka_backing_stores(scene.worker(), scene.target.access)
+def started_stores(interop: JavaInterop) -> Iterator[BackingStores]:
+    stores = kafka_backing_stores(interop.worker(), interop.target.access)
     try:
         stores.offsets.start()
         stores.statuses.start()
@@ -115,7 +115,7 @@ def started_stores(scene: JavaInterop) -> Iterator[BackingStores]:
 
 
 @pytest.fixture
-def scene(primary: SharedCluster, backup: SharedCluster, topic: str) -> JavaInterop:
+def interop(primary: SharedCluster, backup: SharedCluster, topic: str) -> JavaInterop:
     create_topic(primary.access, topic)
     write_values(primary.access, topic, *(b"%d" % n for n in range(10)))
     name = secrets.token_hex(3)
@@ -124,13 +124,13 @@ def scene(primary: SharedCluster, backup: SharedCluster, topic: str) -> JavaInte
     )
 
 
-def test_java_goes_on_where_we_stopped_and_we_where_java_did(scene: JavaInterop) -> None:
-    with started_stores(scene) as ours:
-        write_as_a_worker(scene, ours)
+def test_java_continues_where_this_program_stopped_and_vice_versa(interop: JavaInterop) -> None:
+    with started_stores(interop) as ours:
+        write_as_a_worker(interop, ours)
         tasks = ours.configs.snapshot().task_configs("msc")
-        with JavaReference.start_connect_worker(scene.worker(), setup=SMALL_JVM) as java:
-            check_what_java_reads(scene, java.rest_url)
-            # A Java that cannot reach the source in time first plans without its partitions.
+        with JavaReference.start_connect_worker(interop.worker(), setup=SMALL_JVM) as java:
+            check_what_java_reads(interop, java.rest_url)
+            # A Java worker that cannot reach the source in time first plans no partitions.
             wait_until(
                 lambda: ours.configs.snapshot().task_configs("msc") == tasks,
                 "Java to plan the same tasks",
@@ -148,26 +148,28 @@ def test_java_goes_on_where_we_stopped_and_we_where_java_did(scene: JavaInterop)
                 "Java's connector has stopped",
                 JAVA_TIMEOUT_S,
             )
-            check_what_we_follow(scene, ours)
-            assert java.stop(120), "it did not stop by itself"
-    with started_stores(scene) as again:
-        check_what_we_follow(scene, again)
+            check_what_the_stores_read(interop, ours)
+            assert java.stop(120), "the Java worker did not stop"
+    with started_stores(interop) as again:
+        check_what_the_stores_read(interop, again)
         again.configs.claim_write_privileges()
         again.configs.put_target_state("hbc", TargetState.STARTED)
         again.configs.remove_connector_config("msc")
         assert again.configs.snapshot().connectors() == ("hbc",)
 
 
-def write_as_a_worker(scene: JavaInterop, ours: BackingStores) -> None:
-    """Remember what a worker of ours would have left: half of the topic was copied."""
+def write_as_a_worker(interop: JavaInterop, ours: BackingStores) -> None:
+    """Write what a worker leaves after it copied half of the topic."""
     ours.configs.claim_write_privileges()
-    config = scene.source_connector()
+    config = interop.source_connector()
     ours.configs.put_connector_config("msc", config)
     task = {**config, "task.class": f"{MIRROR}.MirrorSourceTask"}
-    ours.configs.put_task_configs("msc", source_task_configs(task, [scene.partition], tasks_max=1))
-    ours.configs.put_connector_config("hbc", scene.heartbeat_connector(), TargetState.STOPPED)
+    ours.configs.put_task_configs(
+        "msc", source_task_configs(task, [interop.partition], tasks_max=1)
+    )
+    ours.configs.put_connector_config("hbc", interop.heartbeat_connector(), TargetState.STOPPED)
     ours.configs.put_task_configs("hbc", [])
-    where = source_partition(scene.alias, scene.partition)
+    where = source_partition(interop.alias, interop.partition)
     ours.offsets.save([StoredOffset(connector="msc", partition=where, offset={"offset": 4})])
     for task_number in (None, 0):
         ours.statuses.put(
@@ -197,31 +199,33 @@ def write_as_a_worker(scene: JavaInterop, ours: BackingStores) -> None:
     )
 
 
-def check_what_java_reads(scene: JavaInterop, url: str) -> None:
+def check_what_java_reads(interop: JavaInterop, url: str) -> None:
     wait_until(  # its REST API may answer before it has read everything
         lambda: set(get_json(url, "/connectors")) == {"msc", "hbc"},
         "Java knows our connectors",
         JAVA_TIMEOUT_S,
     )
-    assert get_json(url, "/connectors/msc/config") == scene.source_connector()
+    assert get_json(url, "/connectors/msc/config") == interop.source_connector()
     assert "seen-by-us" in get_json(url, "/connectors/msc/topics")["msc"]["topics"]
     wait_until(lambda: task_states(url, "msc") == ["RUNNING"], "Java runs our task", JAVA_TIMEOUT_S)
     wait_until(
-        lambda: state_of(url, "hbc") == "STOPPED", "Java leaves the other one", JAVA_TIMEOUT_S
-    )
-    wait_until(
-        lambda: scene.remote_values() == [b"5", b"6", b"7", b"8", b"9"],
-        "Java copies the rest, and nothing twice",
+        lambda: state_of(url, "hbc") == "STOPPED",
+        "Java does not start the stopped connector",
         JAVA_TIMEOUT_S,
     )
-    wait_until(lambda: stored_offset(url) == 9, "Java remembers how far it came", JAVA_TIMEOUT_S)
+    wait_until(
+        lambda: interop.remote_values() == [b"5", b"6", b"7", b"8", b"9"],
+        "Java copies the rest, and no record twice",
+        JAVA_TIMEOUT_S,
+    )
+    wait_until(lambda: stored_offset(url) == 9, "Java commits its source offset", JAVA_TIMEOUT_S)
 
 
-def check_what_we_follow(scene: JavaInterop, ours: BackingStores) -> None:
+def check_what_the_stores_read(interop: JavaInterop, ours: BackingStores) -> None:
     ours.configs.refresh()
     state = ours.configs.snapshot()
     assert set(state.connectors()) == {"msc", "hbc"}
-    assert state.connector_config("msc") == scene.source_connector()
+    assert state.connector_config("msc") == interop.source_connector()
     assert state.target_state("msc") is TargetState.STOPPED
     assert state.target_state("hbc") is TargetState.PAUSED
     assert state.task_configs("msc") == ()
@@ -234,7 +238,7 @@ def check_what_we_follow(scene: JavaInterop, ours: BackingStores) -> None:
     assert ours.statuses.task_statuses("msc") == ()
     assert {topic.topic for topic in ours.statuses.topic_statuses("msc")} == {
         "seen-by-us",
-        f"{scene.alias}.{scene.topic}",
+        f"{interop.alias}.{interop.topic}",
     }
     ours.offsets.refresh()
     (stored,) = ours.offsets.connector_offsets("msc")
@@ -242,7 +246,7 @@ def check_what_we_follow(scene: JavaInterop, ours: BackingStores) -> None:
 
 
 def put_until_accepted(url: str, path: str) -> None:
-    """Have a worker do something, again if it says that its group rebalances just then."""
+    """Send a PUT, again while the worker answers that its group rebalances."""
 
     def is_done() -> bool:
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=JAVA_TIMEOUT_S)
@@ -258,9 +262,9 @@ def put_until_accepted(url: str, path: str) -> None:
 
 
 def statuses(url: str) -> dict[str, Any]:
-    """Of every connector the status, if the worker knows one by now."""
+    """The status of every connector that has one."""
     listed: dict[str, Any] = get_json(url, "/connectors?expand=status")
-    return {name: shown["status"] for name, shown in listed.items() if "status" in shown}
+    return {name: expanded["status"] for name, expanded in listed.items() if "status" in expanded}
 
 
 def task_states(url: str, connector: str) -> list[str]:

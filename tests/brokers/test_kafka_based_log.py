@@ -1,4 +1,4 @@
-"""One compacted topic, followed: read to its end, own writes read back, transactions, bad bytes."""
+"""A followed topic: read to its end, own writes read back, transactions, fencing."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ from tests.support.kafka.batch_writer import BatchWriter, now_ms
 from tests.support.kafka.clusters import SharedCluster, StartCluster
 from tests.support.waiting import wait_until
 
-FETCHING_S = 900
-"""The first time on a computer, the jars of another version are fetched before it can start."""
-AT_ONCE_S = 0.3
-"""Less than a broker waits for new records before it says that there are none."""
+DOWNLOAD_TIMEOUT_S = 900
+"""The first run on a computer downloads the jars of the other version."""
+PROMPT_S = 0.3
+"""Less than a broker waits for new records before it answers without any."""
 
 
-def numbered(count: int) -> list[RecordBytes]:
+def numbered_records(count: int) -> list[RecordBytes]:
     return [RecordBytes(b"key %d" % n, b"value %d" % n) for n in range(count)]
 
 
-def test_own_writes_are_read_back_and_others_follow_at_once(
+def test_own_writes_are_read_back_and_others_read_them_promptly(
     backup: SharedCluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     create_compacted_topic(backup.access, topic)
     caplog.set_level(logging.INFO)
     with (
-        collecting_log(backup.access, topic) as ours,
-        collecting_log(backup.access, topic) as theirs,
+        collecting_log(backup.access, topic) as first,
+        collecting_log(backup.access, topic) as second,
     ):
         assert f"Topic {topic} is empty" in caplog.text
-        took, followed_after = [], []
-        for number, record in enumerate(numbered(20)):
-            begun = time.monotonic()
-            ours.log.append([record])
-            ours.log.read_to_end()
-            took.append(time.monotonic() - begun)
-            assert ours.records[-1] == record
-            wait_until(lambda: len(theirs.records) > number, "the other one follows")  # noqa: B023
-            followed_after.append(time.monotonic() - begun)
-        assert ours.records == theirs.records == numbered(20)
-        assert not any(entry.preexisting for entry in ours.entries)
-        # Who looked only now and then would be late every time; a busy computer is so now and then.
-        assert sorted(took)[5] < AT_ONCE_S, took
-        assert sorted(followed_after)[5] < AT_ONCE_S, followed_after
+        read_back_s, followed_s = [], []
+        for number, record in enumerate(numbered_records(20)):
+            started = time.monotonic()
+            first.log.append([record])
+            first.log.read_to_end()
+            read_back_s.append(time.monotonic() - started)
+            assert first.records[-1] == record
+            wait_until(lambda: len(second.records) > number, "the other log to read it")  # noqa: B023
+            followed_s.append(time.monotonic() - started)
+        assert first.records == second.records == numbered_records(20)
+        assert not any(entry.preexisting for entry in first.entries)
+        # A reader that polls at intervals is late every time, a busy computer only sometimes.
+        assert sorted(read_back_s)[5] < PROMPT_S, read_back_s
+        assert sorted(followed_s)[5] < PROMPT_S, followed_s
 
 
-def test_records_go_where_connect_looks_for_them_and_are_history_afterwards(
+def test_records_go_to_the_partition_of_their_key_and_are_preexisting_after_a_restart(
     backup: SharedCluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     create_compacted_topic(backup.access, topic, partitions=5)
-    with collecting_log(backup.access, topic) as ours:
-        ours.log.append(numbered(50))
-        ours.log.read_to_end()
+    with collecting_log(backup.access, topic) as first:
+        first.log.append(numbered_records(50))
+        first.log.read_to_end()
     caplog.set_level(logging.INFO)
     with collecting_log(backup.access, topic) as again:
-        assert sorted(again.records) == sorted(numbered(50))
+        assert sorted(again.records) == sorted(numbered_records(50))
         for entry in again.entries:
             assert entry.record.key is not None
             assert entry.partition == partition_for(entry.record.key, 5)
@@ -79,13 +79,13 @@ def test_records_go_where_connect_looks_for_them_and_are_history_afterwards(
 def test_many_large_records_do_not_need_one_large_batch(backup: SharedCluster, topic: str) -> None:
     create_compacted_topic(backup.access, topic)
     large = [RecordBytes(b"key %d" % n, b"." * 300_000) for n in range(8)]
-    with collecting_log(backup.access, topic) as ours:
-        ours.log.append(large)
-        ours.log.read_to_end()
-        assert ours.records == large
+    with collecting_log(backup.access, topic) as first:
+        first.log.append(large)
+        first.log.read_to_end()
+        assert first.records == large
 
 
-def test_missing_topic_is_told(backup: SharedCluster, topic: str) -> None:
+def test_missing_topic_is_an_error(backup: SharedCluster, topic: str) -> None:
     with (
         pytest.raises(TopicMissing, match=f"there is no topic {topic}"),
         collecting_log(backup.access, topic),
@@ -93,7 +93,7 @@ def test_missing_topic_is_told(backup: SharedCluster, topic: str) -> None:
         pass
 
 
-def test_only_committed_transactions_count_even_behind_an_open_one(
+def test_only_committed_transactions_are_read_even_after_an_open_one(
     backup: SharedCluster, topic: str
 ) -> None:
     create_compacted_topic(backup.access, topic)
@@ -106,24 +106,26 @@ def test_only_committed_transactions_count_even_behind_an_open_one(
     committed = writer.begin_transaction(f"{topic}-committed")
     committed.write_batch(partition, [Record(0, now_ms(), b"committed", b"1")])
     committed.commit()
-    with collecting_log(backup.access, topic) as ours:
+    with collecting_log(backup.access, topic) as first:
         wait_until(
-            lambda: ours.records == [RecordBytes(b"committed", b"1")], "what is committed counts"
+            lambda: first.records == [RecordBytes(b"committed", b"1")],
+            "the committed record to be read",
         )
         opened.commit()
         wait_until(
-            lambda: ours.records[1:] == [RecordBytes(b"open", b"1")], "it counts when it is over"
+            lambda: first.records[1:] == [RecordBytes(b"open", b"1")],
+            "the record to be read after its commit",
         )
     writer.close()
 
 
-def test_new_claim_shuts_out_the_older_one(backup: SharedCluster, topic: str) -> None:
+def test_a_new_claim_fences_the_older_one(backup: SharedCluster, topic: str) -> None:
     create_compacted_topic(backup.access, topic)
-    claim = f"connect-cluster-{topic}"
-    one, two, three = numbered(3)
+    transactional_id = f"connect-cluster-{topic}"
+    one, two, three = numbered_records(3)
     with (
-        collecting_log(backup.access, topic, claim) as first,
-        collecting_log(backup.access, topic, claim) as second,
+        collecting_log(backup.access, topic, transactional_id) as first,
+        collecting_log(backup.access, topic, transactional_id) as second,
     ):
         with pytest.raises(LeadershipLost, match="has not claimed"):
             first.log.append_privileged([one])
@@ -132,7 +134,7 @@ def test_new_claim_shuts_out_the_older_one(backup: SharedCluster, topic: str) ->
         first.log.read_to_end()
         assert first.records == [one, two]
         second.log.claim_write_privileges()
-        with pytest.raises(LeadershipLost, match="claim anew if this worker leads"):
+        with pytest.raises(LeadershipLost, match="claim again if this worker leads"):
             first.log.append_privileged([three])
         second.log.append_privileged([three])
         second.log.read_to_end()
@@ -144,28 +146,26 @@ def test_new_claim_shuts_out_the_older_one(backup: SharedCluster, topic: str) ->
         first.log.append_privileged([two])
 
 
-def test_claimed_write_that_brokers_refuse_leaves_nothing_behind(
-    backup: SharedCluster, topic: str
-) -> None:
-    claimed_write_is_refused(backup.access, topic)
+def test_a_refused_privileged_append_leaves_no_record(backup: SharedCluster, topic: str) -> None:
+    check_refused_privileged_append(backup.access, topic)
 
 
-@pytest.mark.timeout(FETCHING_S)
-def test_claims_hold_on_brokers_without_raising_epochs(
+@pytest.mark.timeout(DOWNLOAD_TIMEOUT_S)
+def test_claims_hold_on_brokers_that_do_not_bump_epochs(
     start_cluster: StartCluster, topic: str
 ) -> None:
     old = start_cluster(ClusterSpec(name="old", version=TESTED_VERSIONS[-1], fast_start=True))
-    claimed_write_is_refused(old.access(), topic)
+    check_refused_privileged_append(old.access(), topic)
 
 
-def claimed_write_is_refused(access: ClusterAccess, topic: str) -> None:
+def check_refused_privileged_append(access: ClusterAccess, topic: str) -> None:
     create_compacted_topic(access, topic)
-    one, two, three = numbered(3)
+    one, two, three = numbered_records(3)
     too_large = RecordBytes(b"large", b"." * 2_000_000)
-    claim = f"connect-cluster-{topic}"
+    transactional_id = f"connect-cluster-{topic}"
     with (
-        collecting_log(access, topic, claim) as first,
-        collecting_log(access, topic, claim) as second,
+        collecting_log(access, topic, transactional_id) as first,
+        collecting_log(access, topic, transactional_id) as second,
     ):
         first.log.claim_write_privileges()
         first.log.append_privileged([one])

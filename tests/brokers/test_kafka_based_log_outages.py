@@ -1,4 +1,4 @@
-"""Brokers that come, go and clean their logs: what is followed and written outlives that."""
+"""Following and appending survive brokers that stop, restart and compact their logs."""
 
 from __future__ import annotations
 
@@ -37,56 +37,58 @@ def three_brokers(start_module_cluster: StartCluster) -> Cluster:
 
 
 @pytest.fixture
-def trio(three_brokers: Cluster) -> Cluster:
-    """Three brokers that notice a death soon. All run, whatever the test before did to them."""
+def cluster(three_brokers: Cluster) -> Cluster:
+    """Three brokers with fast failover. All run when a test starts."""
     three_brokers.start_brokers()
     return three_brokers
 
 
-def test_following_and_writing_outlive_brokers(
-    trio: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+def test_following_and_appending_survive_broker_failures(
+    cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    create_compacted_topic(trio.access(), topic, partitions=6, replicas=3)
+    create_compacted_topic(cluster.access(), topic, partitions=6, replicas=3)
     written: dict[bytes | None, bytes | None] = {}
-    with collecting_log(trio.access(), topic) as ours:
+    with collecting_log(cluster.access(), topic) as collector:
 
-        def write(turn: str) -> None:
+        def write(phase: str) -> None:
             for n in range(12):
-                record = RecordBytes(b"key %d" % n, f"{turn} {n}".encode())
-                ours.log.append([record])
+                record = RecordBytes(b"key %d" % n, f"{phase} {n}".encode())
+                collector.log.append([record])
                 written[record.key] = record.value
-            ours.log.read_to_end()
-            assert ours.latest_values == written
+            collector.log.read_to_end()
+            assert collector.latest_values == written
 
         write("before")
-        trio.kill_broker(1)
+        cluster.kill_broker(1)
         write("one killed")
-        trio.start_broker(1)
-        trio.stop_broker(2)
+        cluster.start_broker(1)
+        cluster.stop_broker(2)
         write("another stopped")
-        trio.start_broker(2)
+        cluster.start_broker(2)
         write("after")
-        offsets = [(entry.partition, entry.offset) for entry in ours.entries]
-        assert len(offsets) == len(set(offsets)), "no record was handed over twice"
+        offsets = [(entry.partition, entry.offset) for entry in collector.entries]
+        assert len(offsets) == len(set(offsets)), "no record was consumed twice"
     assert f"Topic {topic} cannot be read, trying again" in caplog.text
     assert f"Topic {topic} can be read again, after" in caplog.text
 
 
-def test_start_waits_for_brokers_that_are_away(
-    trio: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+def test_start_waits_for_unavailable_brokers(
+    cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    create_compacted_topic(trio.access(), topic, replicas=3)
-    with collecting_log(trio.access(), topic) as first:
+    create_compacted_topic(cluster.access(), topic, replicas=3)
+    with collecting_log(cluster.access(), topic) as first:
         first.log.append([RecordBytes(b"a", b"1")])
-    trio.kill()
-    late = LogCollector(trio.access(), topic)
+    cluster.kill()
+    late = LogCollector(cluster.access(), topic)
     starting = threading.Thread(target=late.log.start, args=[late.entries.append])
     starting.start()
     try:
-        wait_until(lambda: f"Topic {topic} cannot be read" in caplog.text, "it says what it lacks")
+        wait_until(
+            lambda: f"Topic {topic} cannot be read" in caplog.text, "the log to say that it waits"
+        )
         assert starting.is_alive()
-        trio.start_brokers()
+        cluster.start_brokers()
         starting.join(120)
         assert late.records == [RecordBytes(b"a", b"1")]
     finally:
@@ -94,11 +96,11 @@ def test_start_waits_for_brokers_that_are_away(
     assert not starting.is_alive()
 
 
-def test_compacted_topic_tells_what_is_left(
-    trio: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+def test_a_compacted_topic_gives_the_same_snapshot(
+    cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    create_compacted_topic(trio.access(), topic, replicas=3, configs=FAST_COMPACTION)
-    writer = LogCollector(trio.access(), topic)
+    create_compacted_topic(cluster.access(), topic, replicas=3, configs=FAST_COMPACTION)
+    writer = LogCollector(cluster.access(), topic)
     store = KafkaConfigBackingStore(writer.log)
     store.start(lambda change: None)
     for turn in range(3):
@@ -108,10 +110,10 @@ def test_compacted_topic_tells_what_is_left(
     store.put_task_configs("whole", [{"task": "0"}, {"task": "1"}])
     store.put_target_state("whole", TargetState.PAUSED)
     store.remove_connector_config("gone")
-    wait_until(lambda: is_cleaned(trio, topic), "the brokers to compact", 120)
+    wait_until(lambda: is_cleaned(cluster, topic), "the brokers to compact", 120)
     store.stop()
     caplog.set_level(logging.INFO)
-    again = KafkaConfigBackingStore(LogCollector(trio.access(), topic).log)
+    again = KafkaConfigBackingStore(LogCollector(cluster.access(), topic).log)
     again.start(lambda change: None)
     state = again.snapshot()
     again.stop()
@@ -122,9 +124,9 @@ def test_compacted_topic_tells_what_is_left(
     assert "offsets have no record, because they were compacted" in caplog.text
 
 
-def is_cleaned(trio: Cluster, topic: str) -> bool:
-    """Make a new segment, so that all before it can be cleaned, and look whether it was."""
-    with collecting_log(trio.access(), topic) as reader:
+def is_cleaned(cluster: Cluster, topic: str) -> bool:
+    """Roll the active segment, so that brokers can compact it; return whether they have."""
+    with collecting_log(cluster.access(), topic) as reader:
         reader.log.append([RecordBytes(b"logger-cluster-active", b'{"level":"INFO"}')])
         seen = [entry.record.key for entry in reader.entries]
     connectors = [key for key in seen if key == b"connector-whole"]

@@ -1,6 +1,6 @@
-"""AKHQ's own client library, as its authors published it, calls our REST server.
+"""AKHQ's published Java client library calls the REST server.
 
-Needs Java and the library from Maven, and no broker: the worker is a herder on stores in memory.
+Needs Java and the library from Maven, but no broker: the herder has its stores in memory.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ from tests.support.lab.java_library import fetch_library, running_jvm
 from tests.support.rest.rest_client import running_rest_server
 
 CLIENT = MavenCoordinates("org.sourcelab", "kafka-connect-client", "4.0.4")
-# The first time on a computer, the library and what it needs are fetched.
+# The first run on a computer downloads the library and its dependencies.
 pytestmark = pytest.mark.timeout(900)
 NAME = "source->target.MirrorSourceConnector"
 PLUGIN = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 
 
 @pytest.fixture(scope="module")
-def machine() -> Iterator[Any]:
-    """A Java machine that knows the library."""
+def java() -> Iterator[Any]:
+    """The packages of a JVM with the library on its class path."""
     with running_jvm(fetch_library(CLIENT)) as packages:
         yield packages
 
 
 @pytest.fixture
-def stage() -> Iterator[HerderHarness]:
-    with running_herder() as made:
-        yield made
+def harness() -> Iterator[HerderHarness]:
+    with running_herder() as running:
+        yield running
 
 
 @pytest.fixture
-def akhq(machine: Any, stage: HerderHarness) -> Iterator[Any]:
-    """The client, with its address set to ours."""
-    package = machine.org.sourcelab.kafka.connect.apiclient
-    with running_rest_server(stage.herder) as server:
+def akhq(java: Any, harness: HerderHarness) -> Iterator[Any]:
+    """AKHQ's client for the server under test."""
+    package = java.org.sourcelab.kafka.connect.apiclient
+    with running_rest_server(harness.herder) as server:
         yield package.KafkaConnectClient(package.Configuration(server.address))
 
 
-def create(machine: Any, akhq: Any, stage: HerderHarness) -> Any:
-    dto = machine.org.sourcelab.kafka.connect.apiclient.request.dto
+def create(java: Any, akhq: Any, harness: HerderHarness) -> Any:
+    dto = java.org.sourcelab.kafka.connect.apiclient.request.dto
     builder = dto.NewConnectorDefinition.newBuilder().withName(NAME)
     for key, value in SOURCE_CONFIG.items():
         builder = builder.withConfig(key, value)
-    made = akhq.addConnector(builder.build())
-    stage.wait_for_states(NAME, "RUNNING", "RUNNING", "RUNNING")
-    return made
+    connector = akhq.addConnector(builder.build())
+    harness.wait_for_states(NAME, "RUNNING", "RUNNING", "RUNNING")
+    return connector
 
 
-def test_a_connector_is_created_and_shown(machine: Any, akhq: Any, stage: HerderHarness) -> None:
-    made = create(machine, akhq, stage)
-    assert (made.getName(), made.getType()) == (NAME, "source")
+def test_a_connector_is_created_and_shown(java: Any, akhq: Any, harness: HerderHarness) -> None:
+    connector = create(java, akhq, harness)
+    assert (connector.getName(), connector.getType()) == (NAME, "source")
     assert list(akhq.getConnectors()) == [NAME]
     assert akhq.getConnectorConfig(NAME)["topics"] == "orders,payments"
     status = akhq.getConnectorStatus(NAME)
@@ -66,9 +66,9 @@ def test_a_connector_is_created_and_shown(machine: Any, akhq: Any, stage: Herder
 
 
 def test_the_list_has_definitions_and_statuses(
-    machine: Any, akhq: Any, stage: HerderHarness
+    java: Any, akhq: Any, harness: HerderHarness
 ) -> None:
-    create(machine, akhq, stage)
+    create(java, akhq, harness)
     listed = akhq.getConnectorsWithAllExpandedMetadata()
     assert list(listed.getConnectorNames()) == [NAME]
     assert listed.getDefinitionForConnector(NAME).getConfig()["connector.class"] == PLUGIN
@@ -76,27 +76,27 @@ def test_the_list_has_definitions_and_statuses(
 
 
 def test_a_connector_is_changed_paused_resumed_restarted_and_deleted(
-    machine: Any, akhq: Any, stage: HerderHarness
+    java: Any, akhq: Any, harness: HerderHarness
 ) -> None:
-    create(machine, akhq, stage)
-    changed = machine.java.util.HashMap()
+    create(java, akhq, harness)
+    changed = java.java.util.HashMap()
     for key, value in {**SOURCE_CONFIG, "tasks.max": "1"}.items():
         changed.put(key, value)
     assert akhq.updateConnectorConfig(NAME, changed).getConfig()["tasks.max"] == "1"
-    stage.wait_for_states(NAME, "RUNNING", "RUNNING")
+    harness.wait_for_states(NAME, "RUNNING", "RUNNING")
     assert akhq.pauseConnector(NAME)
-    stage.wait_for_states(NAME, "PAUSED", "PAUSED")
+    harness.wait_for_states(NAME, "PAUSED", "PAUSED")
     assert akhq.resumeConnector(NAME)
-    stage.wait_for_states(NAME, "RUNNING", "RUNNING")
+    harness.wait_for_states(NAME, "RUNNING", "RUNNING")
     assert akhq.restartConnector(NAME)
     assert akhq.restartConnectorTask(NAME, 0)
     assert akhq.deleteConnector(NAME)
     assert list(akhq.getConnectors()) == []
 
 
-def test_plugins_are_listed_and_forms_built(machine: Any, akhq: Any) -> None:
+def test_plugins_are_listed_and_configs_validated(java: Any, akhq: Any) -> None:
     assert PLUGIN in [plugin.getClassName() for plugin in akhq.getConnectorPlugins()]
-    dto = machine.org.sourcelab.kafka.connect.apiclient.request.dto
+    dto = java.org.sourcelab.kafka.connect.apiclient.request.dto
     form = (
         dto.ConnectorPluginConfigDefinition.newBuilder()
         .withName("MirrorSourceConnector")
@@ -109,7 +109,7 @@ def test_plugins_are_listed_and_forms_built(machine: Any, akhq: Any) -> None:
     assert len(answer.getConfigs()) > 50
 
 
-def test_an_error_is_understood(machine: Any, akhq: Any) -> None:
+def test_an_error_is_read_from_its_body(java: Any, akhq: Any) -> None:
     with pytest.raises(Exception, match="No status found for connector nope"):
         akhq.getConnectorStatus("nope")
     assert akhq.getConnectServerVersion().getVersion() == "4.3.0"

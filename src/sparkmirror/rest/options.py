@@ -1,4 +1,4 @@
-"""How the REST server behaves: limits, who is let in, what is added to answers."""
+"""Options of the REST server: limits, users, TLS, CORS and response headers."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from sparkmirror.rest.http.response_headers import ResponseHeaderRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestLimits:
-    """How much and how long the server puts up with."""
+    """Limits on the size, the time and the number of requests."""
 
     max_body_bytes: int = 8 * 1024 * 1024
     headers_timeout_s: float = 10.0
-    """From the first byte of a request, or from the connection's beginning, to its last header."""
+    """From the first byte of a request, or from the start of the connection, to its last header."""
     body_timeout_s: float = 30.0
     request_timeout_s: float = 95.0
-    """A worker gives up after 90 s by itself, and can say what it waited for."""
+    """Longer than the herder's own timeout of 90 s, whose error says what it waited for."""
     health_timeout_s: float = 12.0
-    """A worker gives up after 10 s by itself, and can say how far its start has come."""
+    """Longer than the herder's own timeout of 10 s, whose error says how far the start is."""
     keep_alive_s: int = 30
-    """How long a connection is kept for another request."""
+    """How long an idle connection stays open for another request."""
     max_concurrent_requests: int = 64
-    """How many requests the worker is busy with at a time; the others queue."""
+    """How many handlers run at a time. Other requests wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestOptions:
-    """Everything but where to listen."""
+    """Everything but the listeners."""
 
     admin_listeners: tuple[RestListener, ...] | None = None
-    """Where /admin is served: None with the rest, an empty tuple nowhere."""
+    """The listeners of /admin. None: the ordinary listeners serve it. Empty: it is not served."""
     tls: ssl.SSLContext | None = None
     admin_tls: ssl.SSLContext | None = None
     users: BasicAuthUsers | None = None
@@ -47,4 +47,4 @@ class RestOptions:
     limits: RestLimits = field(default_factory=RestLimits)
     access_log: bool = True
     flows: tuple[SourceAndTarget, ...] = ()
-    """The flows that this process runs in dedicated mode; none for a Connect worker."""
+    """The flows of this process in dedicated mode; empty for a Connect worker."""

@@ -1,7 +1,7 @@
-"""The REST part of a worker's file, made into what the server takes.
+"""The REST settings of a worker's config.
 
-Knows the names of the keys, and where Java looks for the file of users. TLS settings are all or
-nothing: if one key begins with `listeners.https.`, the plain `ssl.*` keys are the clients' alone.
+The TLS settings of a listener all have the same prefix: if one key begins with `listeners.https.`,
+the plain `ssl.*` keys are used for Kafka clients only. The file of users is found as Java finds it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WILDCARD_HOSTS = ("", "0.0.0.0", "::")  # noqa: S104  recognised here, not boun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestSettings:
-    """Where to listen and how, and what to tell others about it."""
+    """The listeners and options of the server, and the address it advertises."""
 
     listeners: tuple[RestListener, ...]
     options: RestOptions
@@ -38,7 +38,7 @@ class RestSettings:
 
     @property
     def worker_id(self) -> str:
-        """How statuses name this worker."""
+        """The worker id in statuses: the advertised host and port."""
         host = self.advertised.host
         return (
             f"[{host}]:{self.advertised.port}" if ":" in host else f"{host}:{self.advertised.port}"
@@ -48,7 +48,10 @@ class RestSettings:
 def rest_settings(
     config: Mapping[str, ParsedValue], properties: Mapping[str, str], environment: Mapping[str, str]
 ) -> RestSettings:
-    """Read the parsed config; `properties` is the same as texts, placeholders replaced."""
+    """Read a parsed worker config. `properties` are its raw values with placeholders replaced.
+
+    Raises ConfigError.
+    """
     listeners = _listeners(config["listeners"])
     admin = config.get("admin.listeners")
     admin_listeners = None if admin is None else _listeners(admin)
@@ -95,13 +98,13 @@ def _users(extensions: ParsedValue, environment: Mapping[str, str]) -> BasicAuth
     for extension in extensions:
         if extension.rpartition(".")[2] != EXTENSION.rpartition(".")[2]:
             raise ConfigError.of(
-                _EXTENSIONS, f"{_EXTENSIONS}: {extension} is not known here; there is {EXTENSION}"
+                _EXTENSIONS, f"{_EXTENSIONS}: {extension} is not supported; use {EXTENSION}"
             )
     found = _JAAS_FLAG.search(environment.get("KAFKA_OPTS", ""))
     if found is None:
         raise ConfigError.of(
             _EXTENSIONS,
-            f"{_EXTENSIONS}: say in KAFKA_OPTS where the users are: "
+            f"{_EXTENSIONS}: set the JAAS file of the users in KAFKA_OPTS: "
             "-Djava.security.auth.login.config=<JAAS file>",
         )
     return load_users_from_jaas(Path(found[1].strip("\"'")))
@@ -110,15 +113,18 @@ def _users(extensions: ParsedValue, environment: Mapping[str, str]) -> BasicAuth
 def _advertised(
     listeners: Sequence[RestListener], config: Mapping[str, ParsedValue]
 ) -> RestListener:
-    """What others should call: the listener they asked for, else the first without TLS."""
-    wanted = _string_value(config, "rest.advertised.listener").lower() or "http"
-    ranked = sorted(listeners, key=lambda listener: listener.protocol != wanted)
-    if not ranked:
+    """The address for other workers: the first listener of the advertised protocol, else any.
+
+    The default protocol is http.
+    """
+    protocol = _string_value(config, "rest.advertised.listener").lower() or "http"
+    preferred = min(listeners, key=lambda listener: listener.protocol != protocol, default=None)
+    if preferred is None:
         raise ConfigError.of("listeners", "listeners is empty: name at least one")
-    host = _string_value(config, "rest.advertised.host.name") or ranked[0].host
+    host = _string_value(config, "rest.advertised.host.name") or preferred.host
     port = config.get("rest.advertised.port")
     return RestListener(
-        protocol=ranked[0].protocol,
+        protocol=preferred.protocol,
         host=socket.getfqdn() if host in _WILDCARD_HOSTS else host,
-        port=port if isinstance(port, int) else ranked[0].port,
+        port=port if isinstance(port, int) else preferred.port,
     )

@@ -1,4 +1,4 @@
-"""One server with the usual settings for all tests of the REST room."""
+"""One server with default settings for all tests of `rest`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tests.support.rest.scripted_herder import ScriptedHerder
 
 
 @pytest.fixture(scope="session")
-def herding() -> ScriptedHerder:
-    """The worker behind the server."""
+def herder() -> ScriptedHerder:
+    """The herder behind the server."""
     return ScriptedHerder()
 
 
 @pytest.fixture(scope="session")
-def address(herding: ScriptedHerder) -> Iterator[str]:
-    """Where it is served."""
-    with running_rest_server(herding) as server:
+def address(herder: ScriptedHerder) -> Iterator[str]:
+    """The URL of the server."""
+    with running_rest_server(herder) as server:
         yield server.address
 
 
 @pytest.fixture
 def client(address: str) -> Iterator[RestClient]:
-    """A caller with a connection of its own."""
-    caller = RestClient(address)
-    yield caller
-    caller.close()
+    """A client with its own connection."""
+    rest_client = RestClient(address)
+    yield rest_client
+    rest_client.close()

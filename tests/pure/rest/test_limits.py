@@ -1,4 +1,4 @@
-"""Large and malformed requests, slow callers, many callers, a worker that hangs."""
+"""Large and malformed requests, slow clients, many clients, a herder that hangs."""
 
 from __future__ import annotations
 
@@ -25,59 +25,61 @@ from tests.support.rest.rest_client import (
 from tests.support.rest.scripted_herder import ScriptedHerder
 from tests.support.waiting import wait_until
 
-CALLS = 2
+MAX_REQUESTS = 2
 
 
 @contextmanager
-def limited(limits: RestLimits) -> Iterator[str]:
-    """A server before a worker that hangs; a test is strict in what it is about, in nothing else.
+def running_limited_server(limits: RestLimits) -> Iterator[str]:
+    """A server whose herder hangs. A test lowers only the limit that it tests.
 
-    Otherwise a slow computer would come up against another limit before.
+    On a slow computer another low limit could be reached first.
     """
-    worker = BlockingHerder()
-    with running_rest_server(worker, RestOptions(limits=limits, access_log=False)) as server:
+    herder = BlockingHerder()
+    with running_rest_server(herder, RestOptions(limits=limits, access_log=False)) as server:
         try:
             yield server.address
         finally:
-            worker.release()
+            herder.release()
 
 
 @pytest.fixture(scope="module")
-def small() -> Iterator[str]:
-    """Takes small bodies only."""
-    with limited(RestLimits(max_body_bytes=1000)) as address:
+def small_limits() -> Iterator[str]:
+    """A server that accepts bodies of up to 1000 bytes."""
+    with running_limited_server(RestLimits(max_body_bytes=1000)) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
-def hasty() -> Iterator[str]:
-    """Waits for a worker that hangs, but not for long."""
-    with limited(
-        RestLimits(request_timeout_s=0.3, health_timeout_s=0.2, max_concurrent_requests=CALLS)
+def short_timeouts() -> Iterator[str]:
+    """A server with short timeouts and two handler threads."""
+    with running_limited_server(
+        RestLimits(
+            request_timeout_s=0.3, health_timeout_s=0.2, max_concurrent_requests=MAX_REQUESTS
+        )
     ) as address:
         yield address
 
 
-def raw(address: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
-    """Send bytes as they are, wait after each part, and read until the server hangs up."""
+def send_raw(address: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
+    """Send bytes, pause after each part, and read until the server closes the connection."""
     url = urlsplit(address)
-    with socket.create_connection((url.hostname, url.port), timeout=50) as plug:
+    with socket.create_connection((url.hostname, url.port), timeout=50) as connection:
         for part in parts:
-            plug.sendall(part)
+            connection.sendall(part)
             time.sleep(pause_s)
         read = b""
-        while chunk := plug.recv(65536):
+        while chunk := connection.recv(65536):
             read += chunk
     return read
 
 
-def message_of(answer: bytes) -> str:
+def error_message(answer: bytes) -> str:
     return str(json.loads(answer.partition(b"\r\n\r\n")[2])["message"])
 
 
 @pytest.mark.parametrize("size", [1001, 5000, 100_000])
-def test_a_body_that_is_too_large_is_refused(size: int, small: str) -> None:
-    client = RestClient(small)
+def test_a_body_that_is_too_large_is_refused(size: int, small_limits: str) -> None:
+    client = RestClient(small_limits)
     answer = client.request("POST", "/connectors", b"x" * size, JSON_HEADERS)
     client.close()
     assert (answer.status, answer.message) == (
@@ -87,40 +89,40 @@ def test_a_body_that_is_too_large_is_refused(size: int, small: str) -> None:
     assert answer.headers["connection"] == "close"
 
 
-def test_a_body_whose_size_was_not_announced_is_measured(small: str) -> None:
+def test_a_chunked_body_that_is_too_large_is_refused(small_limits: str) -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"3e8\r\n" + b"x" * 1000 + b"\r\n"
-    answer = raw(small, head + chunk * 2 + b"0\r\n\r\n")
+    answer = send_raw(small_limits, head + chunk * 2 + b"0\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_body_that_does_not_arrive_is_given_up() -> None:
+def test_a_body_that_does_not_arrive_gets_408() -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
-    with limited(RestLimits(body_timeout_s=0.3)) as address:
-        answer = raw(address, head + b"{")
+    with running_limited_server(RestLimits(body_timeout_s=0.3)) as address:
+        answer = send_raw(address, head + b"{")
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert message_of(answer) == "The body of the request did not arrive within 0.3 s"
+    assert error_message(answer) == "The body of the request did not arrive within 0.3 s"
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
-def test_headers_that_do_not_arrive_are_given_up(sent: bytes) -> None:
-    with limited(RestLimits(headers_timeout_s=0.3)) as address:
-        answer = raw(address, sent)
+def test_headers_that_do_not_arrive_get_408(sent: bytes) -> None:
+    with running_limited_server(RestLimits(headers_timeout_s=0.3)) as address:
+        answer = send_raw(address, sent)
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert message_of(answer) == "The headers of the request did not arrive within 0.3 s"
+    assert error_message(answer) == "The headers of the request did not arrive within 0.3 s"
 
 
-def test_a_byte_now_and_then_does_not_keep_a_connection() -> None:
-    with limited(RestLimits(headers_timeout_s=0.3)) as address:
-        answer = raw(address, b"G", b"E", b"T", b" ", pause_s=0.1)
+def test_single_bytes_do_not_extend_the_timeout_for_headers() -> None:
+    with running_limited_server(RestLimits(headers_timeout_s=0.3)) as address:
+        answer = send_raw(address, b"G", b"E", b"T", b" ", pause_s=0.1)
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 def test_an_idle_connection_is_closed() -> None:
-    with limited(RestLimits(keep_alive_s=1)) as address:
-        began = time.monotonic()
-        answer = raw(address, b"GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert 0.9 < time.monotonic() - began < RestLimits().keep_alive_s
+    with running_limited_server(RestLimits(keep_alive_s=1)) as address:
+        started = time.monotonic()
+        answer = send_raw(address, b"GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert 0.9 < time.monotonic() - started < RestLimits().keep_alive_s
     assert answer.startswith(b"HTTP/1.1 404 ")
 
 
@@ -133,55 +135,60 @@ def test_an_idle_connection_is_closed() -> None:
         b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 70_000,
     ],
 )
-def test_what_is_no_http_is_refused_in_json(sent: bytes, small: str) -> None:
-    answer = raw(small, sent)
+def test_bytes_that_are_not_http_get_400_in_json(sent: bytes, small_limits: str) -> None:
+    answer = send_raw(small_limits, sent)
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert "not valid HTTP" in message_of(answer)
+    assert "not valid HTTP" in error_message(answer)
 
 
-def test_a_client_that_asks_first_may_send_its_body(address: str) -> None:
+def test_a_client_that_expects_100_continue_gets_it(address: str) -> None:
     url = urlsplit(address)
-    with socket.create_connection((url.hostname, url.port), timeout=50) as plug:
+    with socket.create_connection((url.hostname, url.port), timeout=50) as connection:
         head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
-        plug.sendall(head + b"Content-Length: 2\r\nContent-Type: application/json\r\n\r\n")
-        assert plug.recv(100).startswith(b"HTTP/1.1 100 ")
-        plug.sendall(b"{}")
-        assert plug.recv(1000).startswith(b"HTTP/1.1 500 ")
+        connection.sendall(head + b"Content-Length: 2\r\nContent-Type: application/json\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(b"{}")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 500 ")
 
 
-def test_a_client_that_asks_first_is_spared_a_body_that_is_too_large(small: str) -> None:
+def test_a_client_that_expects_100_continue_gets_413_before_a_body_that_is_too_large(
+    small_limits: str,
+) -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
-    answer = raw(small, head + b"Content-Length: 1001\r\n\r\n")
+    answer = send_raw(small_limits, head + b"Content-Length: 1001\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_worker_that_hangs_does_not_hang_the_server(hasty: str) -> None:
-    answer = request_once(hasty, "GET", "/connectors")
+def test_a_herder_that_hangs_does_not_block_the_server(short_timeouts: str) -> None:
+    answer = request_once(short_timeouts, "GET", "/connectors")
     assert (answer.status, answer.message) == (
         500,
         "Request timed out. The worker has not finished GET /connectors within 0.3 s.",
     )
-    health = request_once(hasty, "GET", "/health")
+    health = request_once(short_timeouts, "GET", "/health")
     assert health.status == 500
     assert health.json == {
         "status": "unhealthy",
         "message": "Worker was unable to handle this request and may be unable to handle other "
         "requests. The worker has not finished GET /health within 0.2 s.",
     }
-    assert request_once(hasty, "GET", "/nope").status == 404
+    assert request_once(short_timeouts, "GET", "/nope").status == 404
 
 
-def test_calls_that_hang_do_not_pile_up(hasty: str) -> None:
+def test_calls_that_hang_do_not_accumulate_threads(short_timeouts: str) -> None:
     def status(_: int) -> int:
-        return request_once(hasty, "GET", "/connectors").status
+        return request_once(short_timeouts, "GET", "/connectors").status
 
-    with ThreadPoolExecutor(8) as callers:
-        assert set(callers.map(status, range(8))) == {500}
+    with ThreadPoolExecutor(8) as clients:
+        assert set(clients.map(status, range(8))) == {500}
 
-    def hanging() -> int:
+    def count_handler_threads() -> int:
         return sum(each.name == "rest" for each in threading.enumerate())
 
-    wait_until(lambda: hanging() <= CALLS + 2, "those of other servers, but for the shared one")
+    wait_until(
+        lambda: count_handler_threads() <= MAX_REQUESTS + 2,
+        "handler threads of other servers to end",
+    )
 
 
 def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
@@ -195,57 +202,57 @@ def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFi
     assert "GET /connectors/x" in caplog.text
 
 
-def test_two_hundred_callers_are_all_answered(address: str, herding: ScriptedHerder) -> None:
-    herding.set_response(200, ["a", "b"])
+def test_two_hundred_clients_are_all_answered(address: str, herder: ScriptedHerder) -> None:
+    herder.set_response(200, ["a", "b"])
 
-    together = threading.Barrier(200)
+    barrier = threading.Barrier(200)
 
-    def ask(_: int) -> Any:
-        together.wait(50)
+    def send_request(_: int) -> Any:
+        barrier.wait(50)
         return request_once(address, "GET", "/connectors").json
 
-    with ThreadPoolExecutor(200) as callers:
-        assert list(callers.map(ask, range(200))) == [["a", "b"]] * 200
+    with ThreadPoolExecutor(200) as clients:
+        assert list(clients.map(send_request, range(200))) == [["a", "b"]] * 200
 
 
-def test_headers_are_spelt_as_scripts_look_for_them(address: str, herding: ScriptedHerder) -> None:
-    herding.set_response(201, {"name": "x", "config": {"name": "x"}, "tasks": [], "type": "source"})
+def test_the_names_of_headers_keep_their_case(address: str, herder: ScriptedHerder) -> None:
+    herder.set_response(201, {"name": "x", "config": {"name": "x"}, "tasks": [], "type": "source"})
     head = b"PUT /connectors/x/config HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     body = b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-    lines = raw(address, head + body).split(b"\r\n")
+    lines = send_raw(address, head + body).split(b"\r\n")
     assert b"Location: http://x/connectors/x" in lines
     assert b"Content-Type: application/json" in lines
     assert [line[:16] for line in lines if line.startswith(b"Content-Length: ")]
 
 
-def test_a_connection_is_kept_for_many_requests(
-    client: RestClient, herding: ScriptedHerder
-) -> None:
-    herding.set_response(200, [])
-    plugs = set()
+def test_a_connection_is_kept_for_many_requests(client: RestClient, herder: ScriptedHerder) -> None:
+    herder.set_response(200, [])
+    local_ports = set()
     for _ in range(5):
         assert client.request("GET", "/connectors").status == 200
-        plugs.add(client.local_port)
-    assert len(plugs) == 1
+        local_ports.add(client.local_port)
+    assert len(local_ports) == 1
 
 
-def test_a_kept_connection_waits_for_no_acknowledgement(
-    client: RestClient, herding: ScriptedHerder
+def test_a_kept_connection_does_not_wait_for_a_tcp_acknowledgement(
+    client: RestClient, herder: ScriptedHerder
 ) -> None:
-    herding.set_response(200, [])
-    took = []
+    herder.set_response(200, [])
+    durations = []
     for _ in range(40):
-        began = time.monotonic()
+        started = time.monotonic()
         client.request("GET", "/connectors")
-        took.append(time.monotonic() - began)
-    # 40 ms is what the other side's system waits before it confirms, but not from the beginning.
-    assert min(took[20:]) < 0.03
+        durations.append(time.monotonic() - started)
+    # A delayed acknowledgement takes 40 ms, but not on the first requests of a connection.
+    assert min(durations[20:]) < 0.03
 
 
-def test_a_caller_that_hangs_up_disturbs_nobody(address: str, herding: ScriptedHerder) -> None:
+def test_a_client_that_disconnects_does_not_disturb_others(
+    address: str, herder: ScriptedHerder
+) -> None:
     url = urlsplit(address)
     for sent in (b"POST /connectors HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{", b"GE"):
-        with socket.create_connection((url.hostname, url.port)) as plug:
-            plug.sendall(sent)
-    herding.set_response(200, [])
+        with socket.create_connection((url.hostname, url.port)) as connection:
+            connection.sendall(sent)
+    herder.set_response(200, [])
     assert request_once(address, "GET", "/connectors").status == 200

@@ -1,4 +1,4 @@
-"""Connectors with awkward names can be created, and asked about afterwards: all of them."""
+"""Connectors with unusual names can be created and then addressed."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ def created(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_location_of_a_new_connector_leads_to_it(
-    name: str, client: RestClient, herding: ScriptedHerder
+def test_the_location_of_a_new_connector_is_its_path(
+    name: str, client: RestClient, herder: ScriptedHerder
 ) -> None:
-    herding.set_response(201, created(name))
+    herder.set_response(201, created(name))
     answer = client.send_json("POST", "/connectors", {"name": name, "config": {}})
     assert answer.status == 201
-    assert herding.calls == [("create", name, {"name": name}, None)]
+    assert herder.calls == [("create", name, {"name": name}, None)]
 
-    herding.set_response(200, created(name))
-    place = urlsplit(answer.headers["location"])
-    assert client.request("GET", place.path).json == created(name)
-    assert herding.calls == [("info", name)]
+    herder.set_response(200, created(name))
+    location = urlsplit(answer.headers["location"])
+    assert client.request("GET", location.path).json == created(name)
+    assert herder.calls == [("info", name)]
 
 
 @pytest.mark.parametrize("exchange", REFUSED_BY_JETTY, ids=lambda each: f"{each.seq}")
-def test_what_jetty_refuses_is_answered(
-    exchange: RecordedExchange, client: RestClient, herding: ScriptedHerder
+def test_a_path_that_jetty_refuses_is_answered(
+    exchange: RecordedExchange, client: RestClient, herder: ScriptedHerder
 ) -> None:
-    herding.set_response(404, {"error_code": 404, "message": "No such connector"})
+    herder.set_response(404, {"error_code": 404, "message": "No such connector"})
     answer = client.request(exchange.method, exchange.path)
     assert (answer.status, answer.message) == (404, "No such connector")
     assert answer.headers["content-type"] == "application/json"
-    ((_, name),) = herding.calls
+    ((_, name),) = herder.calls
     assert name in ("a/b", "a%b", "a%2Fb", "a\\b", "a->b")
 
 
@@ -69,71 +69,71 @@ def test_a_path_with_an_empty_segment_is_refused_in_json(client: RestClient) -> 
     assert (answer.status, answer.message) == (400, "Ambiguous URI empty segment")
 
 
-def test_a_content_type_that_is_none_is_refused_in_json(client: RestClient) -> None:
+def test_a_malformed_content_type_is_refused_in_json(client: RestClient) -> None:
     answer = client.request("POST", "/connectors", "{}", {"Content-Type": "json"})
     assert answer.status == 400
     assert "use application/json" in answer.message
 
 
-def test_the_name_in_the_config_must_be_the_connectors(
-    client: RestClient, herding: ScriptedHerder
+def test_the_name_in_the_config_must_be_the_name_in_the_path(
+    client: RestClient, herder: ScriptedHerder
 ) -> None:
-    herding.set_response(200, None)
+    herder.set_response(200, None)
     answer = client.send_json("PUT", "/connectors/a-%3Eb/config", {"name": "c"})
     assert answer.status == 400
     assert answer.message == (
         "Connector name configuration (c) doesn't match connector name in the URL (a->b)"
     )
-    assert herding.calls == []
+    assert herder.calls == []
 
 
 @pytest.mark.parametrize("sent", [{"x": "1"}, {"name": None, "x": "1"}])
-def test_a_config_without_a_name_gets_the_connectors(
-    sent: dict[str, Any], client: RestClient, herding: ScriptedHerder
+def test_a_config_without_a_name_gets_the_name_of_the_connector(
+    sent: dict[str, Any], client: RestClient, herder: ScriptedHerder
 ) -> None:
-    herding.set_response(200, created("a->b"))
+    herder.set_response(200, created("a->b"))
     client.send_json("PUT", "/connectors/a->b/config", sent)
-    assert herding.calls == [("put_config", "a->b", {"x": "1", "name": "a->b"})]
+    assert herder.calls == [("put_config", "a->b", {"x": "1", "name": "a->b"})]
 
 
-def test_a_patch_may_rename(client: RestClient, herding: ScriptedHerder) -> None:
-    herding.set_response(200, created("x"))
+def test_a_patch_may_rename(client: RestClient, herder: ScriptedHerder) -> None:
+    herder.set_response(200, created("x"))
     assert client.send_json("PATCH", "/connectors/x/config", {"name": "y"}).status == 200
-    assert herding.calls == [("patch_config", "x", {"name": "y"})]
+    assert herder.calls == [("patch_config", "x", {"name": "y"})]
 
 
-def test_a_patch_of_nothing_is_a_fault_if_the_connector_exists(
-    client: RestClient, herding: ScriptedHerder
+def test_a_null_patch_of_an_existing_connector_is_an_error(
+    client: RestClient, herder: ScriptedHerder
 ) -> None:
-    herding.set_response(200, created("x"))
+    herder.set_response(200, created("x"))
     answer = client.request("PATCH", "/connectors/x/config", "null", JSON_HEADERS)
     assert (answer.status, "not null" in answer.message) == (500, True)
 
 
-def test_the_location_is_where_the_caller_called(
-    client: RestClient, herding: ScriptedHerder
+def test_the_location_has_the_host_of_the_request(
+    client: RestClient, herder: ScriptedHerder
 ) -> None:
-    herding.set_response(201, created("x"))
+    herder.set_response(201, created("x"))
     headers = {**JSON_HEADERS, "Host": "connect.example:8083"}
     answer = client.request("POST", "/connectors", '{"name":"x","config":{}}', headers)
     assert answer.headers["location"] == "http://connect.example:8083/connectors/x"
 
 
-def test_a_host_that_is_none_is_not_repeated(client: RestClient, herding: ScriptedHerder) -> None:
-    herding.set_response(201, created("x"))
+def test_a_malformed_host_is_not_repeated(client: RestClient, herder: ScriptedHerder) -> None:
+    herder.set_response(201, created("x"))
     headers = {**JSON_HEADERS, "Host": "evil/path?"}
     answer = client.request("POST", "/connectors", '{"name":"x","config":{}}', headers)
     assert answer.headers["location"] == f"{client.address}/connectors/x"
 
 
-def test_tasks_are_listed_in_order(client: RestClient, herding: ScriptedHerder) -> None:
+def test_tasks_are_listed_in_order(client: RestClient, herder: ScriptedHerder) -> None:
     state = {"state": "RESTARTING", "worker_id": "w", "version": "4.3.0"}
-    said = {
+    status = {
         "name": "x",
         "connector": state,
         "tasks": [{"id": number, **state} for number in (10, 1, 2)],
         "type": "source",
     }
-    herding.set_response(202, said)
+    herder.set_response(202, status)
     answer = client.request("POST", "/connectors/x/restart?includeTasks=true")
     assert [task["id"] for task in answer.json["tasks"]] == [1, 2, 10]

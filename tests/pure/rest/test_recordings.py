@@ -1,7 +1,7 @@
-"""Every recorded exchange with a Connect worker, over HTTP: what is sent back is what was recorded.
+"""The responses are those of the recorded Connect worker, for every recorded exchange.
 
-The herding is scripted: it gives the values that the recorded worker gave. Compared are status,
-body to the byte, Content-Type, Location and Allow. What differs on purpose is named here.
+The herder is scripted: it returns the values of the recording. Status, Content-Type, Location and
+Allow are compared, and the body byte for byte. Intended differences are listed here.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ FILES = [
 RECORDED_AT = re.compile(r"^http://127\.0\.0\.1:31[01]83(?=/)")
 COMPARED_HEADERS = ("content-type", "location", "allow")
 
-JAVAS_OWN_WORDS = (
+JAVA_SPECIFIC_MESSAGES = (
     "REDACTED (`StreamReadFeature",  # Jackson
     "Cannot invoke ",  # NullPointerException
 )
-"""Faults in a body: the status and the shape of the answer are the same, the words are ours."""
+"""Errors in a body: status and members of the response are the same, the message is not."""
 
-ADDRESSES_JETTY_REFUSES = ("%2F", "%25", "%5C", "->b")
-"""Names with `/`, `%` or `\\` can be created in Java but never asked about again; here they can."""
+PATHS_JETTY_REFUSES = ("%2F", "%25", "%5C", "->b")
+"""Java can create names with `/`, `%` or `\\` but refuses their paths afterwards."""
 
-LOCATIONS_THAT_LEAD_NOWHERE = {
+CORRECTED_LOCATIONS = {
     "/connectors/a/b": "/connectors/a%2Fb",
     "/connectors/a%2Fb": "/connectors/a%252Fb",
     "/connectors/a;b": "/connectors/a%3Bb",
 }
-"""Java writes them such that its own server does not find the connector again."""
+"""Java's own server does not find the connector at the location that it sends."""
 
-ELSEWHERE = {
+TESTED_ELSEWHERE = {
     ("01-empty-worker", "root-double-slash"),  # HTML in Java
     ("01-empty-worker", "post-invalid-content-type"),  # HTML in Java
     ("03-lifecycle-identity", "patch-null"),  # a NullPointerException in Java
     ("05-lifecycle-default-policy", "restart-all"),  # tasks in no order in Java
 }
-QUESTIONS = {
+HERDER_CALLS = {
     ("GET", "/"): "worker",
     ("GET", "/health"): "health",
     ("GET", "/connectors"): "connectors",
@@ -82,33 +82,33 @@ QUESTIONS = {
     ("GET", "/admin/loggers/*"): "logger",
     ("PUT", "/admin/loggers/*"): "set_logger",
 }
-REFUSED_BEFORE_ASKING = (
+REFUSED_WITHOUT_HERDER = (
     "HTTP 4",
     "Connector name configuration",
     "Desired 'level' parameter",
     "Internal request missing",
     "Partitions / offsets need",
-    *JAVAS_OWN_WORDS,
+    *JAVA_SPECIFIC_MESSAGES,
 )
-ASKED_OF_HEAD: dict[str, Any] = {
+HEAD_RESPONSES: dict[str, Any] = {
     "/": {"version": "4.3.0", "commit": "a9ce3221537b8653", "kafka_cluster_id": "x" * 22},
     "/connectors": [],
 }
 
 
-def is_told_elsewhere(exchange: RecordedExchange) -> bool:
-    """Exchanges that other tests are about, because ours is better or has no such thing."""
+def is_tested_elsewhere(exchange: RecordedExchange) -> bool:
+    """Whether another test covers the exchange, because the response differs on purpose."""
     return (
-        any(part in exchange.path for part in ADDRESSES_JETTY_REFUSES)
+        any(part in exchange.path for part in PATHS_JETTY_REFUSES)
         or "X-Connect-Authorization" in exchange.request_headers
-        or (exchange.file, exchange.name) in ELSEWHERE
+        or (exchange.file, exchange.name) in TESTED_ELSEWHERE
         or (exchange.name == "create-name" and exchange.status == 500)
     )
 
 
-def ask(client: RestClient, herding: ScriptedHerder, exchange: RecordedExchange) -> RestResponse:
-    said = ASKED_OF_HEAD.get(exchange.path) if exchange.method == "HEAD" else exchange.body
-    herding.set_response(exchange.status, said)
+def send(client: RestClient, herder: ScriptedHerder, exchange: RecordedExchange) -> RestResponse:
+    response = HEAD_RESPONSES.get(exchange.path) if exchange.method == "HEAD" else exchange.body
+    herder.set_response(exchange.status, response)
     return client.request(
         exchange.method, exchange.path, exchange.request, exchange.request_headers
     )
@@ -120,65 +120,65 @@ def differences(exchange: RecordedExchange, answer: RestResponse, address: str) 
         found.append(("status", exchange.status, answer.status, answer.content[:200]))
     for name in COMPARED_HEADERS:
         ours, theirs = answer.headers.get(name), exchange.response_headers.get(name)
-        if ours != (theirs if theirs is None else here(theirs, address)):
+        if ours != (theirs if theirs is None else expected_location(theirs, address)):
             found.append((name, theirs, ours))
     if not same_body(exchange, answer):
         found.append(("body", exchange.raw_body, answer.content))
     return [(exchange.seq, exchange.name, exchange.path, each) for each in found]
 
 
-def here(recorded: str, address: str) -> str:
-    """Write what was recorded there as it must be here: another port, and places that exist."""
-    place = RECORDED_AT.sub("", recorded)
-    if place == recorded:
+def expected_location(recorded: str, address: str) -> str:
+    """The recorded location with the address of this server, corrected where Java's is wrong."""
+    path = RECORDED_AT.sub("", recorded)
+    if path == recorded:
         return recorded
-    return address + LOCATIONS_THAT_LEAD_NOWHERE.get(place, place)
+    return address + CORRECTED_LOCATIONS.get(path, path)
 
 
 def same_body(exchange: RecordedExchange, answer: RestResponse) -> bool:
-    if any(words in (exchange.raw_body or "") for words in JAVAS_OWN_WORDS):
+    if any(text in (exchange.raw_body or "") for text in JAVA_SPECIFIC_MESSAGES):
         return bool(answer.message) and "java" not in answer.message
     if exchange.raw_body is None:
         return bool(json.loads(answer.content) == exchange.body)
     return answer.content == exchange.raw_body.encode("utf-8")
 
 
-def expected_question(exchange: RecordedExchange) -> tuple[Any, ...] | None:
-    """What the worker must be asked, and about whom; None if it must not be asked at all."""
+def expected_call(exchange: RecordedExchange) -> tuple[Any, ...] | None:
+    """The herder call and its connector; None if the request must not reach the herder."""
     refused = exchange.status >= 400
-    if refused and any(words in str(exchange.body) for words in REFUSED_BEFORE_ASKING):
+    if refused and any(text in str(exchange.body) for text in REFUSED_WITHOUT_HERDER):
         return None
     path = exchange.path.partition("?")[0].rstrip("/") or "/"
     parts = [re.sub(r"^-?[0-9]+$", "#", part) for part in path.split("/")]
-    about = 3 if "admin" in parts else 2
-    name = [unquote(parts[about].partition(";")[0])] if len(parts) > about else []
-    parts[about : about + 1] = ["*"] * len(name)
-    verb = QUESTIONS[exchange.method, "/".join(parts)]
-    if verb == "create":
+    name_index = 3 if "admin" in parts else 2
+    name = [unquote(parts[name_index].partition(";")[0])] if len(parts) > name_index else []
+    parts[name_index : name_index + 1] = ["*"] * len(name)
+    method = HERDER_CALLS[exchange.method, "/".join(parts)]
+    if method == "create":
         name = [str(json.loads(exchange.request or "{}").get("name") or "").strip()]
-    if verb == "restart" and re.search("(includeTasks|onlyFailed)=true", exchange.path):
-        verb = "restart_with"
-    if verb == "patch_config" and exchange.request in (None, "null"):
-        verb = "info"  # nothing to patch with: only whether the connector exists matters
-    return (verb, *name)
+    if method == "restart" and re.search("(includeTasks|onlyFailed)=true", exchange.path):
+        method = "restart_with"
+    if method == "patch_config" and exchange.request in (None, "null"):
+        method = "info"  # an empty patch only checks that the connector exists
+    return (method, *name)
 
 
-def misunderstandings(exchange: RecordedExchange, herding: ScriptedHerder) -> list[Any]:
-    """The worker was asked something else, or was asked in vain."""
+def call_differences(exchange: RecordedExchange, herder: ScriptedHerder) -> list[Any]:
+    """The difference between the expected and the first actual herder call."""
     if exchange.method in ("HEAD", "OPTIONS"):
         return []
-    wanted = expected_question(exchange)
-    first = herding.calls[0][: len(wanted or ())] if herding.calls else None
-    return [] if first == wanted else [(exchange.seq, exchange.name, wanted, first)]
+    expected = expected_call(exchange)
+    first = herder.calls[0][: len(expected or ())] if herder.calls else None
+    return [] if first == expected else [(exchange.seq, exchange.name, expected, first)]
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_answers_are_those_of_the_recording(
-    file: str, client: RestClient, herding: ScriptedHerder
+def test_the_responses_are_those_of_the_recording(
+    file: str, client: RestClient, herder: ScriptedHerder
 ) -> None:
     found = []
     for exchange in recorded_exchanges(file):
-        if not is_told_elsewhere(exchange):
-            found += differences(exchange, ask(client, herding, exchange), client.address)
-            found += misunderstandings(exchange, herding)
+        if not is_tested_elsewhere(exchange):
+            found += differences(exchange, send(client, herder, exchange), client.address)
+            found += call_differences(exchange, herder)
     assert found == []

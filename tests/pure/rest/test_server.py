@@ -1,4 +1,4 @@
-"""Starting and stopping: the server is there before the worker, and leaves nobody unanswered."""
+"""Start and stop: the server starts before the herder and answers every request before it ends."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ from tests.support.waiting import wait_until
 
 LOOPBACK = [RestListener.parse("http://127.0.0.1:0")]
 FLOWS = (SourceAndTarget("A", "B"), SourceAndTarget("B", "A"))
-PUBLIC_HERE = ("/", "/health", "/connectors", "/connector-plugins", "/admin/loggers")
-"""What MirrorMaker 2 does not serve in dedicated mode, and we do."""
-HTML = [
+ADDITIONAL_PATHS = ("/", "/health", "/connectors", "/connector-plugins", "/admin/loggers")
+"""Paths that MirrorMaker 2 does not serve in dedicated mode."""
+HTML_ANSWERS = [
     each
     for each in recorded_exchanges("00-startup")
     if "text/html" in each.response_headers.get("content-type", "")
 ]
 
 
-def herder_in_memory(settings: WorkerSettings) -> DistributedHerder:
+def in_memory_herder(settings: WorkerSettings) -> DistributedHerder:
     stores = BackingStores(
         configs=memory_config_store(MemoryLog()),
         statuses=memory_status_store(MemoryLog()),
         offsets=memory_offset_store(MemoryLog()),
     )
-    about = ServerInfo(version="4.3.0", commit="x", kafka_cluster_id=None)
-    surroundings = HerderDependencies(
+    server_info = ServerInfo(version="4.3.0", commit="x", kafka_cluster_id=None)
+    dependencies = HerderDependencies(
         registry=fake_connector_registry(ConnectorProbe()),
-        get_server_info=lambda: about,
+        get_server_info=lambda: server_info,
         providers={},
         fencer=lambda _: None,
     )
-    return DistributedHerder(settings, stores, surroundings)
+    return DistributedHerder(settings, stores, dependencies)
 
 
 @pytest.mark.parametrize(
     ("status", "code"), [("healthy", 200), ("starting", 503), ("unhealthy", 500)]
 )
-def test_health_is_told_in_the_status_too(status: str, code: int) -> None:
+def test_health_is_in_the_http_status_too(status: str, code: int) -> None:
     reply = health_reply(WorkerStatus(status=status, message="x"))
     assert (reply.status, reply.content) == (
         code,
@@ -78,20 +78,20 @@ def test_health_is_told_in_the_status_too(status: str, code: int) -> None:
     )
 
 
-def test_while_java_still_answers_in_html_we_already_wait_for_the_worker() -> None:
-    paths = [each.path for each in HTML if each.path == "/connectors"]
-    worker = BlockingHerder()
-    with running_rest_server(worker) as server, ThreadPoolExecutor() as callers:
-        answers = [callers.submit(request_once, server.address, "GET", path) for path in paths]
-        assert worker.pending_calls.acquire(timeout=50)
+def test_a_request_before_the_worker_is_ready_waits_where_java_answers_in_html() -> None:
+    paths = [each.path for each in HTML_ANSWERS if each.path == "/connectors"]
+    herder = BlockingHerder()
+    with running_rest_server(herder) as server, ThreadPoolExecutor() as clients:
+        answers = [clients.submit(request_once, server.address, "GET", path) for path in paths]
+        assert herder.pending_calls.acquire(timeout=50)
         assert not any(answer.done() for answer in answers)
-        worker.release()
+        herder.release()
         assert [answer.result().json for answer in answers] == [["at last"]]
 
 
-def test_a_herder_that_has_not_started_says_so() -> None:
+def test_a_herder_that_has_not_started_is_reported_as_starting() -> None:
     settings = replace(WORKER_SETTINGS, request_timeout_s=0.1, health_timeout_s=0.1)
-    herder = herder_in_memory(settings)
+    herder = in_memory_herder(settings)
     with running_rest_client(herder) as client:
         health = client.request("GET", "/health")
         assert (health.status, health.json["status"]) == (503, "starting")
@@ -107,36 +107,36 @@ def test_a_herder_that_has_not_started_says_so() -> None:
         herder.shut_down()
 
 
-def test_requests_under_way_are_answered_before_the_server_ends() -> None:
-    worker = BlockingHerder()
-    server = RestServer(worker, LOOPBACK, RestOptions(access_log=False))
+def test_requests_in_progress_are_answered_before_the_server_stops() -> None:
+    herder = BlockingHerder()
+    server = RestServer(herder, LOOPBACK, RestOptions(access_log=False))
     server.start()
-    with ThreadPoolExecutor() as callers:
-        answer = callers.submit(request_once, server.address, "GET", "/connectors")
-        assert worker.pending_calls.acquire(timeout=50)
-        threading.Timer(0.1, worker.release).start()
+    with ThreadPoolExecutor() as clients:
+        answer = clients.submit(request_once, server.address, "GET", "/connectors")
+        assert herder.pending_calls.acquire(timeout=50)
+        threading.Timer(0.1, herder.release).start()
         server.stop(50.0)
         assert answer.result().json == ["at last"]
 
 
-def test_who_waits_too_long_is_told_that_the_worker_ends() -> None:
-    worker = BlockingHerder()
-    server = RestServer(worker, LOOPBACK, RestOptions(access_log=False))
+def test_a_request_that_outlasts_the_stop_timeout_gets_503() -> None:
+    herder = BlockingHerder()
+    server = RestServer(herder, LOOPBACK, RestOptions(access_log=False))
     server.start()
-    began = time.monotonic()
-    with ThreadPoolExecutor() as callers:
-        answer = callers.submit(request_once, server.address, "GET", "/connectors")
-        assert worker.pending_calls.acquire(timeout=50)
+    started = time.monotonic()
+    with ThreadPoolExecutor() as clients:
+        answer = clients.submit(request_once, server.address, "GET", "/connectors")
+        assert herder.pending_calls.acquire(timeout=50)
         server.stop(0.1)
-        assert time.monotonic() - began < 25, "it waited for the worker"
+        assert time.monotonic() - started < 25, "it waited for the herder"
         assert (answer.result().status, answer.result().message) == (
             503,
             "The worker is shutting down",
         )
-    worker.release()
+    herder.release()
 
 
-def test_after_the_end_nobody_listens() -> None:
+def test_after_stop_connections_are_refused() -> None:
     server = RestServer(ScriptedHerder(), LOOPBACK, RestOptions(access_log=False))
     server.start()
     idle = RestClient(server.address)
@@ -147,14 +147,14 @@ def test_after_the_end_nobody_listens() -> None:
     idle.close()
 
 
-def test_stopping_a_server_that_never_started_is_nothing() -> None:
+def test_stopping_a_server_that_never_started_is_a_no_op() -> None:
     RestServer(ScriptedHerder(), LOOPBACK, RestOptions()).stop(1.0)
 
 
-def test_each_request_leaves_a_line_in_connects_form(caplog: pytest.LogCaptureFixture) -> None:
-    herding = ScriptedHerder()
-    herding.set_response(200, [])
-    with caplog.at_level(logging.INFO), running_rest_server(herding, RestOptions()) as server:
+def test_each_request_is_logged_in_the_format_of_connect(caplog: pytest.LogCaptureFixture) -> None:
+    herder = ScriptedHerder()
+    herder.set_response(200, [])
+    with caplog.at_level(logging.INFO), running_rest_server(herder, RestOptions()) as server:
         client = RestClient(server.address)
         client.request("GET", "/connectors?expand=info", headers={"User-Agent": "curl/8"})
         client.close()
@@ -164,31 +164,31 @@ def test_each_request_leaves_a_line_in_connects_form(caplog: pytest.LogCaptureFi
     assert '"GET /connectors?expand=info HTTP/1.1" 200 2 "-" "curl/8" ' in text
 
 
-def test_nothing_of_a_config_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    herding = ScriptedHerder()
+def test_no_config_value_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    herder = ScriptedHerder()
     config = {"sasl.jaas.config": 'x required password="s3cret";'}
-    herding.set_response(400, {"error_code": 400, "message": "Connector config {p=s3cret} is bad"})
-    with caplog.at_level(logging.DEBUG), running_rest_client(herding, RestOptions()) as client:
+    herder.set_response(400, {"error_code": 400, "message": "Connector config {p=s3cret} is bad"})
+    with caplog.at_level(logging.DEBUG), running_rest_client(herder, RestOptions()) as client:
         answer = client.send_json("PUT", "/connectors/x/config", config)
         assert answer.status == 400
         client.request("PUT", "/connectors/x/config", '{"a": "s3cret', JSON_HEADERS)
     assert "s3cret" not in caplog.text
 
 
-def test_the_end_is_logged_without_a_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_stop_is_logged_without_a_stack_trace(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO), running_rest_server(ScriptedHerder()):
         pass
     assert "REST server stopped" in caplog.text
     assert "Traceback" not in caplog.text
 
 
-def test_in_dedicated_mode_workers_knock_at_their_flow() -> None:
+def test_in_dedicated_mode_internal_requests_name_their_flow() -> None:
     with running_rest_client(
         ScriptedHerder(), RestOptions(flows=FLOWS, access_log=False)
     ) as client:
         for exchange in recorded_exchanges("06-dedicated-internal-rest"):
             if (
-                exchange.path in PUBLIC_HERE
+                exchange.path in ADDITIONAL_PATHS
                 or "X-Connect-Authorization" in exchange.request_headers
             ):
                 continue

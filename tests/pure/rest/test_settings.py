@@ -1,4 +1,4 @@
-"""A worker's file, and what the REST server makes of it."""
+"""The REST settings of a worker's config."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.rest.http.basic_auth import EXTENSION
 from sparkmirror.rest.settings import RestSettings, rest_settings
 
-NEEDED = {
+REQUIRED = {
     "bootstrap.servers": "127.0.0.1:9092",
     "group.id": "g",
     "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
@@ -25,19 +25,19 @@ NEEDED = {
 }
 
 
-def read(said: dict[str, str], **environment: str) -> RestSettings:
-    properties = {**NEEDED, **said}
+def read(config: dict[str, str], **environment: str) -> RestSettings:
+    properties = {**REQUIRED, **config}
     return rest_settings(DISTRIBUTED.parse(properties), properties, environment)
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    made = CertificateAuthority.create(tmp_path_factory.mktemp("settings") / "tls")
-    made.issue("server")
-    return made
+    authority = CertificateAuthority.create(tmp_path_factory.mktemp("settings") / "tls")
+    authority.issue("server")
+    return authority
 
 
-def test_nothing_said_means_8083_on_every_interface() -> None:
+def test_the_default_is_port_8083_on_every_interface() -> None:
     settings = read({})
     assert [str(each) for each in settings.listeners] == ["http://:8083"]
     assert settings.worker_id == f"{socket.getfqdn()}:8083"
@@ -48,7 +48,7 @@ def test_nothing_said_means_8083_on_every_interface() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "worker_id"),
+    ("config", "worker_id"),
     [
         ({"listeners": "http://127.0.0.1:31083"}, "127.0.0.1:31083"),
         ({"listeners": "http://[::1]:8083"}, "[::1]:8083"),
@@ -63,38 +63,38 @@ def test_nothing_said_means_8083_on_every_interface() -> None:
         ),
     ],
 )
-def test_a_worker_is_named_after_what_others_should_call(
-    said: dict[str, str], worker_id: str
-) -> None:
-    assert read(said).worker_id == worker_id
+def test_the_worker_id_is_the_advertised_address(config: dict[str, str], worker_id: str) -> None:
+    assert read(config).worker_id == worker_id
 
 
-def test_others_are_told_the_listener_without_tls_unless_it_is_said(
+def test_the_listener_without_tls_is_advertised_by_default(
     authority: CertificateAuthority,
 ) -> None:
-    said = {
+    config = {
         "listeners": "https://a:8443,http://b:8083",
         "ssl.keystore.location": str(authority.key_store("server")),
     }
-    assert str(read(said).advertised) == "http://b:8083"
-    assert str(read({**said, "rest.advertised.listener": "https"}).advertised) == "https://a:8443"
+    assert str(read(config).advertised) == "http://b:8083"
+    assert str(read({**config, "rest.advertised.listener": "https"}).advertised) == "https://a:8443"
 
 
-def test_keys_for_https_stand_under_their_prefix_or_plain(
+def test_https_settings_have_their_prefix_or_none(
     authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     key = str(authority.key_store("server"))
-    said = {"listeners": "https://:8443"}
-    assert read({**said, "ssl.keystore.location": key}).options.tls is not None
-    assert read({**said, "listeners.https.ssl.keystore.location": key}).options.tls is not None
+    config = {"listeners": "https://:8443"}
+    assert read({**config, "ssl.keystore.location": key}).options.tls is not None
+    assert read({**config, "listeners.https.ssl.keystore.location": key}).options.tls is not None
     with pytest.raises(ConfigError, match=r"ssl\.keystore\.location is missing"):
-        # All or nothing: one key under the prefix, and the plain ones no longer count.
-        read({**said, "ssl.keystore.location": key, "listeners.https.ssl.client.auth": "required"})
+        # One key with the prefix turns off all keys without it.
+        read(
+            {**config, "ssl.keystore.location": key, "listeners.https.ssl.client.auth": "required"}
+        )
     with pytest.raises(ConfigError, match=r"ssl\.keystore\.location"):
-        read(said)
+        read(config)
 
 
-def test_admin_may_have_listeners_and_keys_of_its_own(authority: CertificateAuthority) -> None:
+def test_admin_may_have_its_own_listeners_and_keystore(authority: CertificateAuthority) -> None:
     key = str(authority.key_store("server"))
     options = read(
         {
@@ -111,7 +111,7 @@ def test_admin_may_be_switched_off() -> None:
     assert read({"admin.listeners": ""}).options.admin_listeners == ()
 
 
-def test_headers_and_origins_are_taken_over() -> None:
+def test_response_headers_and_cors_origins_are_read() -> None:
     options = read(
         {
             "access.control.allow.origin": "http://example.org",
@@ -142,13 +142,13 @@ def test_users_are_found_where_java_finds_them(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("config", "message"),
     [
         ({"rest.extension.classes": EXTENSION}, "KAFKA_OPTS"),
-        ({"rest.extension.classes": "com.example.Mine"}, "com.example.Mine is not known"),
+        ({"rest.extension.classes": "com.example.Mine"}, "com.example.Mine is not supported"),
         ({"listeners": "http://a"}, "http://host:port"),
     ],
 )
-def test_what_cannot_be_served_is_said(said: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        read(said)
+def test_unsupported_settings_are_refused(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(config)

@@ -1,4 +1,4 @@
-"""Plug-in configs and validations of a real herder over HTTP, compared with the recordings."""
+"""Plug-in configs and validations of a real herder, compared with the recordings."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tests.support.rest.rest_client import RestResponse, running_rest_client
 
 DIFFERENT = {
     "validate-null": "a NullPointerException in Java",
-    "validate-malformed": "Jackson's words in Java",
-    "validate-transforms-missing": "a NullPointerException inside the answer",
+    "validate-malformed": "a message of Jackson in Java",
+    "validate-transforms-missing": "a NullPointerException inside the response in Java",
     "validate-header-converter": "keys of converters in no order in Java",
-    "validate-override": "the producer's own table judges overrides when it is made, not before",
+    "validate-override": "overrides are validated when the producer is created, not before",
 }
 
 
-def told_by_us(answer: RestResponse) -> str:
-    """Our answer with our descriptions hidden, as the recording hides Apache's."""
+def our_body(answer: RestResponse) -> str:
+    """The body without documentation texts, as the recording hides Apache's."""
     return re.sub(
         r'"documentation":"(?:[^"\\]|\\.)*"', '"documentation":"*"', answer.content.decode()
     )
 
 
-def told_by_java(exchange: RecordedExchange) -> str:
+def java_body(exchange: RecordedExchange) -> str:
     if exchange.raw_body is not None:
         return exchange.raw_body
     body: Any = exchange.body
@@ -35,12 +35,12 @@ def told_by_java(exchange: RecordedExchange) -> str:
 
 def test_validations_are_those_of_the_recording_to_the_byte() -> None:
     different = set()
-    with running_herder() as stage, running_rest_client(stage.herder) as client:
+    with running_herder() as harness, running_rest_client(harness.herder) as client:
         for exchange in recorded_exchanges("02-plugin-config"):
             answer = client.request(
                 exchange.method, exchange.path, exchange.request, exchange.request_headers
             )
-            same = answer.status == exchange.status
-            if not same or told_by_us(answer) != told_by_java(exchange):
+            same_status = answer.status == exchange.status
+            if not same_status or our_body(answer) != java_body(exchange):
                 different.add(exchange.name)
     assert different == set(DIFFERENT)

@@ -1,6 +1,6 @@
-"""Workers with other settings: CORS, extra headers, admin listeners of their own or none.
+"""Workers with CORS, extra headers, and separate or no admin listeners.
 
-Compared with the recordings of such workers, in all headers that the settings are about.
+Compared with the recordings of such workers, in all headers that these settings affect.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.support.rest.rest_client import RestClient, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder
 
 RECORDED = recorded_exchanges("07-worker-variants")
-DRESSED = [each for each in RECORDED if each.seq <= 26]
-BARE = [each for each in RECORDED if each.seq > 26]
+CONFIGURED = [each for each in RECORDED if each.seq <= 26]
+WITHOUT_ADMIN = [each for each in RECORDED if each.seq > 26]
 COMPARED = (
     "vary",
     "access-control-allow-origin",
@@ -34,37 +34,39 @@ COMPARED = (
 )
 
 
-def short(exchange: RecordedExchange) -> str:
+def exchange_id(exchange: RecordedExchange) -> str:
     return f"{exchange.seq}-{exchange.name}"
 
 
 @pytest.fixture(scope="module")
-def worker() -> ScriptedHerder:
+def herder() -> ScriptedHerder:
     return ScriptedHerder()
 
 
 @pytest.fixture(scope="module")
-def dressed(worker: ScriptedHerder) -> Iterator[tuple[str, ...]]:
-    """A server with everything that 07's first worker had: its address and its admin address."""
+def configured_server(herder: ScriptedHerder) -> Iterator[tuple[str, ...]]:
+    """The address and the admin address of a server with the settings of 07's first worker."""
     options = RestOptions(
         admin_listeners=(RestListener.parse("http://127.0.0.1:0"),),
         cors=Cors(origin="http://example.org", methods="PUT,POST,GET"),
         response_headers=ResponseHeaderRules.parse("add X-Added: one, set X-Set: two", time.time),
         access_log=False,
     )
-    with running_rest_server(worker, options) as server:
+    with running_rest_server(herder, options) as server:
         yield server.addresses
 
 
 @pytest.fixture(scope="module")
-def bare(worker: ScriptedHerder) -> Iterator[str]:
+def server_without_admin(herder: ScriptedHerder) -> Iterator[str]:
     """A server without /admin."""
-    with running_rest_server(worker, RestOptions(admin_listeners=(), access_log=False)) as server:
+    with running_rest_server(herder, RestOptions(admin_listeners=(), access_log=False)) as server:
         yield server.address
 
 
-def same_as_recorded(exchange: RecordedExchange, address: str, worker: ScriptedHerder) -> None:
-    worker.set_response(exchange.status, exchange.body)
+def assert_same_as_recorded(
+    exchange: RecordedExchange, address: str, herder: ScriptedHerder
+) -> None:
+    herder.set_response(exchange.status, exchange.body)
     client = RestClient(address)
     answer = client.request(
         exchange.method, exchange.path, exchange.request, exchange.request_headers
@@ -79,19 +81,19 @@ def same_as_recorded(exchange: RecordedExchange, address: str, worker: ScriptedH
     assert ours == {name: exchange.response_headers.get(name) for name in COMPARED}
 
 
-@pytest.mark.parametrize("exchange", DRESSED, ids=short)
+@pytest.mark.parametrize("exchange", CONFIGURED, ids=exchange_id)
 def test_headers_and_listeners_are_as_recorded(
-    exchange: RecordedExchange, dressed: tuple[str, ...], worker: ScriptedHerder
+    exchange: RecordedExchange, configured_server: tuple[str, ...], herder: ScriptedHerder
 ) -> None:
-    asked_of_admin = "on-admin-listener" in exchange.name
-    same_as_recorded(exchange, dressed[1 if asked_of_admin else 0], worker)
+    is_admin_listener = "on-admin-listener" in exchange.name
+    assert_same_as_recorded(exchange, configured_server[1 if is_admin_listener else 0], herder)
 
 
-@pytest.mark.parametrize("exchange", BARE, ids=short)
+@pytest.mark.parametrize("exchange", WITHOUT_ADMIN, ids=exchange_id)
 def test_without_admin_listeners_there_is_no_admin(
-    exchange: RecordedExchange, bare: str, worker: ScriptedHerder
+    exchange: RecordedExchange, server_without_admin: str, herder: ScriptedHerder
 ) -> None:
-    same_as_recorded(exchange, bare, worker)
+    assert_same_as_recorded(exchange, server_without_admin, herder)
 
 
 def test_any_origin_may_be_allowed() -> None:
@@ -99,7 +101,7 @@ def test_any_origin_may_be_allowed() -> None:
     assert headers["Access-Control-Allow-Origin"] == "http://a.example"
 
 
-def test_without_an_allowed_origin_nothing_is_said() -> None:
+def test_without_an_allowed_origin_there_are_no_cors_headers() -> None:
     assert Cors().headers("GET", {"origin": "http://a.example"}) == ()
 
 
@@ -111,19 +113,19 @@ def test_several_origins_may_be_allowed() -> None:
     assert cors.headers("GET", {"origin": "http://c.example"}) == (("Vary", "Origin"),)
 
 
-def test_a_preflight_is_told_the_usual_methods() -> None:
+def test_a_preflight_gets_the_default_methods() -> None:
     request = {"origin": "http://a.example", "access-control-request-method": "POST"}
     headers = dict(Cors(origin="*").headers("OPTIONS", request))
     assert headers["Access-Control-Allow-Methods"] == "GET,POST,HEAD"
 
 
-def test_an_extra_header_never_contradicts_the_answers_own(worker: ScriptedHerder) -> None:
+def test_an_extra_header_never_replaces_one_of_the_reply(herder: ScriptedHerder) -> None:
     rules = ResponseHeaderRules.parse(
         "set Content-Type: text/html, set Content-Length: 7", time.time
     )
-    worker.set_response(200, [])
+    herder.set_response(200, [])
     with running_rest_server(
-        worker, RestOptions(response_headers=rules, access_log=False)
+        herder, RestOptions(response_headers=rules, access_log=False)
     ) as server:
         client = RestClient(server.address)
         answer = client.request("GET", "/connectors")

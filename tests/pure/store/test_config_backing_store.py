@@ -1,4 +1,4 @@
-"""The config store: what is asked for becomes Connect's records, and is read back at once."""
+"""The config store writes Connect's records and reads them back before a call returns."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ RECORDINGS = {
 }
 
 
-def started(log: MemoryLog) -> tuple[KafkaConfigBackingStore, list[ConfigRecord]]:
-    store, heard = memory_config_store(log), list[ConfigRecord]()
-    store.start(heard.append)
-    return store, heard
+def started_store(log: MemoryLog) -> tuple[KafkaConfigBackingStore, list[ConfigRecord]]:
+    store, changes = memory_config_store(log), list[ConfigRecord]()
+    store.start(changes.append)
+    return store, changes
 
 
 def recorded(name: str) -> list[RecordBytes]:
@@ -44,7 +44,7 @@ def recorded(name: str) -> list[RecordBytes]:
     return [line.record for line in golden_records(file) if line.topic == topic]
 
 
-def test_it_keeps_the_contract_of_a_config_store() -> None:
+def test_an_empty_store_has_no_connectors_and_offset_minus_1() -> None:
     store: ConfigBackingStore = memory_config_store()
     store.start(lambda change: None)
     assert store.snapshot().connectors() == ()
@@ -52,17 +52,17 @@ def test_it_keeps_the_contract_of_a_config_store() -> None:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_same_calls_give_the_bytes_that_java_wrote(name: str) -> None:
+def test_the_same_calls_write_the_bytes_that_java_wrote(name: str) -> None:
     records = recorded(name)
     log = MemoryLog()
-    store, _ = started(log)
+    store, _ = started_store(log)
     replay(store, [decode_config_record(record) for record in records])
     assert log.records == records
     assert records
 
 
 def replay(store: ConfigBackingStore, changes: list[ConfigRecord]) -> None:
-    """Make the calls that the records of a recording come from."""
+    """Make the calls that write the records of a recording."""
     tasks: list[TaskConfig] = []
     for change in changes:
         if isinstance(change, TaskConfig):
@@ -71,11 +71,11 @@ def replay(store: ConfigBackingStore, changes: list[ConfigRecord]) -> None:
             store.put_task_configs(change.connector, [task.properties for task in tasks])
             tasks = []
         else:
-            repeat(store, change)
+            make_call(store, change)
 
 
-def repeat(store: ConfigBackingStore, change: ConfigRecord) -> None:
-    """Make the call that one record comes from. States are deleted together with connectors."""
+def make_call(store: ConfigBackingStore, change: ConfigRecord) -> None:
+    """Make the call that writes one record. States are deleted together with connectors."""
     match change:
         case ConnectorConfig(connector=name, properties=None):
             store.remove_connector_config(name)
@@ -91,8 +91,8 @@ def repeat(store: ConfigBackingStore, change: ConfigRecord) -> None:
             store.put_session_key(change)
 
 
-def test_what_was_written_can_be_read_and_was_told() -> None:
-    store, heard = started(MemoryLog())
+def test_a_write_is_in_the_snapshot_and_reaches_the_listener() -> None:
+    store, changes = started_store(MemoryLog())
     store.put_connector_config("c", {"a": "1"}, TargetState.PAUSED)
     store.put_task_configs("c", [{"t": "0"}, {"t": "1"}])
     store.put_session_key(KEY)
@@ -102,7 +102,7 @@ def test_what_was_written_can_be_read_and_was_told() -> None:
     assert state.task_configs("c") == ({"t": "0"}, {"t": "1"})
     assert state.session_key == KEY
     assert store.offset() == 6
-    assert [type(change) for change in heard] == [
+    assert [type(change) for change in changes] == [
         ConnectorTargetState,
         ConnectorConfig,
         TasksCommit,
@@ -110,16 +110,16 @@ def test_what_was_written_can_be_read_and_was_told() -> None:
     ]
 
 
-def test_initial_state_stands_before_the_connector() -> None:
+def test_initial_state_is_written_before_the_connector() -> None:
     log = MemoryLog()
-    store, _ = started(log)
+    store, _ = started_store(log)
     store.put_connector_config("c", {}, TargetState.STOPPED)
     assert [record.key for record in log.records] == [b"target-state-c", b"connector-c"]
 
 
-def test_task_configs_stand_in_the_order_of_javas_maps_and_connectors_as_sent() -> None:
+def test_task_configs_are_in_the_order_of_javas_maps_and_connectors_as_sent() -> None:
     log = MemoryLog()
-    store, _ = started(log)
+    store, _ = started_store(log)
     sent = {"topic": "t", "partition": "0", "cluster": "A"}
     store.put_connector_config("c", sent)
     store.put_task_configs("c", [sent])
@@ -128,9 +128,9 @@ def test_task_configs_stand_in_the_order_of_javas_maps_and_connectors_as_sent() 
     assert task == b'{"properties":{"cluster":"A","partition":"0","topic":"t"}}'
 
 
-def test_no_tasks_are_a_commit_of_none() -> None:
+def test_no_tasks_are_written_as_a_commit_of_0() -> None:
     log = MemoryLog()
-    store, _ = started(log)
+    store, _ = started_store(log)
     store.put_connector_config("c", {})
     store.put_task_configs("c", [])
     assert log.records[-1] == RecordBytes(b"commit-c", b'{"tasks":0}')
@@ -138,7 +138,7 @@ def test_no_tasks_are_a_commit_of_none() -> None:
 
 
 def test_snapshot_does_not_change_with_the_store() -> None:
-    store, _ = started(MemoryLog())
+    store, _ = started_store(MemoryLog())
     store.put_connector_config("c", {"a": "1"})
     before = store.snapshot()
     store.put_task_configs("c", [{"t": "0"}])
@@ -151,17 +151,17 @@ def test_snapshot_does_not_change_with_the_store() -> None:
     assert store.snapshot().connectors() == ("d",)
 
 
-def test_history_is_read_and_not_told() -> None:
+def test_preexisting_records_do_not_reach_the_listener() -> None:
     log = MemoryLog(recorded("dedicated"))
-    store, heard = started(log)
-    assert heard == []
+    store, changes = started_store(log)
+    assert changes == []
     assert set(store.snapshot().connectors()) == {
         "MirrorSourceConnector",
         "MirrorHeartbeatConnector",
         "MirrorCheckpointConnector",
     }
     store.put_restart_request(RestartRequest(connector="c", include_tasks=True, only_failed=False))
-    assert [type(change) for change in heard] == [RestartRequest]
+    assert [type(change) for change in changes] == [RestartRequest]
 
 
 def test_bad_record_is_named_with_offset_and_key_and_the_rest_is_read(
@@ -169,34 +169,34 @@ def test_bad_record_is_named_with_offset_and_key_and_the_rest_is_read(
 ) -> None:
     good = ConnectorConfig(connector="c", properties={"a": "1"}).encode()
     bad = RecordBytes(b"connector-broken", b"{not json")
-    store, _ = started(MemoryLog([bad, good], topic="connect-configs"))
+    store, _ = started_store(MemoryLog([bad, good], topic="connect-configs"))
     assert store.snapshot().connectors() == ("c",)
     (line,) = [record.getMessage() for record in caplog.records]
     assert "connect-configs-0, at offset 0 with key b'connector-broken': Not JSON" in line
 
 
-def test_tasks_that_compaction_removed_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_task_configs_that_compaction_removed_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     history = [
         ConnectorConfig(connector="c", properties={}).encode(),
         TaskConfig(connector="c", task=1, properties={}).encode(),
         TasksCommit(connector="c", tasks=2).encode(),
     ]
     with caplog.at_level(logging.WARNING):
-        store, _ = started(MemoryLog(history))
+        store, _ = started_store(MemoryLog(history))
     assert store.snapshot().is_inconsistent("c")
     assert "Connector c has no tasks: compaction has removed some of its 2" in caplog.text
 
 
-def test_log_level_is_for_all_workers() -> None:
+def test_logger_level_is_written_for_all_workers() -> None:
     log = MemoryLog()
-    store, heard = started(log)
+    store, changes = started_store(log)
     store.put_logger_level("org.apache.kafka", "DEBUG")
     assert log.records == [RecordBytes(b"logger-cluster-org.apache.kafka", b'{"level":"DEBUG"}')]
-    assert heard == [decode_config_record(log.records[0])]
+    assert changes == [decode_config_record(log.records[0])]
 
 
-def test_commit_seals_only_the_tasks_of_its_connector() -> None:
-    store, _ = started(MemoryLog())
+def test_commit_applies_only_to_the_tasks_of_its_connector() -> None:
+    store, _ = started_store(MemoryLog())
     store.put_connector_config("c", {})
     store.put_connector_config("c-1", {})
     store.put_task_configs("c-1", [{"of": "c-1"}])

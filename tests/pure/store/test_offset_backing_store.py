@@ -1,4 +1,4 @@
-"""The offset store: Connect's bytes in and out, tombstones, bad records named."""
+"""The offset store: Connect's bytes, tombstones, bad records are logged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDINGS = {
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_same_calls_give_the_bytes_that_java_wrote(name: str) -> None:
+def test_the_same_calls_write_the_bytes_that_java_wrote(name: str) -> None:
     file, topic = RECORDINGS[name]
     records = [line.record for line in golden_records(file) if line.topic == topic]
     log = MemoryLog()
@@ -32,7 +32,7 @@ def test_same_calls_give_the_bytes_that_java_wrote(name: str) -> None:
     assert records
 
 
-def test_last_offset_counts_and_none_forgets() -> None:
+def test_the_last_offset_wins_and_none_deletes() -> None:
     store = memory_offset_store()
     store.start()
     first, second = (
@@ -44,7 +44,7 @@ def test_last_offset_counts_and_none_forgets() -> None:
     assert store.connector_offsets("c") == ()
 
 
-def test_bad_record_is_named_and_the_rest_is_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bad_record_is_logged_and_the_rest_is_read(caplog: pytest.LogCaptureFixture) -> None:
     good = StoredOffset(connector="c", partition=PARTITION, offset={"offset": 1})
     bad = RecordBytes(b"not json", b"{}")
     store = memory_offset_store(MemoryLog([bad, good.encode()], topic="connect-offsets"))

@@ -1,4 +1,4 @@
-"""The status store: Connect's bytes, the newest owner's word, and writing that does not give up."""
+"""The status store: Connect's bytes, safe writes, and retries in the background."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def status(
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_same_calls_give_the_bytes_that_java_wrote(name: str) -> None:
+def test_the_same_calls_write_the_bytes_that_java_wrote(name: str) -> None:
     file, topic = RECORDINGS[name]
     records = [line.record for line in golden_records(file) if line.topic == topic]
     log = MemoryLog()
@@ -46,24 +46,24 @@ def test_same_calls_give_the_bytes_that_java_wrote(name: str) -> None:
     store.start()
     for record in records:
         match decode_status_record(record):
-            case ConnectStatus() as said:
-                store.put(said)
-            case TopicStatus() as seen:
-                store.put_topic(seen)
+            case ConnectStatus() as status_record:
+                store.put(status_record)
+            case TopicStatus() as topic_status:
+                store.put_topic(topic_status)
             case StatusTombstone(connector=connector, task=task):
-                gone = ConnectStatus(
+                destroyed = ConnectStatus(
                     connector=connector,
                     task=task,
                     state=LifecycleState.DESTROYED,
                     worker_id="w1",
                     generation=1,
                 )
-                store.put(gone)
+                store.put(destroyed)
     assert log.records == records
     assert records
 
 
-def test_what_was_put_is_read_until_it_is_destroyed() -> None:
+def test_a_status_is_read_until_it_is_destroyed() -> None:
     store = memory_status_store()
     store.start()
     store.put(status(LifecycleState.RUNNING))
@@ -86,7 +86,7 @@ def test_what_was_put_is_read_until_it_is_destroyed() -> None:
     assert store.connectors() == ()
 
 
-def test_end_reported_by_an_older_owner_is_not_written() -> None:
+def test_a_safe_status_of_an_older_generation_is_not_written() -> None:
     store = memory_status_store()
     store.start()
     store.put(status(LifecycleState.RUNNING, worker="w2", generation=7, task=0))
@@ -100,81 +100,81 @@ def test_end_reported_by_an_older_owner_is_not_written() -> None:
     assert known.state is LifecycleState.UNASSIGNED
 
 
-class Unwilling(MemoryLog):
-    """A log that raises what it is given before it takes anything."""
+class FailingLog(MemoryLog):
+    """A log whose first appends raise the given errors."""
 
     def __init__(self, *errors: ClusterError) -> None:
         super().__init__()
         self.errors = list(errors)
-        self.tries = 0
-        self.open = threading.Event()
-        self.open.set()
+        self.attempts = 0
+        self.released = threading.Event()
+        self.released.set()
 
     def append(self, records: Sequence[RecordBytes]) -> None:
-        self.tries += 1
-        self.open.wait(50)
+        self.attempts += 1
+        self.released.wait(50)
         if self.errors:
             raise self.errors.pop(0)
         super().append(records)
 
 
-def test_writing_is_tried_again_while_brokers_are_away() -> None:
-    log = Unwilling(*[ClusterUnavailable("B", "no broker")] * 2)
+def test_a_write_is_retried_while_brokers_are_unavailable() -> None:
+    log = FailingLog(*[ClusterUnavailable("B", "no broker")] * 2)
     store = KafkaStatusBackingStore(log, Outbox(log))
     store.start()
     store.put(status(LifecycleState.RUNNING))
-    wait_until(lambda: store.connector_status("c") is not None, "the status arrives")
-    assert log.tries == 3
+    wait_until(lambda: store.connector_status("c") is not None, "the status to arrive")
+    assert log.attempts == 3
     store.stop()
 
 
-def test_of_what_waits_only_the_last_of_each_key_is_written() -> None:
-    log = Unwilling(ClusterUnavailable("B", "no broker"))
+def test_only_the_last_queued_status_of_each_key_is_written() -> None:
+    log = FailingLog(ClusterUnavailable("B", "no broker"))
     store = KafkaStatusBackingStore(log, Outbox(log))
-    log.open.clear()
+    log.released.clear()
     store.start()
     store.put(status(LifecycleState.RUNNING))
     store.put(status(LifecycleState.PAUSED))
     store.put(status(LifecycleState.RUNNING, task=0))
-    log.open.set()
-    wait_until(lambda: store.task_status("c", 0) is not None, "all that waits is written")
+    log.released.set()
+    wait_until(lambda: store.task_status("c", 0) is not None, "the queued statuses to be written")
     assert [record.key for record in log.records] == [b"status-connector-c", b"status-task-c-0"]
     store.stop()
 
 
-def test_safe_status_that_waited_too_long_is_dropped() -> None:
-    log = Unwilling(ClusterUnavailable("B", "no broker"))
+def test_a_queued_safe_status_is_dropped_if_a_newer_one_exists() -> None:
+    log = FailingLog(ClusterUnavailable("B", "no broker"))
     store = KafkaStatusBackingStore(log, Outbox(log))
-    log.open.clear()
+    log.released.clear()
     store.start()
     store.put_safe(status(LifecycleState.FAILED, worker="w1", generation=1))
-    wait_until(lambda: log.tries == 1, "it is about to be written")
+    wait_until(lambda: log.attempts == 1, "the first attempt")
     newer = status(LifecycleState.RUNNING, worker="w2", generation=2)
     MemoryLog.append(log, [newer.encode()])  # another worker writes
-    log.open.set()
-    wait_until(lambda: not log.errors, "it was tried in vain")
+    log.released.set()
+    wait_until(lambda: not log.errors, "the attempt to fail")
     store.stop()
     assert store.connector_status("c") == newer
 
 
-def test_status_that_brokers_refuse_does_not_stop_the_others(
+def test_a_refused_status_does_not_stop_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     too_large = RequestRefused("B", "MESSAGE_TOO_LARGE", code=10)
-    log = Unwilling(too_large, too_large)
+    log = FailingLog(too_large, too_large)
     store = KafkaStatusBackingStore(log, Outbox(log))
-    log.open.clear()
+    log.released.clear()
     store.start()
     store.put(status(LifecycleState.RUNNING, task=0))
     store.put(status(LifecycleState.RUNNING, task=1))
     store.put(status(LifecycleState.RUNNING, task=2))
-    log.open.set()
-    wait_until(lambda: store.task_status("c", 2) is not None, "the last status arrives")
+    log.released.set()
+    wait_until(lambda: store.task_status("c", 2) is not None, "the last status to arrive")
     store.stop()
     assert "Dropped the status update b'status-task-c-0'" in caplog.text
 
 
-def test_stopping_writes_what_waits() -> None:
+def test_stop_writes_queued_statuses() -> None:
     log = MemoryLog()
     store = KafkaStatusBackingStore(log, Outbox(log))
     store.start()

@@ -1,4 +1,4 @@
-"""The three topics a worker's config asks for."""
+"""The three internal topics of a worker config."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = {
 }
 
 
-def test_sizes_without_a_word_are_those_of_connect() -> None:
+def test_default_sizes_are_those_of_connect() -> None:
     topics = StorageTopics.from_worker_config(NAMES)
     sizes = {
         topic.name: (topic.partitions, topic.replication_factor)
@@ -28,7 +28,7 @@ def test_sizes_without_a_word_are_those_of_connect() -> None:
     assert topics.offsets.configs() == {"cleanup.policy": "compact"}
 
 
-def test_sizes_and_settings_can_be_said() -> None:
+def test_sizes_and_topic_configs_can_be_set() -> None:
     worker = {
         **NAMES,
         "offset.storage.partitions": "7",
@@ -43,7 +43,7 @@ def test_sizes_and_settings_can_be_said() -> None:
     assert topics.configs.extra_configs == {}
 
 
-def test_compaction_and_one_partition_of_configs_are_no_choice(
+def test_compaction_and_one_partition_of_configs_cannot_be_changed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     worker = {
@@ -60,7 +60,7 @@ def test_compaction_and_one_partition_of_configs_are_no_choice(
     assert policy.startswith("Ignoring 'status.storage.cleanup.policy=delete' setting, since")
 
 
-def test_every_missing_name_is_told() -> None:
-    with pytest.raises(ConfigError) as refused:
+def test_every_missing_topic_name_is_listed() -> None:
+    with pytest.raises(ConfigError) as raised:
         StorageTopics.from_worker_config({})
-    assert {fault.key for fault in refused.value.faults} == {kind.topic_key for kind in StorageKind}
+    assert {fault.key for fault in raised.value.faults} == {kind.topic_key for kind in StorageKind}

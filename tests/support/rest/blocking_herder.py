@@ -1,4 +1,4 @@
-"""A worker that takes its time: each question waits until the test lets it go."""
+"""A herder whose calls block until the test releases them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tests.support.rest.scripted_herder import ScriptedHerder
 
 
 class BlockingHerder(ScriptedHerder):
-    """Answers `connectors` and `health` only once `release` was called; `info` fails oddly."""
+    """`connectors` and `health` block until `release`; `connector_info` raises KeyError."""
 
     def __init__(self) -> None:
         super().__init__()
         self._released = threading.Event()
         self.pending_calls = threading.Semaphore(0)
-        """Counts the questions that have arrived."""
+        """Released once per call that has arrived."""
 
     def release(self) -> None:
-        """Let every question be answered, now and later."""
+        """Let all calls return, current and later ones."""
         self._released.set()
 
     def connectors(self) -> Sequence[str]:

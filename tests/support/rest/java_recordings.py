@@ -1,4 +1,4 @@
-"""Recorded HTTP exchanges with a Connect worker, with the shortened bodies put together again."""
+"""Recorded HTTP exchanges with a Connect worker. Shortened bodies are expanded again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RecordedExchange:
     body: Any
     request_headers: dict[str, str]
     response_headers: dict[str, str]
-    """Of the answer, without Date and Server; by name in lower case."""
+    """By name in lower case, without Date and Server."""
     raw_body: str | None
     """The body as it was sent, unless the recording has shortened it."""
 
@@ -97,7 +97,7 @@ def _expanded_body(line: dict[str, Any]) -> Any:
 
 @lru_cache(maxsize=1)
 def _plugin_configs() -> dict[str, Any]:
-    """The long answers that others are the same as, by name and path."""
+    """The long bodies that other recordings refer to, by name and path."""
     return {
         f"{line['name']} {line['path']}": json.loads(line["body"])
         for line in golden_lines("rest/02-plugin-config.jsonl")

@@ -1,4 +1,4 @@
-"""A Connect worker's REST API as tests call it."""
+"""JSON requests to a Connect worker that must succeed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TIMEOUT_S = 90.0
 
 
 def call_json(url: str, method: str, path: str, body: Any = None) -> Any:
-    """Send a request and return the JSON of its answer, which must be a success."""
+    """Send a request and return the JSON of its response. Fails if the status is an error."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=TIMEOUT_S)
     try:
         text = None if body is None else json.dumps(body)

@@ -1,4 +1,4 @@
-"""An HTTP client for the REST server: says exactly what it is told to, and shows the answer."""
+"""An HTTP client for the REST server. It adds no header and follows no redirect."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ JSON_HEADERS = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestResponse:
-    """What the server said."""
+    """One response."""
 
     status: int
     headers: Mapping[str, str]
-    """By name in lower case; the last of a name counts."""
+    """By name in lower case; the last of a name wins."""
     content: bytes
 
     @property
     def json(self) -> Any:
-        """The body, read as JSON."""
+        """The body as JSON."""
         return json.loads(self.content)
 
     @property
     def message(self) -> str:
-        """The words of an error; its code must be the status."""
+        """The message of an error body. Its error code must be the status."""
         body = self.json
         assert list(body) == ["error_code", "message"]
         assert body["error_code"] == self.status
@@ -43,7 +43,7 @@ class RestResponse:
 
 
 class RestClient:
-    """One connection, kept for one request after the other."""
+    """One connection, kept open between requests."""
 
     def __init__(
         self, address: str, tls: ssl.SSLContext | None = None, timeout_s: float = 50
@@ -64,7 +64,7 @@ class RestClient:
         body: str | bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> RestResponse:
-        """Send a request and read its answer."""
+        """Send a request and return the response."""
         data = body.encode("utf-8") if isinstance(body, str) else body
         self._connection.request(method, path, data, dict(headers or {}))
         response = self._connection.getresponse()
@@ -80,18 +80,18 @@ class RestClient:
 
     @property
     def local_port(self) -> int:
-        """Our own end of the connection."""
+        """The local port of the connection."""
         return int(self._connection.sock.getsockname()[1])
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
 def request_once(
     address: str, method: str, path: str, tls: ssl.SSLContext | None = None
 ) -> RestResponse:
-    """Send one request on a connection of its own."""
+    """Send one request on a new connection."""
     client = RestClient(address, tls)
     try:
         return client.request(method, path)
@@ -101,11 +101,11 @@ def request_once(
 
 @contextmanager
 def running_rest_server(
-    herding: Herder, options: RestOptions | None = None, listener: str = "http://127.0.0.1:0"
+    herder: Herder, options: RestOptions | None = None, listener: str = "http://127.0.0.1:0"
 ) -> Iterator[RestServer]:
-    """Serve a herding on a port of the system's choice for as long as the block lasts."""
+    """A server for a herder, on a free port, until the end of the block."""
     server = RestServer(
-        herding, [RestListener.parse(listener)], options or RestOptions(access_log=False)
+        herder, [RestListener.parse(listener)], options or RestOptions(access_log=False)
     )
     server.start()
     try:
@@ -115,11 +115,9 @@ def running_rest_server(
 
 
 @contextmanager
-def running_rest_client(
-    herding: Herder, options: RestOptions | None = None
-) -> Iterator[RestClient]:
-    """Serve a herding and call it."""
-    with running_rest_server(herding, options) as server:
+def running_rest_client(herder: Herder, options: RestOptions | None = None) -> Iterator[RestClient]:
+    """A server for a herder, and a client of it."""
+    with running_rest_server(herder, options) as server:
         client = RestClient(server.address)
         try:
             yield client

@@ -1,7 +1,7 @@
-"""A worker that gives the answers of a recorded one: to each question what was recorded next.
+"""A herder that returns what the test sets, in the JSON of the REST API.
 
-Only values and errors come out of the recording; paths, statuses, bodies and headers are what the
-REST room makes of them, and what tests compare. Every question is kept for the test to look at.
+It turns the JSON of a recording into values and errors. The tests compare what `rest` makes of
+them. It records every call.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ERRORS_BY_STATUS: dict[int, type[RequestError]] = {
 
 
 class ScriptedHerder:
-    """Keeps `Herding`: says what it was told to say."""
+    """A `Herder` with a scripted response."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -50,13 +50,13 @@ class ScriptedHerder:
         self._body: Any = None
 
     def set_response(self, status: int, body: Any) -> None:
-        """Take the next answer, in the JSON of the REST API; forget what was asked before."""
+        """Set the response of the next calls and forget the recorded calls."""
         self.calls = []
         self._status = status
         self._body = body
 
-    def _respond(self, *question: Any) -> Any:
-        self.calls.append(question)
+    def _respond(self, *call: Any) -> Any:
+        self.calls.append(call)
         if self._status in ERRORS_BY_STATUS and "error_code" in (self._body or {}):
             raise ERRORS_BY_STATUS[self._status](self._body["message"])
         return self._body
@@ -71,16 +71,16 @@ class ScriptedHerder:
         return list(self._respond("connectors"))
 
     def connector_info(self, name: str) -> ConnectorInfo:
-        said = self._respond("info", name)
-        if "tasks" in said and "type" in said:
-            return info_from_json(said)
-        if "info" in said.get(name, {}):
-            return info_from_json(said[name]["info"])
-        return ConnectorInfo(name=name, config=said, tasks=(), type="source")
+        response = self._respond("info", name)
+        if "tasks" in response and "type" in response:
+            return info_from_json(response)
+        if "info" in response.get(name, {}):
+            return info_from_json(response[name]["info"])
+        return ConnectorInfo(name=name, config=response, tasks=(), type="source")
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
-        said = self._respond("status", name)
-        return status_from_json(said if "connector" in said else said[name]["status"])
+        response = self._respond("status", name)
+        return status_from_json(response if "connector" in response else response[name]["status"])
 
     def task_status(self, name: str, task: int) -> StateInfo:
         return state_from_json(self._respond("task_status", name, task))
@@ -94,12 +94,12 @@ class ScriptedHerder:
     def create_connector(
         self, name: str, config: RawConfig, initial_state: TargetState | None
     ) -> PutConnectorResult:
-        said = self._respond("create", name, config, initial_state)
-        return PutConnectorResult(info=info_from_json(said), created=True)
+        response = self._respond("create", name, config, initial_state)
+        return PutConnectorResult(info=info_from_json(response), created=True)
 
     def put_connector_config(self, name: str, config: RawConfig) -> PutConnectorResult:
-        said = self._respond("put_config", name, config)
-        return PutConnectorResult(info=info_from_json(said), created=self._status == 201)
+        response = self._respond("put_config", name, config)
+        return PutConnectorResult(info=info_from_json(response), created=self._status == 201)
 
     def patch_connector_config(self, name: str, patch: RawConfig) -> ConnectorInfo:
         return info_from_json(self._respond("patch_config", name, patch))
@@ -161,32 +161,34 @@ class ScriptedHerder:
         return list(self._respond("set_logger", name, level, everywhere) or ())
 
 
-def info_from_json(said: Any) -> ConnectorInfo:
+def info_from_json(response: Any) -> ConnectorInfo:
     """A connector, from its JSON."""
-    tasks = tuple(ConnectorTaskId(**task) for task in said["tasks"])
-    return ConnectorInfo(name=said["name"], config=said["config"], tasks=tasks, type=said["type"])
+    tasks = tuple(ConnectorTaskId(**task) for task in response["tasks"])
+    return ConnectorInfo(
+        name=response["name"], config=response["config"], tasks=tasks, type=response["type"]
+    )
 
 
-def status_from_json(said: Any) -> ConnectorStateInfo:
+def status_from_json(response: Any) -> ConnectorStateInfo:
     """A status, from its JSON."""
     return ConnectorStateInfo(
-        name=said["name"],
-        connector=state_from_json(said["connector"]),
-        tasks={task["id"]: state_from_json(task) for task in said["tasks"]},
-        type=said["type"],
+        name=response["name"],
+        connector=state_from_json(response["connector"]),
+        tasks={task["id"]: state_from_json(task) for task in response["tasks"]},
+        type=response["type"],
     )
 
 
-def state_from_json(said: Any) -> StateInfo:
+def state_from_json(response: Any) -> StateInfo:
     """A state, from its JSON."""
     return StateInfo(
-        state=said["state"],
-        worker_id=said["worker_id"],
-        version=said["version"],
-        trace=said.get("trace"),
+        state=response["state"],
+        worker_id=response["worker_id"],
+        version=response["version"],
+        trace=response.get("trace"),
     )
 
 
-def level_from_json(said: Any) -> LoggerLevel:
+def level_from_json(response: Any) -> LoggerLevel:
     """A logger's level, from its JSON."""
-    return LoggerLevel(level=said["level"], last_modified_ms=said["last_modified"])
+    return LoggerLevel(level=response["level"], last_modified_ms=response["last_modified"])

@@ -1,4 +1,4 @@
-"""One line for each request, in the form of Connect's own request log."""
+"""The access log: one line per request, in the format of Connect's request log."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLogEntry:
-    """A request that was answered."""
+    """One answered request."""
 
     client: str
     user: str | None
     request: str
-    """Method, target and version, as sent."""
+    """Method, target and HTTP version, as sent."""
     status: int
     sent_bytes: int
     referer: str
@@ -24,17 +24,17 @@ class AccessLogEntry:
     duration_ms: int
 
 
-def write(visit: AccessLogEntry) -> None:
-    """Write the line, in the form that log analysers know from web servers."""
+def write(entry: AccessLogEntry) -> None:
+    """Log the entry in the combined log format, which log analysers read."""
     log.info(
         '%s - %s [%s] "%s" %d %d "%s" "%s" %d',
-        visit.client,
-        visit.user or "-",
+        entry.client,
+        entry.user or "-",
         time.strftime("%d/%b/%Y:%H:%M:%S %z"),
-        visit.request,
-        visit.status,
-        visit.sent_bytes,
-        visit.referer or "-",
-        visit.user_agent or "-",
-        visit.duration_ms,
+        entry.request,
+        entry.status,
+        entry.sent_bytes,
+        entry.referer or "-",
+        entry.user_agent or "-",
+        entry.duration_ms,
     )

@@ -1,9 +1,9 @@
-"""Names and passwords for the REST API, where Connect's own extension has them.
+"""Basic authentication with the users of Connect's own REST extension.
 
-A properties file of `user=password` lines, named by the section `KafkaConnect` of a JAAS file.
+The section `KafkaConnect` of a JAAS file names a properties file of `user=password` lines.
 
-The file is read once. An empty one would let everybody in; here it is refused. Passwords are
-compared in constant time and are never shown.
+The file is read once. Connect accepts every request if the file is empty; here an empty file is an
+error. Passwords are compared in constant time and never shown.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _KEY = "rest.extension.classes"
 
 
 class BasicAuthUsers:
-    """Who may use the API."""
+    """The users of the API and their passwords."""
 
     def __init__(self, passwords: Mapping[str, Password]) -> None:
         self._passwords = dict(passwords)
 
     def __repr__(self) -> str:
-        return f"Users({len(self._passwords)})"
+        return f"BasicAuthUsers({len(self._passwords)})"
 
     def authenticate(self, authorization: str | None) -> str | None:
-        """Name the user whom this header belongs to; None if it lets nobody in."""
+        """Return the user of an Authorization header; None if the credentials are wrong."""
         name, given = _credentials(authorization or "")
-        # Compared even where there is no such user, so that the time says nothing.
+        # An unknown user takes the same time, so that the time does not show which users exist.
         expected = self._passwords.get(name, Password("")).value
-        right = hmac.compare_digest(expected.encode("utf-8"), given.encode("utf-8"))
-        return name if right and name in self._passwords else None
+        is_correct = hmac.compare_digest(expected.encode("utf-8"), given.encode("utf-8"))
+        return name if is_correct and name in self._passwords else None
 
 
 def load_users_from_jaas(file: Path) -> BasicAuthUsers:
-    """Read the users whom a JAAS file points at."""
+    """Read the users of the properties file that a JAAS file names. Raises ConfigError."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -60,10 +60,10 @@ def load_users_from_jaas(file: Path) -> BasicAuthUsers:
 
 
 def load_users_from_properties(file: Path) -> BasicAuthUsers:
-    """Read a file of `user=password` lines."""
+    """Read a file of `user=password` lines. Raises ConfigError."""
     entries = properties.load_properties(file).mapping
     if not entries:
-        raise _config_error(f"the file of users {file} is empty; that would let everybody in")
+        raise _config_error(f"the file of users {file} is empty; add at least one user=password")
     return BasicAuthUsers({name: Password(password) for name, password in entries.items()})
 
 

@@ -1,7 +1,6 @@
-"""One connection: uvicorn's, with a time limit on headers and our own words for what is no HTTP.
+"""uvicorn's HTTP connection, with a timeout for headers and Connect's error body for bad requests.
 
-Without the limit a client that sends a byte now and then, or nothing, would hold its connection
-for ever.
+Without the timeout a client that sends single bytes, or nothing, would hold its connection forever.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sparkmirror.rest.http.call import JSON, error_reply
 
 
 class HttpConnection(H11Protocol):
-    """A connection that must say what it wants in time."""
+    """A connection whose client must send the headers of a request in time."""
 
     headers_timeout_s: ClassVar[float]
 
@@ -35,8 +34,8 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        # asyncio does this only for sockets that were made with the protocol's number; without it
-        # every answer on a kept connection waits 40 ms for an acknowledgement.
+        # asyncio does this only for sockets that were made with the protocol number. Without it
+        # every response on a kept connection waits 40 ms for an acknowledgement.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self._arm_headers_timer()
@@ -50,7 +49,7 @@ class HttpConnection(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP. uvicorn calls this."""
+        """Answer bytes that are not HTTP. uvicorn calls this."""
         self._send_error(400, "The request is not valid HTTP, or its headers are too large")
 
     def _arm_headers_timer(self) -> None:
@@ -89,10 +88,10 @@ class HttpConnection(H11Protocol):
         self.transport.write(self.conn.send(event) or b"")
 
 
-def connection_class(limit_s: float) -> type[HttpConnection]:
-    """Make the class of connections that wait so long for headers."""
+def connection_class(timeout_s: float) -> type[HttpConnection]:
+    """Return a connection class with this timeout for headers."""
 
-    class Limited(HttpConnection):
-        headers_timeout_s = limit_s
+    class ConnectionWithTimeout(HttpConnection):
+        headers_timeout_s = timeout_s
 
-    return Limited
+    return ConnectionWithTimeout

@@ -1,4 +1,4 @@
-"""Which web pages may call this API from a browser (CORS)."""
+"""CORS: which web pages may call this API from a browser."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Cors:
     methods: str = ""
 
     def headers(self, method: str, request: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """What to add to the answer; the browser judges by it."""
+        """Return the CORS headers of the response. The browser decides by them."""
         if not self.origin:
             return ()
-        varying = (("Vary", "Origin"),)
+        vary = (("Vary", "Origin"),)
         origin = request.get("origin")
         if origin is None or (self.origin != "*" and origin not in self._origins):
-            return varying
-        allowed = (*varying, ("Access-Control-Allow-Origin", origin))
+            return vary
+        allowed = (*vary, ("Access-Control-Allow-Origin", origin))
         if method != "OPTIONS" or "access-control-request-method" not in request:
             return allowed
         return (

@@ -1,4 +1,4 @@
-"""Which error is which status. The only place in the whole program that knows."""
+"""Maps errors to HTTP statuses. No other module does."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _DEFAULT_STATUS = 500
 
 
 def mirror_error_reply(error: MirrorError) -> Reply:
-    """Answer with an error that was raised on purpose, in its own words."""
+    """Return the reply for an error of this program, with its message."""
     status = next(
         (status for kind, status in _STATUSES if isinstance(error, kind)), _DEFAULT_STATUS
     )
     return error_reply(status, str(error))
 
 
-def unexpected_error_reply(error: Exception, what: str) -> Reply:
-    """Answer with an error that nobody expected. Its text goes to the log, not to the caller."""
-    log.error("Failed to answer %s", what, exc_info=error)
+def unexpected_error_reply(error: Exception, request_line: str) -> Reply:
+    """Log a bug and return the reply for it, without the error's text: it may hold a secret."""
+    log.error("Failed to answer %s; the client gets 500", request_line, exc_info=error)
     kind = type(error).__name__
     return error_reply(500, f"{kind}: the worker's log says more about it")

@@ -1,4 +1,4 @@
-"""Where a server listens: `http://host:port`; no host means all of them, `[...]` is IPv6."""
+"""A listener: `http://host:port`. No host means all interfaces, `[...]` is an IPv6 address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sparkmirror.errors import ConfigError
 
 _LISTENER = re.compile(
-    r"(?P<protocol>https?)://(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]/:]*)):(?P<port>\d{1,5})/?",
+    r"(?P<protocol>https?)://(?:\[(?P<ipv6>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]/:]*)):(?P<port>\d{1,5})/?",
     re.IGNORECASE,
 )
 _MAX_PORT = 65535
@@ -18,7 +18,7 @@ _BACKLOG = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestListener:
-    """One address. Port 0 lets the system choose."""
+    """One address to listen on. With port 0 the operating system chooses the port."""
 
     protocol: str
     host: str
@@ -26,13 +26,13 @@ class RestListener:
 
     @classmethod
     def parse(cls, text: str) -> RestListener:
-        """Read a listener. ConfigError if nothing can listen there."""
+        """Parse a listener. Raises ConfigError."""
         found = _LISTENER.fullmatch(text.strip())
         if found is None or int(found["port"]) > _MAX_PORT:
             raise ConfigError.of(
                 "listeners", f"listener {text} is not of the form http://host:port or https://..."
             )
-        host = found["six"] or found["host"] or ""
+        host = found["ipv6"] or found["host"] or ""
         return cls(protocol=found["protocol"].lower(), host=host, port=int(found["port"]))
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class RestListener:
         return f"{self.protocol}://{host}:{self.port}"
 
     def bind(self) -> socket.socket:
-        """Take the address. ConfigError if it is taken, or not ours."""
+        """Return a socket that listens on the address. Raises ConfigError if that fails."""
         try:
             return self._create_socket()
         except OSError as error:
@@ -56,6 +56,6 @@ class RestListener:
         if not self.host:
             return socket.create_server(("", self.port), backlog=_BACKLOG)
         found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        # Java takes the IPv4 address of a name that has both.
+        # Java uses the IPv4 address of a host that has both.
         family, _, _, _, address = sorted(found, key=lambda each: each[0] != socket.AF_INET)[0]
         return socket.create_server((str(address[0]), self.port), family=family, backlog=_BACKLOG)

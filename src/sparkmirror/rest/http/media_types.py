@@ -1,4 +1,4 @@
-"""Media types: what a caller sends and what it is ready to read. Everything here is JSON."""
+"""Media types of requests (Content-Type) and of responses (Accept). The API is JSON only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ZERO_WEIGHT = re.compile(r";\s*q\s*=\s*0(\.0*)?\s*(;|$)", re.IGNORECASE)
 
 
 def consumes_json(content_type: str | None) -> bool:
-    """Say whether a body announced so can be read. BadRequest if it is no media type at all."""
+    """Return whether a body of this Content-Type is JSON. Raises BadRequest if it is malformed."""
     if content_type is None:
         return True
     found = _MEDIA_TYPE.fullmatch(content_type)
@@ -22,17 +22,17 @@ def consumes_json(content_type: str | None) -> bool:
 
 
 def accepts_json(accept: str | None) -> bool:
-    """Say whether the caller would read JSON. What is no media type among its wishes is ignored."""
+    """Return whether an Accept header allows JSON. Malformed media ranges are ignored."""
     if accept is None or not accept.strip():
         return True
-    wishes = [found for wish in accept.split(",") if (found := _MEDIA_TYPE.fullmatch(wish))]
-    return not wishes or any(_covers_json(wish) and not _refused(wish) for wish in wishes)
+    ranges = [found for text in accept.split(",") if (found := _MEDIA_TYPE.fullmatch(text))]
+    return not ranges or any(_covers_json(each) and not _is_refused(each) for each in ranges)
 
 
-def _covers_json(found: re.Match[str]) -> bool:
-    kind, subtype = found[1].lower(), found[2].lower()
-    return kind in ("*", "application") and subtype in ("*", "json")
+def _covers_json(media_range: re.Match[str]) -> bool:
+    main_type, subtype = media_range[1].lower(), media_range[2].lower()
+    return main_type in ("*", "application") and subtype in ("*", "json")
 
 
-def _refused(wish: re.Match[str]) -> bool:
-    return _ZERO_WEIGHT.search(wish[3] or "") is not None
+def _is_refused(media_range: re.Match[str]) -> bool:
+    return _ZERO_WEIGHT.search(media_range[3] or "") is not None

@@ -1,8 +1,8 @@
-"""The path of a request, taken apart before it is decoded.
+"""Splits the path of a request into segments and decodes them.
 
-A connector's name may hold anything: `a->b`, `a b`, `a/b`. So the path is split at its slashes
-first and each segment decoded afterwards. What follows a `;` in a segment is a parameter in
-Java's eyes and no part of the name; `+` is a plus. Dots are names, not directories.
+A connector's name may contain any character: `a->b`, `a b`, `a/b`. So the path is split at its
+slashes first, then each segment is decoded. As in Java, text after a `;` in a segment is a
+parameter and not part of the name, and `+` is a plus. `.` and `..` are ordinary names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SAFE_CHARACTERS = "!$&'()*+,=:@-._~"
 
 
 def split_path(raw_path: str) -> tuple[str, ...]:
-    """Split a path into its decoded segments; a slash at the end counts for nothing."""
+    """Return the decoded segments of a path. A slash at the end is ignored. Raises BadRequest."""
     path = _ABSOLUTE_URL.sub("", raw_path, count=1)
     if path in ("", "/"):
         return ()
@@ -31,7 +31,7 @@ def split_path(raw_path: str) -> tuple[str, ...]:
 
 
 def quote_segment(name: str) -> str:
-    """Write a name as one segment of a path, such that `segments` finds it again."""
+    """Return a name encoded as one segment. `split_path` decodes it."""
     return quote(name, safe=_SAFE_CHARACTERS)
 
 

@@ -1,9 +1,9 @@
-"""Headers that the operator wants on every answer (`response.http.headers.config`).
+"""Headers that the operator adds to every response (`response.http.headers.config`).
 
     set X-Frame-Options: DENY, add Cache-Control: no-store, "set Vary: a, b", setDate Expires: 5000
 
-`set` replaces what an earlier rule said, `add` stands beside it; a date is so many milliseconds
-from now. The config room has checked the form.
+`set` replaces earlier headers of the name, `add` does not. A date is in milliseconds from now.
+`config` has validated the syntax already.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class ResponseHeaderRule:
     is_date: bool
 
     def header_value(self, now_s: float) -> str:
-        """What to send."""
+        """Return the value to send."""
         if not self.is_date:
             return self.value
         return formatdate(now_s + int(self.value) / 1000, usegmt=True)
 
 
 class ResponseHeaderRules:
-    """All rules, in the order they were written."""
+    """All rules, in the order of the config value."""
 
     def __init__(self, rules: tuple[ResponseHeaderRule, ...], now_s: Callable[[], float]) -> None:
         self._rules = rules
@@ -46,31 +46,29 @@ class ResponseHeaderRules:
 
     @classmethod
     def parse(cls, text: str, now_s: Callable[[], float]) -> ResponseHeaderRules:
-        """Read the rules. ConfigError names the one that is none."""
+        """Parse the rules. Raises ConfigError, which names the malformed rule."""
         rules = (rule.strip().strip('"').strip() for rule in _RULE.findall(text))
         return cls(tuple(_parse_rule(rule) for rule in rules if rule), now_s)
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """What to add to an answer given now."""
+        """Return the headers of a response that is sent now."""
         now_s = self._now_s()
-        shown: list[tuple[str, str]] = []
+        headers: list[tuple[str, str]] = []
         for rule in self._rules:
             if rule.replaces:
-                shown = [each for each in shown if each[0].lower() != rule.name.lower()]
-            shown.append((rule.name, rule.header_value(now_s)))
-        return tuple(shown)
+                headers = [each for each in headers if each[0].lower() != rule.name.lower()]
+            headers.append((rule.name, rule.header_value(now_s)))
+        return tuple(headers)
 
 
-def _parse_rule(written: str) -> ResponseHeaderRule:
-    found = _RULE_PARTS.fullmatch(written)
-    if found is None or not (written.isascii() and written.isprintable()):
-        raise ConfigError.of(
-            _KEY, f"{_KEY}: '{written}' is no rule of the form '[action] [name]:[value]'"
-        )
+def _parse_rule(text: str) -> ResponseHeaderRule:
+    found = _RULE_PARTS.fullmatch(text)
+    if found is None or not (text.isascii() and text.isprintable()):
+        raise ConfigError.of(_KEY, f"{_KEY}: '{text}' is not of the form '[action] [name]:[value]'")
     action, name, value = found[1], found[2], found[3].strip()
-    date = action.endswith("Date")
-    if date and not _MILLISECONDS.fullmatch(value):
-        raise ConfigError.of(_KEY, f"{_KEY}: '{written}' needs a number of milliseconds")
+    is_date = action.endswith("Date")
+    if is_date and not _MILLISECONDS.fullmatch(value):
+        raise ConfigError.of(_KEY, f"{_KEY}: '{text}' needs a number of milliseconds")
     return ResponseHeaderRule(
-        name=name, value=value, replaces=action.startswith("set"), is_date=date
+        name=name, value=value, replaces=action.startswith("set"), is_date=is_date
     )

@@ -1,4 +1,4 @@
-"""Everything under /connectors."""
+"""The routes under /connectors."""
 
 from __future__ import annotations
 
@@ -17,57 +17,59 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 _MAX_INT = 2**31 - 1
 
 
-def connector_routes(herding: Herder) -> tuple[Route, ...]:
-    """Make the routes that ask this herding about its connectors."""
-    ask = _ConnectorHandlers(herding)
+def connector_routes(herder: Herder) -> tuple[Route, ...]:
+    """The routes under /connectors that Connect has too."""
+    handlers = _ConnectorHandlers(herder)
     one = "/connectors/{connector}"
     return (
-        Route(method="GET", path="/connectors", handler=ask.list),
-        Route(method="POST", path="/connectors", handler=ask.create, reads_body=True),
-        Route(method="GET", path=one, handler=ask.info),
-        Route(method="DELETE", path=one, handler=ask.delete),
-        Route(method="GET", path=f"{one}/config", handler=ask.config),
-        Route(method="PUT", path=f"{one}/config", handler=ask.put_config, reads_body=True),
-        Route(method="PATCH", path=f"{one}/config", handler=ask.patch_config, reads_body=True),
-        Route(method="GET", path=f"{one}/status", handler=ask.status),
-        Route(method="PUT", path=f"{one}/pause", handler=ask.pause),
-        Route(method="PUT", path=f"{one}/resume", handler=ask.resume),
-        Route(method="PUT", path=f"{one}/stop", handler=ask.stop),
-        Route(method="POST", path=f"{one}/restart", handler=ask.restart),
-        Route(method="GET", path=f"{one}/tasks", handler=ask.tasks),
-        Route(method="GET", path=f"{one}/tasks/{{task}}/status", handler=ask.task_status),
-        Route(method="POST", path=f"{one}/tasks/{{task}}/restart", handler=ask.restart_task),
-        Route(method="GET", path=f"{one}/topics", handler=ask.topics),
-        Route(method="PUT", path=f"{one}/topics/reset", handler=ask.reset_topics),
-        Route(method="GET", path=f"{one}/offsets", handler=ask.offsets),
-        Route(method="PATCH", path=f"{one}/offsets", handler=ask.alter_offsets, reads_body=True),
-        Route(method="DELETE", path=f"{one}/offsets", handler=ask.reset_offsets),
+        Route(method="GET", path="/connectors", handler=handlers.list),
+        Route(method="POST", path="/connectors", handler=handlers.create, reads_body=True),
+        Route(method="GET", path=one, handler=handlers.info),
+        Route(method="DELETE", path=one, handler=handlers.delete),
+        Route(method="GET", path=f"{one}/config", handler=handlers.config),
+        Route(method="PUT", path=f"{one}/config", handler=handlers.put_config, reads_body=True),
+        Route(method="PATCH", path=f"{one}/config", handler=handlers.patch_config, reads_body=True),
+        Route(method="GET", path=f"{one}/status", handler=handlers.status),
+        Route(method="PUT", path=f"{one}/pause", handler=handlers.pause),
+        Route(method="PUT", path=f"{one}/resume", handler=handlers.resume),
+        Route(method="PUT", path=f"{one}/stop", handler=handlers.stop),
+        Route(method="POST", path=f"{one}/restart", handler=handlers.restart),
+        Route(method="GET", path=f"{one}/tasks", handler=handlers.tasks),
+        Route(method="GET", path=f"{one}/tasks/{{task}}/status", handler=handlers.task_status),
+        Route(method="POST", path=f"{one}/tasks/{{task}}/restart", handler=handlers.restart_task),
+        Route(method="GET", path=f"{one}/topics", handler=handlers.topics),
+        Route(method="PUT", path=f"{one}/topics/reset", handler=handlers.reset_topics),
+        Route(method="GET", path=f"{one}/offsets", handler=handlers.offsets),
+        Route(
+            method="PATCH", path=f"{one}/offsets", handler=handlers.alter_offsets, reads_body=True
+        ),
+        Route(method="DELETE", path=f"{one}/offsets", handler=handlers.reset_offsets),
     )
 
 
 class _ConnectorHandlers:
-    def __init__(self, herding: Herder) -> None:
-        self._herder = herding
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
 
     def list(self, call: Call) -> Reply:
         names = self._herder.connectors()
         if "expand" not in call.query:
             return json_reply(names)
-        shown: dict[str, JsonValue] = {}
+        expanded: dict[str, JsonValue] = {}
         for name in names:
             try:
-                shown[name] = self._expand(name, call)
+                expanded[name] = self._expand(name, call)
             except NotFound:
-                continue  # deleted since the names were asked for, or not started yet
-        return json_reply(shown)
+                continue  # deleted since the names were listed, or not started yet
+        return json_reply(expanded)
 
     def _expand(self, name: str, call: Call) -> JsonValue:
         members: dict[str, JsonValue] = {}
-        for wish in call.query["expand"]:
-            if wish == "info":
-                members[wish] = json_answers.connector_info(self._herder.connector_info(name))
-            elif wish == "status":
-                members[wish] = json_answers.connector_status(self._herder.connector_status(name))
+        for member in call.query["expand"]:
+            if member == "info":
+                members[member] = json_answers.connector_info(self._herder.connector_info(name))
+            elif member == "status":
+                members[member] = json_answers.connector_status(self._herder.connector_status(name))
         return members
 
     def create(self, call: Call) -> Reply:
@@ -101,7 +103,7 @@ class _ConnectorHandlers:
     def patch_config(self, call: Call) -> Reply:
         name, patch = _connector_name(call), request_bodies.read_patch(call.body)
         if patch is None:
-            self._herder.connector_info(name)  # a connector that is not there is the greater fault
+            self._herder.connector_info(name)  # the 404 of an unknown connector comes first
             raise RequestFailed("Cannot read the patch: an object was expected, not null")
         return json_reply(
             json_answers.connector_info(self._herder.patch_connector_config(name, patch))
@@ -190,7 +192,7 @@ def _connector_name(call: Call) -> str:
 
 
 def _with_name(name: str, config: RawConfig) -> RawConfig:
-    """Put the connector's name into its config, or refuse the other name that is there."""
+    """Return the config with the connector's name. Raises BadRequest if it has another name."""
     included = config.get(_NAME)
     if included is None:
         return {**config, _NAME: name}
@@ -205,13 +207,14 @@ def _with_name(name: str, config: RawConfig) -> RawConfig:
 def _put_reply(put: PutConnectorResult, call: Call) -> Reply:
     if not put.created:
         return json_reply(json_answers.connector_info(put.info))
-    place = f"{call.base_url}/connectors/{quote_segment(put.info.name)}"
-    return json_reply(json_answers.connector_info(put.info), 201, (("Location", place),))
+    location = f"{call.base_url}/connectors/{quote_segment(put.info.name)}"
+    return json_reply(json_answers.connector_info(put.info), 201, (("Location", location),))
 
 
 def _task_number(call: Call) -> int | None:
-    written = call.path_parameters["task"]
-    number = int(written) if _INTEGER.fullmatch(written) else None
+    """Return the task of the path; None if it is not a Java int."""
+    text = call.path_parameters["task"]
+    number = int(text) if _INTEGER.fullmatch(text) else None
     return number if number is not None and -_MAX_INT - 1 <= number <= _MAX_INT else None
 
 

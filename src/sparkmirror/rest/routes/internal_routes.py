@@ -3,8 +3,8 @@
     POST /connectors/{c}/tasks, PUT /connectors/{c}/fence       a Connect worker
     the same after /{source}/{target}                           dedicated mode, one group per flow
 
-This worker takes no task configs from others and fences by itself, so no signature can be right;
-but whoever knocks is answered in Connect's words, and never logs in for it.
+This worker accepts no task configs from other workers and fences producers itself, so no signature
+is valid. Every request gets Connect's error for its signature, and needs no password.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _ALGORITHM = "x-connect-request-signature-algorithm"
 
 
 def internal_routes(flows: Collection[SourceAndTarget]) -> tuple[Route, ...]:
-    """Make the routes that only workers would use; with flows, those of dedicated mode."""
+    """The routes that workers use among each other; with flows, those of dedicated mode."""
     if not flows:
         return _routes("", _reject)
 
-    def refuse(call: Call) -> Reply:
+    def reject(call: Call) -> Reply:
         source, target = call.path_parameters["source"], call.path_parameters["target"]
         if SourceAndTarget(source, target) not in flows:
             raise NotFound(f"No replication flow found for source '{source}' and target '{target}'")
         return _reject(call)
 
-    return _routes("/{source}/{target}", refuse)
+    return _routes("/{source}/{target}", reject)
 
 
 def _routes(flow: str, handler: Handler) -> tuple[Route, ...]:

@@ -1,4 +1,4 @@
-"""The JSON of Connect's answers: which members, in which order."""
+"""The JSON of Connect's responses, with the members in Connect's order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 
 
 def connector_info(connector: ConnectorInfo) -> JsonValue:
-    """A connector as it was configured."""
+    """A connector's config and task ids."""
     return {
         "name": connector.name,
         "config": connector.config,
@@ -27,17 +27,17 @@ def connector_info(connector: ConnectorInfo) -> JsonValue:
 
 
 def task_id(task: ConnectorTaskId) -> JsonValue:
-    """Which task."""
+    """A task id."""
     return {"connector": task.connector, "task": task.task}
 
 
 def task_info(configured: TaskInfo) -> JsonValue:
-    """A task as its connector configured it."""
+    """A task's id and config."""
     return {"id": task_id(configured.id), "config": configured.config}
 
 
 def connector_status(connector: ConnectorStateInfo) -> JsonValue:
-    """How a connector and its tasks are doing."""
+    """The states of a connector and its tasks."""
     return {
         "name": connector.name,
         "connector": _state_members(connector.connector),
@@ -47,24 +47,24 @@ def connector_status(connector: ConnectorStateInfo) -> JsonValue:
 
 
 def task_state(number: int, state: StateInfo) -> JsonValue:
-    """How a task is doing."""
+    """The state of a task."""
     return {"id": number, **_state_members(state)}
 
 
 def connector_offsets(entries: Iterable[ConnectorOffset]) -> JsonValue:
-    """Where a connector stands."""
+    """The source offsets of a connector."""
     return {"offsets": [{"partition": each.partition, "offset": each.offset} for each in entries]}
 
 
 def logger_level(level: LoggerLevel) -> JsonValue:
-    """A logger's level."""
+    """The level of a logger."""
     return {"level": level.level, "last_modified": level.last_modified_ms}
 
 
 def _state_members(state: StateInfo) -> dict[str, JsonValue]:
-    shown: dict[str, JsonValue] = {
+    members: dict[str, JsonValue] = {
         "state": state.state,
         "worker_id": state.worker_id,
         "version": state.version,
     }
-    return {**shown, "trace": state.trace} if state.trace else shown
+    return {**members, "trace": state.trace} if state.trace else members

@@ -1,9 +1,9 @@
-"""Bodies of requests: JSON read the way Connect reads it, and refused where Connect refuses it.
+"""Parses the JSON bodies of requests as Connect does, and refuses what Connect refuses.
 
-A config may hold texts, numbers, booleans and nulls; numbers keep the digits they were written
-with (`1.50`, `1e3`), because in the config topic everything is text. Members that a request does
-not have are refused. All this is a 500 in Connect, and therefore here; the words are our own, and
-never repeat a value, which may be a secret.
+A config may contain strings, numbers, booleans and nulls. Numbers keep their digits (`1.50`,
+`1e3`), because every value in the config topic is a string. Unknown members are refused. All these
+errors are a 500 in Connect, so they are RequestFailed here. Their messages are not Connect's, and
+never repeat a value: it may be a secret.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _INITIAL_STATES = {
 
 
 class _NumberText(str):
-    """A number, as it was written."""
+    """A JSON number with its original digits."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateConnectorRequest:
-    """What a POST to /connectors asks for."""
+    """The body of a POST to /connectors."""
 
     name: str
     config: RawConfig
@@ -45,7 +45,7 @@ class CreateConnectorRequest:
 
 
 def read_create(body: bytes) -> CreateConnectorRequest:
-    """Read the body of a POST to /connectors."""
+    """Parse the body of a POST to /connectors."""
     request = _require_object(_parse(body, integer=_NumberText, real=_NumberText), "the request")
     _reject_unknown_members(request, "config", "name", "initial_state")
     name = request.get("name")
@@ -57,18 +57,18 @@ def read_create(body: bytes) -> CreateConnectorRequest:
 
 
 def read_config(body: bytes) -> RawConfig:
-    """Read a body that is a connector's config."""
+    """Parse a body that is a connector config."""
     return _config(_parse(body, integer=_NumberText, real=_NumberText), "the config")
 
 
 def read_patch(body: bytes) -> RawConfig | None:
-    """Read a body of members to be changed, or removed where they are null."""
+    """Parse the body of a PATCH of a config. A null member removes a key. None: an empty body."""
     patch = _parse(body, integer=_NumberText, real=_NumberText)
     return None if patch is None else _config(patch, "the patch")
 
 
 def read_offsets(body: bytes) -> Sequence[ConnectorOffset]:
-    """Read the body of a PATCH of offsets. Numbers are numbers here."""
+    """Parse the body of a PATCH of offsets. Numbers become int and float."""
     request = _require_object(_parse(body, integer=int, real=_finite), "the request")
     _reject_unknown_members(request, "offsets")
     offsets = request.get("offsets")
@@ -80,7 +80,7 @@ def read_offsets(body: bytes) -> Sequence[ConnectorOffset]:
 
 
 def read_level(body: bytes) -> str | None:
-    """Read the level out of the body of a PUT of a logger."""
+    """Parse the body of a PUT of a logger level. None if it has no level."""
     request = _require_object(_parse(body, integer=_NumberText, real=_NumberText), "the request")
     level = request.get("level")
     return None if level is None else _scalar_text(level, "level")
@@ -100,8 +100,10 @@ def _parse(
     except UnicodeError:
         raise RequestFailed("The body of the request is not valid UTF-8") from None
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise RequestFailed(f"The body of the request is not JSON: {error.msg} ({place})") from None
+        position = f"line {error.lineno}, column {error.colno}"
+        raise RequestFailed(
+            f"The body of the request is not JSON: {error.msg} ({position})"
+        ) from None
     except ValueError as error:
         raise RequestFailed(f"The body of the request is not JSON: {error}") from None
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Names and passwords: who is let in, and which files are refused."""
+"""Basic authentication: which credentials are accepted, and which files are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def basic(text: str) -> str:
         (None, None),
     ],
 )
-def test_who_is_admitted(header: str | None, name: str | None) -> None:
+def test_credentials_are_checked(header: str | None, name: str | None) -> None:
     assert USERS.authenticate(header) == name
 
 
@@ -74,36 +74,36 @@ def test_a_jaas_file_that_names_no_users_is_refused(text: str, tmp_path: Path) -
         load_users_from_jaas(jaas)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"jaas\.conf"):
         load_users_from_jaas(tmp_path / "jaas.conf")
     with pytest.raises(ConfigError, match=r"users\.properties"):
         load_users_from_properties(tmp_path / "users.properties")
 
 
-def test_an_empty_file_of_users_lets_nobody_in(tmp_path: Path) -> None:
+def test_an_empty_file_of_users_is_refused(tmp_path: Path) -> None:
     users = tmp_path / "users.properties"
-    users.write_text("# nobody\n")
-    with pytest.raises(ConfigError, match="let everybody in"):
+    users.write_text("# no user\n")
+    with pytest.raises(ConfigError, match="is empty; add at least one"):
         load_users_from_properties(users)
 
 
-def test_nobody_gets_an_answer_without_logging_in() -> None:
-    herding = ScriptedHerder()
-    with running_rest_client(herding, RestOptions(users=USERS, access_log=False)) as client:
-        herding.set_response(200, [])
+def test_a_request_without_credentials_gets_401_and_does_not_reach_the_herder() -> None:
+    herder = ScriptedHerder()
+    with running_rest_client(herder, RestOptions(users=USERS, access_log=False)) as client:
+        herder.set_response(200, [])
         for path in ("/connectors", "/", "/health", "/nope", "/admin/loggers"):
             answer = client.request("GET", path)
             assert (answer.status, answer.content) == (401, b"User cannot access the resource.")
             assert answer.headers["content-type"] == "text/plain"
             assert "www-authenticate" not in answer.headers
-        assert herding.calls == []
-        known = {"Authorization": basic("alice:s3cret")}
-        assert client.request("GET", "/connectors", headers=known).json == []
+        assert herder.calls == []
+        authorized = {"Authorization": basic("alice:s3cret")}
+        assert client.request("GET", "/connectors", headers=authorized).json == []
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "tasks"), ("PUT", "fence")])
-def test_workers_sign_instead_of_logging_in(method: str, path: str) -> None:
+def test_internal_requests_need_a_signature_and_no_password(method: str, path: str) -> None:
     with running_rest_client(
         ScriptedHerder(), RestOptions(users=USERS, access_log=False)
     ) as client:

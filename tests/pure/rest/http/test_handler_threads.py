@@ -1,4 +1,4 @@
-"""Work in threads: its result or its error comes back, and never more of it than allowed."""
+"""Handler threads return the handler's result or error, and their number is bounded."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sparkmirror.rest.http.handler_threads import HandlerThreads, HandlerTimeout
 from tests.support.waiting import wait_until
 
 
-def run(work: Callable[[], Any], within_s: float = 50.0) -> Any:
+def run(handler: Callable[[], Any], timeout_s: float = 50.0) -> Any:
     async def once() -> Any:
-        return await HandlerThreads(1, "test").run(work, within_s)
+        return await HandlerThreads(1, "test").run(handler, timeout_s)
 
     return asyncio.run(once())
 
@@ -24,57 +24,57 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def test_the_result_comes_back() -> None:
+def test_run_returns_the_result() -> None:
     assert run(lambda: 42) == 42
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), TimeoutError("the work's own")])
-def test_the_works_own_error_comes_back(error: Exception) -> None:
+@pytest.mark.parametrize("error", [KeyError("x"), TimeoutError("the handler's own")])
+def test_run_raises_the_error_of_the_handler(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         run(lambda: fail(error))
     assert caught.value is error
 
 
-def test_what_takes_too_long_is_given_up() -> None:
-    hold = threading.Event()
+def test_a_handler_that_takes_too_long_times_out() -> None:
+    released = threading.Event()
     with pytest.raises(HandlerTimeout):
-        run(lambda: hold.wait(50), within_s=0.05)
-    hold.set()
+        run(lambda: released.wait(50), timeout_s=0.05)
+    released.set()
 
 
-def test_a_place_is_free_only_when_its_work_has_ended() -> None:
-    hold = threading.Event()
-    begun: list[int] = []
+def test_a_timed_out_handler_keeps_its_thread_until_it_returns() -> None:
+    released = threading.Event()
+    started: list[int] = []
 
-    def work() -> int:
-        begun.append(1)
-        hold.wait(50)
+    def handler() -> int:
+        started.append(1)
+        released.wait(50)
         return 1
 
-    async def crowd() -> int:
+    async def run_many() -> int:
         threads = HandlerThreads(2, "test")
-        given_up = await asyncio.gather(
-            *(threads.run(work, 0.1) for _ in range(6)), return_exceptions=True
+        outcomes = await asyncio.gather(
+            *(threads.run(handler, 0.1) for _ in range(6)), return_exceptions=True
         )
-        assert [type(each) for each in given_up] == [HandlerTimeout] * 6
-        while len(begun) < 2:  # a thread may be slower than whoever waits for it
+        assert [type(each) for each in outcomes] == [HandlerTimeout] * 6
+        while len(started) < 2:  # a thread may start after its request has timed out
             await asyncio.sleep(0.01)
-        assert len(begun) == 2
-        hold.set()
-        return await threads.run(work, 50.0)
+        assert len(started) == 2
+        released.set()
+        return await threads.run(handler, 50.0)
 
-    assert asyncio.run(crowd()) == 1
+    assert asyncio.run(run_many()) == 1
 
 
-def test_the_process_may_end_while_work_hangs() -> None:
-    hold = threading.Event()
-    kinds: list[bool] = []
+def test_handler_threads_are_daemons() -> None:
+    released = threading.Event()
+    daemon_flags: list[bool] = []
 
-    def work() -> None:
-        kinds.append(threading.current_thread().daemon)
-        hold.wait(50)
+    def handler() -> None:
+        daemon_flags.append(threading.current_thread().daemon)
+        released.wait(50)
 
     with pytest.raises(HandlerTimeout):
-        run(work, within_s=0.1)
-    wait_until(lambda: kinds == [True], "the work to begin as a daemon")
-    hold.set()
+        run(handler, timeout_s=0.1)
+    wait_until(lambda: daemon_flags == [True], "the handler to start in a daemon thread")
+    released.set()

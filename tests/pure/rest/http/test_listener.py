@@ -1,4 +1,4 @@
-"""Where the server listens: addresses, IPv6, TLS."""
+"""Listeners: parsing, binding, IPv6, TLS."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sparkmirror.rest.server import RestServer
 from tests.support.rest.rest_client import RestClient, request_once, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder
 
-SIX = socket.has_dualstack_ipv6()
+HAS_IPV6 = socket.has_dualstack_ipv6()
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    made = CertificateAuthority.create(tmp_path_factory.mktemp("rest") / "tls")
-    made.issue("server")
-    made.issue("alice")
-    return made
+    authority = CertificateAuthority.create(tmp_path_factory.mktemp("rest") / "tls")
+    authority.issue("server")
+    authority.issue("alice")
+    return authority
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
         ("http://[::1]:8083", "::1", 8083),
     ],
 )
-def test_a_listener_is_read(text: str, host: str, port: int) -> None:
+def test_a_listener_is_parsed(text: str, host: str, port: int) -> None:
     listener = RestListener.parse(text)
     assert (listener.host, listener.port) == (host, port)
     assert RestListener.parse(str(listener)) == listener
@@ -47,65 +47,65 @@ def test_a_listener_is_read(text: str, host: str, port: int) -> None:
 @pytest.mark.parametrize(
     "text", ["localhost:8083", "ftp://:8083", "http://a", "http://a:99999", "http://::1:8083", ""]
 )
-def test_what_is_no_listener_is_refused(text: str) -> None:
+def test_a_malformed_listener_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="http://host:port"):
         RestListener.parse(text)
 
 
-def test_an_address_that_is_taken_is_said_at_once() -> None:
+def test_an_address_in_use_is_a_config_error_at_start() -> None:
     with running_rest_server(ScriptedHerder()) as first:
         second = RestServer(ScriptedHerder(), [RestListener.parse(first.address)], RestOptions())
         with pytest.raises(ConfigError, match=f"cannot listen on {first.address}: .*in use"):
             second.start()
 
 
-def test_if_one_address_cannot_be_had_the_others_are_given_back() -> None:
+def test_if_one_listener_cannot_be_bound_the_others_are_closed() -> None:
     with running_rest_server(ScriptedHerder()) as first:
         free = socket.create_server(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        mine = RestListener.parse(f"http://127.0.0.1:{port}")
+        free_listener = RestListener.parse(f"http://127.0.0.1:{port}")
         server = RestServer(
-            ScriptedHerder(), [mine, RestListener.parse(first.address)], RestOptions()
+            ScriptedHerder(), [free_listener, RestListener.parse(first.address)], RestOptions()
         )
         with pytest.raises(ConfigError):
             server.start()
-        mine.bind().close()
+        free_listener.bind().close()
 
 
-def test_the_server_answers_within_a_second_of_its_start(herding: ScriptedHerder) -> None:
-    began = time.monotonic()
-    with running_rest_server(herding) as server:
-        herding.set_response(200, [])
+def test_the_server_answers_within_a_second_of_its_start(herder: ScriptedHerder) -> None:
+    started = time.monotonic()
+    with running_rest_server(herder) as server:
+        herder.set_response(200, [])
         client = RestClient(server.address)
         assert client.request("GET", "/connectors").status == 200
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - started < 1.0
         client.close()
 
 
-@pytest.mark.skipif(not SIX, reason="this computer has no IPv6")
+@pytest.mark.skipif(not HAS_IPV6, reason="this computer has no IPv6")
 @pytest.mark.parametrize("listener", ["http://[::1]:0", "http://:0"])
-def test_ipv6_is_served(listener: str, herding: ScriptedHerder) -> None:
-    herding.set_response(200, [])
-    with running_rest_server(herding, listener=listener) as server:
+def test_ipv6_is_served(listener: str, herder: ScriptedHerder) -> None:
+    herder.set_response(200, [])
+    with running_rest_server(herder, listener=listener) as server:
         client = RestClient(f"http://[::1]:{server.address.rpartition(':')[2]}")
         assert client.request("GET", "/connectors").json == []
         client.close()
 
 
-def test_a_listener_without_a_host_is_reached_by_ipv4(herding: ScriptedHerder) -> None:
-    herding.set_response(200, [])
-    with running_rest_server(herding, listener="http://:0") as server:
+def test_a_listener_without_a_host_is_reached_by_ipv4(herder: ScriptedHerder) -> None:
+    herder.set_response(200, [])
+    with running_rest_server(herder, listener="http://:0") as server:
         client = RestClient(f"http://127.0.0.1:{server.address.rpartition(':')[2]}")
         assert client.request("GET", "/connectors").json == []
         client.close()
 
 
-def test_https_is_served(authority: CertificateAuthority, herding: ScriptedHerder) -> None:
+def test_https_is_served(authority: CertificateAuthority, herder: ScriptedHerder) -> None:
     tls = server_context({"ssl.keystore.location": str(authority.key_store("server"))})
-    herding.set_response(201, {"name": "x", "config": {"name": "x"}, "tasks": [], "type": "source"})
+    herder.set_response(201, {"name": "x", "config": {"name": "x"}, "tasks": [], "type": "source"})
     with running_rest_server(
-        herding, RestOptions(tls=tls, access_log=False), listener="https://127.0.0.1:0"
+        herder, RestOptions(tls=tls, access_log=False), listener="https://127.0.0.1:0"
     ) as server:
         client = RestClient(
             server.address, ssl.create_default_context(cafile=authority.ca_certificate)
@@ -116,8 +116,8 @@ def test_https_is_served(authority: CertificateAuthority, herding: ScriptedHerde
         client.close()
 
 
-def test_callers_may_have_to_show_a_certificate(
-    authority: CertificateAuthority, herding: ScriptedHerder
+def test_https_may_require_a_client_certificate(
+    authority: CertificateAuthority, herder: ScriptedHerder
 ) -> None:
     tls = server_context(
         {
@@ -126,16 +126,16 @@ def test_callers_may_have_to_show_a_certificate(
             "ssl.client.auth": "required",
         }
     )
-    herding.set_response(200, [])
+    herder.set_response(200, [])
     with running_rest_server(
-        herding, RestOptions(tls=tls, access_log=False), listener="https://127.0.0.1:0"
+        herder, RestOptions(tls=tls, access_log=False), listener="https://127.0.0.1:0"
     ) as server:
-        stranger = ssl.create_default_context(cafile=authority.ca_certificate)
+        without_certificate = ssl.create_default_context(cafile=authority.ca_certificate)
         with pytest.raises((ssl.SSLError, ConnectionError)):
-            request_once(server.address, "GET", "/connectors", stranger)
-        known = ssl.create_default_context(cafile=authority.ca_certificate)
-        known.load_cert_chain(authority.key_store("alice"))
-        client = RestClient(server.address, known)
+            request_once(server.address, "GET", "/connectors", without_certificate)
+        with_certificate = ssl.create_default_context(cafile=authority.ca_certificate)
+        with_certificate.load_cert_chain(authority.key_store("alice"))
+        client = RestClient(server.address, with_certificate)
         assert client.request("GET", "/connectors").json == []
         client.close()
 

@@ -1,4 +1,4 @@
-"""What counts as JSON in Content-Type and Accept."""
+"""Which Content-Type and Accept headers match JSON."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from sparkmirror.rest.http.media_types import accepts_json, consumes_json
         ("application/x-www-form-urlencoded", False),
     ],
 )
-def test_content_type(content_type: str | None, readable: bool) -> None:
+def test_a_body_is_read_if_its_content_type_is_json(
+    content_type: str | None, readable: bool
+) -> None:
     assert consumes_json(content_type) is readable
 
 
 @pytest.mark.parametrize("content_type", ["json", "", "application", "application/", "a/b c"])
-def test_a_content_type_that_is_none_is_refused(content_type: str) -> None:
+def test_a_malformed_content_type_is_refused(content_type: str) -> None:
     with pytest.raises(BadRequest, match="use application/json"):
         consumes_json(content_type)
 
@@ -48,5 +50,5 @@ def test_a_content_type_that_is_none_is_refused(content_type: str) -> None:
         ("application/json; q=0.000, text/plain", False),
     ],
 )
-def test_accept(accept: str | None, wanted: bool) -> None:
+def test_json_is_sent_if_accept_allows_it(accept: str | None, wanted: bool) -> None:
     assert accepts_json(accept) is wanted

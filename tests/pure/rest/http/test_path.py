@@ -1,4 +1,4 @@
-"""A path is split first and decoded afterwards."""
+"""A path is split first, then its segments are decoded."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ NAMES = st.text(st.characters(codec="utf-8"), min_size=1)
         ("http://host:8083", ()),
     ],
 )
-def test_segments(path: str, found: tuple[str, ...]) -> None:
+def test_a_path_is_split_into_decoded_segments(path: str, found: tuple[str, ...]) -> None:
     assert split_path(path) == found
 
 
 @pytest.mark.parametrize(
     "path", ["//", "/connectors//status", "/connectors//", "*", "/a%zz", "/a%", "/a%2", "/%ff"]
 )
-def test_a_path_that_could_mean_two_things_is_refused(path: str) -> None:
+def test_a_malformed_or_ambiguous_path_is_refused(path: str) -> None:
     with pytest.raises(BadRequest):
         split_path(path)
 
 
 @given(names=st.lists(NAMES, min_size=1, max_size=4))
-def test_a_quoted_name_is_found_again(names: list[str]) -> None:
+def test_split_path_decodes_a_quoted_name(names: list[str]) -> None:
     assert split_path("/" + "/".join(map(quote_segment, names))) == tuple(names)

@@ -1,4 +1,4 @@
-"""Headers that the operator wants on every answer."""
+"""Headers that the operator adds to every response."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def headers(text: str) -> list[tuple[str, str]]:
     return list(ResponseHeaderRules.parse(text, lambda: 1_000_000_000.0).headers())
 
 
-def test_set_replaces_and_add_stands_beside() -> None:
+def test_set_replaces_and_add_adds() -> None:
     assert headers("add X: 1, add X: 2") == [("X", "1"), ("X", "2")]
     assert headers("add X: 1, add Y: 2, set x: 3") == [("Y", "2"), ("x", "3")]
 
 
-def test_a_rule_with_a_comma_stands_in_quotes() -> None:
+def test_a_rule_with_a_comma_is_quoted() -> None:
     rules = 'set Cache-Control:no-cache, "add Vary: a, b", set X-Frame-Options: DENY'
     assert headers(rules) == [
         ("Cache-Control", "no-cache"),
@@ -33,7 +33,7 @@ def test_a_date_is_counted_from_now() -> None:
     ]
 
 
-def test_no_rules_no_headers() -> None:
+def test_without_rules_there_are_no_headers() -> None:
     assert headers("") == headers(" , ") == []
 
 
@@ -50,6 +50,6 @@ def test_no_rules_no_headers() -> None:
         "set X: €",
     ],
 )
-def test_what_is_no_rule_is_refused(rule: str) -> None:
+def test_a_malformed_rule_is_refused(rule: str) -> None:
     with pytest.raises(ConfigError, match="response.http.headers.config"):
         headers(rule)

@@ -1,4 +1,4 @@
-"""Bodies become configs, offsets and levels, or are refused without repeating what is in them."""
+"""Bodies are parsed into configs, offsets and levels, or refused without repeating a value."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ TEXTS = st.text(st.characters(codec="utf-8"))
         ('"\\u00fc\\ud83d\\ude00"', "ü😀"),
     ],
 )
-def test_a_config_is_all_text_as_it_was_written(written: str, text: str | None) -> None:
+def test_config_values_become_strings_with_their_digits(written: str, text: str | None) -> None:
     assert read_config(f'{{"a": {written}}}'.encode()) == {"a": text}
 
 
 @given(config=st.dictionaries(TEXTS, st.none() | TEXTS))
-def test_a_config_of_texts_is_read_as_it_was_sent(config: dict[str, str | None]) -> None:
+def test_a_config_of_strings_is_unchanged(config: dict[str, str | None]) -> None:
     read = read_config(json.dumps(config, ensure_ascii=False).encode())
     assert list(read.items()) == list(config.items())
 
 
-def test_of_a_member_given_twice_the_last_counts() -> None:
+def test_the_last_of_a_repeated_member_wins() -> None:
     assert read_config(b'{"a": "1", "b": "2", "a": "3"}') == {"a": "3", "b": "2"}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_any_unicode_will_do(encoding: str) -> None:
+def test_every_unicode_encoding_of_json_is_read(encoding: str) -> None:
     assert read_config('{"a": "ü"}'.encode(encoding)) == {"a": "ü"}
 
 
@@ -80,19 +80,19 @@ def test_any_unicode_will_do(encoding: str) -> None:
         b" ",
     ],
 )
-def test_a_body_that_is_no_config_is_refused_in_our_own_words(body: bytes) -> None:
+def test_a_body_that_is_not_a_config_is_refused_without_java_texts(body: bytes) -> None:
     with pytest.raises(RequestFailed) as caught:
         read_config(body)
     assert "s3cret" not in str(caught.value)
     assert "body of the request" in str(caught.value) or "was expected" in str(caught.value)
 
 
-def test_malformed_json_says_where() -> None:
+def test_malformed_json_is_refused_with_line_and_column() -> None:
     with pytest.raises(RequestFailed, match=r"\(line 2, column 1\)"):
         read_config(b'{"a": "b",\n}')
 
 
-def test_a_patch_may_be_nothing_at_all() -> None:
+def test_an_empty_or_null_patch_is_none() -> None:
     assert read_patch(b"null") is None
     assert read_patch(b"") is None
     assert read_patch(b'{"a": null, "b": 1}') == {"a": None, "b": "1"}
@@ -107,15 +107,13 @@ def test_a_patch_may_be_nothing_at_all() -> None:
         ("null", None),
     ],
 )
-def test_the_initial_state_may_be_written_in_any_case(
-    state: str, wanted: TargetState | None
-) -> None:
+def test_the_initial_state_ignores_case(state: str, wanted: TargetState | None) -> None:
     request = read_create(f'{{"name":"x","config":{{}},"initial_state":{state}}}'.encode())
     assert request.initial_state is wanted
 
 
 @pytest.mark.parametrize(("name", "read"), [('" x\\t"', "x"), ("5", "5"), ("null", "")])
-def test_a_name_is_trimmed_text(name: str, read: str) -> None:
+def test_a_name_is_trimmed(name: str, read: str) -> None:
     assert read_create(f'{{"name":{name},"config":{{}}}}'.encode()).name == read
 
 
@@ -134,7 +132,7 @@ def test_a_name_is_trimmed_text(name: str, read: str) -> None:
         ("null", "Cannot read the request: an object was expected, not null"),
     ],
 )
-def test_a_wrong_create_request_is_told_what_is_wrong(body: str, words: str) -> None:
+def test_a_malformed_create_request_is_refused_with_the_reason(body: str, words: str) -> None:
     with pytest.raises(RequestFailed) as caught:
         read_create(body.encode())
     assert words in str(caught.value)
@@ -174,7 +172,7 @@ def test_offsets_may_be_missing(body: str, read: tuple[ConnectorOffset, ...]) ->
         '{"offsets":[{"partition":{},"offset":{"offset":1e999}}]}',
     ],
 )
-def test_what_are_no_offsets_is_refused(body: str) -> None:
+def test_malformed_offsets_are_refused(body: str) -> None:
     with pytest.raises(RequestFailed):
         read_offsets(body.encode())
 
