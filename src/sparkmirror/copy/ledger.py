@@ -16,7 +16,7 @@ pair is the truth, so only who holds a transactional id of the connector may wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -127,8 +127,3 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
     except (KeyError, TypeError, ValueError):
         return LedgerEntry(position=last + 1)
     return LedgerEntry(position=last + 1, extension=ours)
-
-
-def closed_entries(leases: Iterable[Lease]) -> dict[TopicPartition, LedgerEntry]:
-    """What to remember of leases that were given back cleanly."""
-    return {lease.source: entry_for_lease(lease, is_open=False) for lease in leases}

@@ -1,19 +1,14 @@
-"""Receipts: what one task attempt copied of each partition, summed up from acknowledgements.
+"""The receipt: what one task attempt copied of one partition. A plain value.
 
-A receipt says from where to where, how much, by which lanes. It is made of acknowledged runs only,
-so it never claims what the target might not have. Holes between the runs (compaction, markers) do
-not show: `records` counts what was copied, the offsets say where it begins and ends.
+A receipt is the sum of acknowledged batches, so it never names a record that the target may lack.
+Gaps between the records (compaction, markers) do not show: `records` counts what was copied, the
+offsets are those of the first and the last copied record.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from sparkmirror.copy.lease import Lease
-from sparkmirror.copy.task.pending_batch import PendingBatch
-from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 
 NO_TIMESTAMP = -1
@@ -31,56 +26,20 @@ class Receipt:
     target_last: int = -1
     records: int = 0
     bytes: int = 0
-    """As the batches lie on the wire: compressed if they are."""
+    """The size of the batches on the wire, compressed if they are."""
     first_ms: int = NO_TIMESTAMP
-    """Timestamp of the first record, and the largest one; -1 where records have none."""
+    """Timestamp of the first record; -1 if it has none."""
     last_ms: int = NO_TIMESTAMP
+    """Largest timestamp; -1 if no record has one."""
 
-    def merged(self, more: Receipt) -> Receipt:
-        """One receipt for both: `more` is of the same partition, further on."""
-        assert more.source == self.source
+    def merged(self, later: Receipt) -> Receipt:
+        """Return one receipt for both. `later` is of the same partition and follows this one."""
+        assert later.source == self.source
         return replace(
             self,
-            source_last=more.source_last,
-            target_last=more.target_last,
-            records=self.records + more.records,
-            bytes=self.bytes + more.bytes,
-            last_ms=max(self.last_ms, more.last_ms),
+            source_last=later.source_last,
+            target_last=later.target_last,
+            records=self.records + later.records,
+            bytes=self.bytes + later.bytes,
+            last_ms=max(self.last_ms, later.last_ms),
         )
-
-
-@dataclass(slots=True)
-class ReceiptCollector:
-    """The receipts of one task attempt."""
-
-    _by_partition: dict[TopicPartition, Receipt] = field(default_factory=dict)
-    _lanes: dict[TopicPartition, Counter[str]] = field(default_factory=dict)
-
-    def add(self, lease: Lease, parcel: PendingBatch, runs: list[OffsetRun]) -> None:
-        """Add an acknowledged parcel, in order."""
-        receipt = self._by_partition.get(lease.source)
-        if receipt is None:
-            receipt = self._by_partition[lease.source] = Receipt(
-                source=lease.source,
-                target=lease.target,
-                source_first=runs[0].source_first,
-                target_first=runs[0].target_first,
-                first_ms=parcel.header.base_timestamp,
-            )
-        last = runs[-1]
-        receipt.source_last = last.source_first + last.length - 1
-        receipt.target_last = last.target_first + last.length - 1
-        receipt.records += parcel.record_count
-        receipt.bytes += parcel.size
-        receipt.last_ms = max(receipt.last_ms, parcel.max_timestamp_ms)
-
-    def count_lanes(self, source: TopicPartition, lanes: Mapping[str, int]) -> None:
-        """Add to how many batches took which lane, by reason."""
-        self._lanes.setdefault(source, Counter()).update(lanes)
-
-    def list_receipts(self) -> list[tuple[Receipt, dict[str, int]]]:
-        """Every receipt with the lanes of its partition, in the order of the partitions."""
-        return [
-            (receipt, dict(self._lanes.get(source, {})))
-            for source, receipt in sorted(self._by_partition.items())
-        ]

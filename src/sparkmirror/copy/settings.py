@@ -1,9 +1,10 @@
-"""How a task copies: what the driver tells it in its welcome.
+"""How a task copies: the settings that the driver sends in its welcome.
 
-Plain values that travel as JSON. Client properties have Java's names, and placeholders as they were
-written, which are resolved at use (`dial`). But somebody may have written a secret instead, so they
-go to the driver by its standard input and to tasks over the control channel, which is sealed
-(`seal`), never through Spark's configuration, and are in no repr.
+Plain values that travel as JSON. Client properties have Java's names. Placeholders stay as they
+were written and are resolved at use (`client_setup`). An operator may have written a secret instead
+of a placeholder. So client properties go to the driver by its standard input and to tasks over the
+encrypted control connection (`control.encryption`), never through Spark's configuration, and no
+repr shows them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sparkmirror.wire.batch.target_limits import ALL_CODECS, TargetLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySettings:
-    """Everything a task must know besides its leases."""
+    """Everything a task needs besides its leases."""
 
     source_alias: str = "source"
     target_alias: str = "target"
@@ -30,17 +31,21 @@ class CopySettings:
     max_in_flight: int = 5
     """Unanswered produce requests per target broker."""
     buffer_memory_bytes: int = 64 << 20
-    """Fetched and not acknowledged, at the most."""
+    """Maximum number of bytes that are fetched and not acknowledged."""
     bytes_per_s: int = 0
-    """0 means no limit."""
+    """The rate limit of one task; 0 means no limit."""
+    fetch_timeout_s: float = 10.0
+    """A source broker that does not answer a fetch for so long loses its connection."""
+    produce_timeout_s: float = 15.0
+    """A target broker that does not answer a produce request for so long loses its connection."""
     report_interval_s: float = 1.0
     lease_timeout_s: float = 15.0
-    """A task that hears nothing of the driver for so long stops copying."""
+    """A task whose reports the driver does not acknowledge for so long stops copying."""
     drain_timeout_s: float = 5.0
-    """What is not acknowledged so long after a drain began is left for the next owner."""
+    """Batches not acknowledged so long after a drain began are left for the next owner."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self) | {"source": dict(self.source), "target": dict(self.target)}
 
     @classmethod
@@ -49,8 +54,13 @@ class CopySettings:
         return cls(**value)
 
 
+def rate_per_task(bytes_per_s: int, tasks: int) -> int:
+    """Return each task's share of a common rate limit; 0 means no limit."""
+    return max(bytes_per_s // max(tasks, 1), 1) if bytes_per_s else 0
+
+
 def target_limits_to_json(target: TargetLimits) -> dict[str, Any]:
-    """The rules of a remote topic, as plain JSON values."""
+    """Return the limits of a remote topic as plain JSON values."""
     return {
         "max_message_bytes": target.max_message_bytes,
         "log_append_time": target.log_append_time,
@@ -59,7 +69,7 @@ def target_limits_to_json(target: TargetLimits) -> dict[str, Any]:
 
 
 def target_limits_from_json(value: Mapping[str, Any]) -> TargetLimits:
-    """Read what `target_to_json` wrote."""
+    """Read what `target_limits_to_json` wrote."""
     codecs = frozenset(CompressionType.for_id(number) for number in value["codecs"]) or ALL_CODECS
     return TargetLimits(
         max_message_bytes=value["max_message_bytes"],

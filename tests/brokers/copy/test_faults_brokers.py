@@ -43,8 +43,9 @@ log = logging.getLogger(__name__)
 
 RACKS = ("north", "south", "west")
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-FROZEN_S = 20.0
-"""Longer than any answer is waited for."""
+SHORT_TIMEOUTS = {"fetch_timeout_s": 2.0, "produce_timeout_s": 3.0}
+FROZEN_S = 4.0
+"""Longer than both timeouts: every open request is lost."""
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_frozen_brokers_are_waited_for(
     flow: CopyFlow, topic: str, writer: BatchWriter, pair: tuple[Cluster, Cluster]
 ) -> None:
     topics = create_mixed_topic(flow, topic, writer)
-    with flow.harness(flow.job(topics, settings=SLOW_COPY)) as stage:
+    with flow.harness(flow.job(topics, settings=SLOW_COPY | SHORT_TIMEOUTS)) as stage:
         stage.wait_for_snapshot("copying to begin", has_copied_records)
         for cluster in pair:
             cluster.pause_broker(1)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import selectors
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -13,55 +11,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from sparkmirror.copy.control.connection import (
-    ControlConnection,
-    ControlConnectionLost,
-    accept_handshake,
-)
-from sparkmirror.copy.control.encryption import CipherPair
-from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport, ReportAck
+from sparkmirror.copy.control.messages import EpochAssignment, RequestEpoch
 from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.driver.run_map_store import RunMapStore
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot
+from sparkmirror.engine.driver.control_server import ControlServer
 from sparkmirror.errors import MirrorError
+from tests.support.copy.control_client import ControlClient
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
-CONTROL_SECRET = "a secret for the stage"
+NEVER_S = 1e9
 HARNESS_TIMEOUT_S = 120.0
 """How long anything may take on a slow computer."""
-HANDSHAKE_TIMEOUT_S = 30.0
 SHORT_SILENCE_S = 2.0
 """How long somebody is silent before he is given up, where that is wanted."""
-
-
-class _TaskConnection:
-    """One task connection, as the server sees it."""
-
-    def __init__(self, sock: socket.socket, conductor: Conductor, seals: CipherPair) -> None:
-        self.hello: Hello | None = None
-        self._conductor = conductor
-        self._lock = threading.Lock()
-        self.connection = ControlConnection(sock, self._on_message, seals)
-
-    def send(self, message: ControlMessage) -> None:
-        with self._lock:
-            if not self.connection.is_closed:
-                try:
-                    self.connection.send(message)
-                except ControlConnectionLost:
-                    return
-
-    def _on_message(self, message: ControlMessage) -> None:
-        if isinstance(message, Hello):
-            self.hello = message
-            self._conductor.on_task_joined(message, self.send)
-        elif self.hello:
-            if isinstance(message, ProgressReport):
-                self.send(ReportAck())
-            self._conductor.on_task_message(self.hello, message)
 
 
 class CopyHarness:
@@ -75,20 +41,23 @@ class CopyHarness:
         """Attempts that another one was started beside, whether they live or not."""
         self.restart_tasks = True
         self._attempts: dict[int, int] = {}
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self._connections: list[_TaskConnection] = []
+        self._control_server = ControlServer(
+            self.conductor,
+            tasks=len(job.tasks),
+            epoch_s=NEVER_S,
+            first_epoch_s=NEVER_S,
+            bind="127.0.0.1",
+        )
         self._closing = False
-        self._threads = [
-            threading.Thread(target=self._run_server, daemon=True),
-            threading.Thread(target=self._restart_dead_tasks, daemon=True),
-        ]
+        self._restarter = threading.Thread(target=self._restart_dead_tasks, daemon=True)
 
     def __enter__(self) -> CopyHarness:
         self._start_conductor()
+        self._control_server.start()
+        self._start_epoch()
         for task in range(len(self.job.tasks)):
             self._start_task(task)
-        for thread in self._threads:
-            thread.start()
+        self._restarter.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,16 +66,13 @@ class CopyHarness:
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
-        for thread in self._threads:
-            thread.join(timeout=10)
+        self._restarter.join(timeout=10)
         self.conductor.stop()
-        self._server.close()
-        for guest in self._connections:
-            guest.connection.close()
+        self._control_server.close()
 
     @property
     def snapshot(self) -> CopySnapshot:
-        failure = self.conductor.failure()
+        failure = self.conductor.failure() or self._control_server.failure()
         if failure:
             raise failure
         return self.conductor.snapshot()
@@ -199,13 +165,20 @@ class CopyHarness:
             else:
                 return
 
+    def _start_epoch(self) -> None:
+        """Start the only epoch, as Spark's query does."""
+        with ControlClient(self._control_server.endpoint) as query:
+            query.send(RequestEpoch(finished_epoch=0))
+            query.receive(EpochAssignment)
+
     def _start_task(self, task: int) -> None:
         attempt = self._attempts[task] = self._attempts.get(task, -1) + 1
-        port = self._server.getsockname()[1]
+        endpoint = self._control_server.endpoint
         self.tasks[task] = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tests.support.copy.task_process"),
-                *("127.0.0.1", str(port), CONTROL_SECRET, str(task), str(attempt)),
+                *(endpoint.host, str(endpoint.port), endpoint.secret.decode()),
+                *(str(task), str(attempt)),
             ],
             cwd=ROOT,
         )
@@ -216,34 +189,3 @@ class CopyHarness:
                 if process.poll() is not None and self.restart_tasks and not self._closing:
                     self._start_task(task)
             threading.Event().wait(0.1)
-
-    def _run_server(self) -> None:
-        self._server.setblocking(False)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._server, selectors.EVENT_READ, None)
-            while not self._closing:
-                for key, _ in selector.select(0.1):
-                    if key.data is None:
-                        self._accept_connection(selector)
-                    else:
-                        self._read_connection(selector, key.data)
-
-    def _accept_connection(self, selector: selectors.BaseSelector) -> None:
-        sock, _ = self._server.accept()
-        sock.settimeout(HANDSHAKE_TIMEOUT_S)
-        try:
-            seals = accept_handshake(sock, CONTROL_SECRET.encode())
-        except (ControlConnectionLost, OSError):  # killed while it introduced itself
-            sock.close()
-            return
-        guest = _TaskConnection(sock, self.conductor, seals)
-        self._connections.append(guest)
-        selector.register(guest.connection, selectors.EVENT_READ, guest)
-
-    def _read_connection(self, selector: selectors.BaseSelector, guest: _TaskConnection) -> None:
-        try:
-            guest.connection.on_readable()
-        except ControlConnectionLost:
-            selector.unregister(guest.connection)
-            if guest.hello:
-                self.conductor.on_task_left(guest.hello)

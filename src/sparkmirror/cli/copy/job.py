@@ -5,8 +5,7 @@ from __future__ import annotations
 from sparkmirror.cli.copy.plan import CopyPlan
 from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.copy.job import CopyJob, StartPosition
-from sparkmirror.copy.settings import CopySettings
-from sparkmirror.copy.task.throttle import rate_per_task
+from sparkmirror.copy.settings import CopySettings, rate_per_task
 
 
 def make_job(request: CopyRequest, plan: CopyPlan) -> CopyJob:

@@ -16,12 +16,9 @@ from typing import NoReturn
 
 from sparkmirror.copy.control.encryption import (
     NONCE_BYTES,
-    PROOF_BYTES,
     CipherPair,
     ControlAuthenticationError,
     answer_challenge,
-    new_challenge,
-    verify_answer,
 )
 from sparkmirror.copy.control.messages import ControlMessage, decode, encode
 from sparkmirror.errors import ClusterUnavailable
@@ -167,16 +164,6 @@ class ControlConnection:
     def _fail(self, why: str) -> NoReturn:
         self.close()
         raise ControlConnectionLost("driver", f"the control channel is lost: {why}")
-
-
-def accept_handshake(sock: socket.socket, secret: bytes) -> CipherPair:
-    """Challenge a newcomer, and let in who knows the secret. Blocks as long as the socket may."""
-    challenged = new_challenge()
-    sock.sendall(challenged)
-    try:
-        return verify_answer(secret, challenged, _receive_exactly(sock, NONCE_BYTES + PROOF_BYTES))
-    except (ControlAuthenticationError, OSError) as error:
-        raise ControlConnectionLost("task", str(error)) from error
 
 
 def _receive_exactly(sock: socket.socket, size: int) -> bytes:

@@ -1,11 +1,11 @@
-"""Sorting: what a fetch brought for one partition becomes parcels, in source order.
+"""Converts the fetched record batches of one partition to pending batches, in source order.
 
-Each batch is verified, takes the cheapest lane that is correct for it (`wire.batch.lane`) and joins
-the partition's queue; what must not be copied only moves the position. The first thing that cannot
-be copied ends the sorting: everything before it is queued, nothing after it is looked at, and the
-reason is returned.
+The converter verifies each batch, chooses the cheapest correct lane for it (`wire.batch.lane`) and
+appends it to the partition's queue. A batch that must not be copied only advances the position. At
+the first record that cannot be copied the conversion stops: everything before it is queued, nothing
+after it is read, and the reason is returned.
 
-Knows no socket. Holds the frame once for every parcel whose bytes lie in it.
+No I/O. Retains the fetch response once for every pending batch whose bytes are a view into it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sparkmirror.wire.net.buffers import ResponseFrame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncopyableRecord:
-    """Something that cannot be copied: where it lies at the source, and why."""
+    """A record that cannot be copied: its source offset and the reason."""
 
     offset: int
     reason: str
@@ -52,53 +52,53 @@ class UncopyableRecord:
 
 @dataclass(slots=True)
 class BatchConverter:
-    """Sorts what is fetched for one partition. `lanes` counts batches by the reason of a lane."""
+    """Converts what is fetched of one queue. `lanes` counts batches by the reason of a lane."""
 
     limits: TargetLimits
     read_committed: bool = True
     lanes: Counter[LaneReason] = field(default_factory=Counter)
     leader_epoch: int = NO_EPOCH
-    """Epoch of the last batch seen, by which the source notices that its log was truncated."""
+    """Leader epoch of the last batch. By it the source detects that its log was truncated."""
     _small: list[SmallBatch] = field(default_factory=list)
-    """Small batches side by side, not queued yet; empty between two calls of `sort`."""
+    """Consecutive small batches, not queued yet; empty between two calls of `convert`."""
     _small_bytes: int = 0
 
     def pop_lanes(self) -> Counter[LaneReason]:
-        """The counts since they were last taken."""
-        taken, self.lanes = self.lanes, Counter()
-        return taken
+        """Return the counts since the last call."""
+        counts, self.lanes = self.lanes, Counter()
+        return counts
 
     def convert(
         self,
-        partition: PartitionQueue,
+        queue: PartitionQueue,
         frame: ResponseFrame,
         records: memoryview,
         aborted: Sequence[AbortedTransaction],
     ) -> UncopyableRecord | None:
-        """Queue what can be copied, in order; say what stopped it, if anything did."""
+        """Queue what can be copied, in order; return the first record that cannot be, if any."""
         filter_ = AbortedTransactionFilter(aborted if self.read_committed else ())
         old: list[BatchSpan] = []
         try:
             for span in iter_batches(records):
                 if span.magic < MAGIC:
-                    self._merge_small(partition, frame)
+                    self._merge_small(queue, frame)
                     old.append(span)
                     continue
-                self._upgrade(partition, records, old)
+                self._upgrade(queue, records, old)
                 batch = records[span.start : span.end]
-                refusal = self._convert_batch(partition, frame, batch, filter_)
-                if refusal:
-                    return refusal
-            self._merge_small(partition, frame)
-            self._upgrade(partition, records, old)
+                uncopyable = self._convert_batch(queue, frame, batch, filter_)
+                if uncopyable:
+                    return uncopyable
+            self._merge_small(queue, frame)
+            self._upgrade(queue, records, old)
         except BatchError as error:
-            self._merge_small(partition, frame)
-            return UncopyableRecord(offset=partition.next_fetch_offset, reason=str(error))
+            self._merge_small(queue, frame)
+            return UncopyableRecord(offset=queue.next_fetch_offset, reason=str(error))
         return None
 
     def _convert_batch(
         self,
-        partition: PartitionQueue,
+        queue: PartitionQueue,
         frame: ResponseFrame,
         batch: memoryview,
         filter_: AbortedTransactionFilter,
@@ -106,85 +106,83 @@ class BatchConverter:
         header = read_header(batch)
         self.leader_epoch = header.leader_epoch
         reason = choose_lane(
-            header, partition.next_fetch_offset, filter_.is_aborted(header, batch), self.limits
+            header, queue.next_fetch_offset, filter_.is_aborted(header, batch), self.limits
         )
         if reason is LaneReason.PLAIN and is_mergeable(header):
             verify_crc(header, batch)
-            self._collect_small(partition, frame, SmallBatch(header, batch))
+            self._collect_small(queue, frame, SmallBatch(header, batch))
             return None
-        self._merge_small(partition, frame)
+        self._merge_small(queue, frame)
         self.lanes[reason] += 1
         if reason.lane is Lane.FORWARD:
             verify_crc(header, batch)
-            self._forward(partition, frame, header, batch)
+            self._forward(queue, frame, header, batch)
         elif reason.lane is Lane.REOPEN:
-            return self._reopen(partition, header, batch)
-        elif header.next_offset > partition.next_fetch_offset:
-            partition.skip_to(header.next_offset)
+            return self._reopen(queue, header, batch)
+        elif header.next_offset > queue.next_fetch_offset:
+            queue.skip_to(header.next_offset)
         return None
 
     def _forward(
         self,
-        partition: PartitionQueue,
+        queue: PartitionQueue,
         frame: ResponseFrame,
         header: BatchHeader,
         batch: memoryview,
     ) -> None:
         frame.retain()
         spans = ((header.base_offset, header.record_count),)
-        self._enqueue(partition, header, batch, spans, header.next_offset, frame.release)
+        self._enqueue(queue, header, batch, spans, header.next_offset, frame.release)
 
     def _collect_small(
-        self, partition: PartitionQueue, frame: ResponseFrame, small: SmallBatch
+        self, queue: PartitionQueue, frame: ResponseFrame, small: SmallBatch
     ) -> None:
-        """Keep a small batch until its neighbours are known."""
+        """Keep a small batch until the next batch is known."""
         header = small.header
         if self._small and not (
             is_consecutive(self._small[-1].header, header)
             and fits_in_merged(self._small_bytes, header, self.limits.max_message_bytes)
         ):
-            self._merge_small(partition, frame)
+            self._merge_small(queue, frame)
         self._small.append(small)
         self._small_bytes += max_merged_size(header)
 
-    def _merge_small(self, partition: PartitionQueue, frame: ResponseFrame) -> None:
-        """Queue what was gathered, as one batch if it is several."""
+    def _merge_small(self, queue: PartitionQueue, frame: ResponseFrame) -> None:
+        """Queue the collected small batches, merged to one batch if there are several."""
         small, self._small, self._small_bytes = self._small, [], 0
         if not small:
             return
         try:
             merged = memoryview(merge_batches(small)) if len(small) > 1 else None
         except BatchError:
-            merged = None  # its checksum is right, so it is passed on as it came, like larger ones
+            merged = None  # the checksum is right, so each batch is forwarded unchanged
         if merged is None:
             self.lanes[LaneReason.PLAIN] += len(small)
             for header, batch in small:
-                self._forward(partition, frame, header, batch)
+                self._forward(queue, frame, header, batch)
             return
         self.lanes[LaneReason.MERGED] += len(small)
         first, last = small[0].header, small[-1].header
         header = read_header(merged)
         spans = ((first.base_offset, header.record_count),)
-        self._enqueue(partition, header, merged, spans, last.next_offset, _no_release)
+        self._enqueue(queue, header, merged, spans, last.next_offset, _no_release)
 
     def _reopen(
-        self, partition: PartitionQueue, header: BatchHeader, batch: memoryview
+        self, queue: PartitionQueue, header: BatchHeader, batch: memoryview
     ) -> UncopyableRecord | None:
-        for piece in reopen_batch(header, batch, partition.next_fetch_offset, self.limits):
+        for piece in reopen_batch(header, batch, queue.next_fetch_offset, self.limits):
             if isinstance(piece, OversizedRecord):
                 return UncopyableRecord(offset=piece.source_offset, reason=_too_large(piece))
             first, length = piece.runs[-1]
             spans = tuple((run.first_source_offset, run.length) for run in piece.runs)
             body = memoryview(piece.batch)
-            self._enqueue(partition, read_header(body), body, spans, first + length, _no_release)
-        if header.next_offset > partition.next_fetch_offset:
-            partition.skip_to(header.next_offset)
+            self._enqueue(queue, read_header(body), body, spans, first + length, _no_release)
+        if header.next_offset > queue.next_fetch_offset:
+            queue.skip_to(header.next_offset)
         return None
 
-    def _upgrade(
-        self, partition: PartitionQueue, records: memoryview, old: list[BatchSpan]
-    ) -> None:
-        """Turn messages from before record batches into one batch, and sort that."""
+    def _upgrade(self, queue: PartitionQueue, records: memoryview, old: list[BatchSpan]) -> None:
+        """Convert messages of formats 0 and 1 to one record batch, and queue that."""
         if not old:
             return
         batch = memoryview(
@@ -193,33 +191,33 @@ class BatchConverter:
         self.lanes[LaneReason.OLD_MESSAGE_FORMAT] += len(old)
         old.clear()
         header = read_header(batch)
-        if header.next_offset > partition.next_fetch_offset:
-            refusal = self._reopen(partition, header, batch)
-            if refusal:
-                raise BatchError(refusal.reason)
+        if header.next_offset > queue.next_fetch_offset:
+            uncopyable = self._reopen(queue, header, batch)
+            if uncopyable:
+                raise BatchError(uncopyable.reason)
 
     @staticmethod
     def _enqueue(
-        partition: PartitionQueue,
+        queue: PartitionQueue,
         header: BatchHeader,
         batch: memoryview,
         spans: tuple[tuple[int, int], ...],
-        source_next: int,
+        next_source_offset: int,
         release: Callable[[], None],
     ) -> None:
-        partition.enqueue(
+        queue.enqueue(
             PendingBatch(
                 header=header,
                 batch=batch,
                 spans=spans,
-                next_source_offset=source_next,
+                next_source_offset=next_source_offset,
                 release=release,
             )
         )
 
 
 def _no_release() -> None:
-    """A reopened piece has memory of its own: there is no frame to let go of."""
+    """No-op: a rewritten batch has memory of its own, not a view into a fetch response."""
 
 
 def _too_large(record: OversizedRecord) -> str:

@@ -1,8 +1,8 @@
-"""One of the two clusters as a task sees it: who leads what, and an open connection to each leader.
+"""Metadata of one cluster and the task's connections to its brokers.
 
-Everything here belongs to the task's loop. Connections are opened and metadata is asked for in the
-background; until an answer is there, `node_of` and `connection` say None, and the partitions
-concerned wait while all others go on.
+Belongs to the task's thread. Connections are opened and metadata is requested in the background.
+Until the result is there, `leader_node` and `connection` return None. The partitions concerned
+wait; all others continue.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ METADATA_MAX_AGE_S = 300.0
 
 
 @dataclass(slots=True)
-class _BrokerConnection:
-    """The connection to one broker: open, being opened, or shut until a while has passed."""
+class _BrokerState:
+    """The state of the connection to one broker: open, opening, or closed until `retry_at`."""
 
     connection: BrokerConnection | None = None
     is_opening: bool = False
     retry_at: float = 0.0
     error: str = ""
-    """Why it is shut."""
+    """Why it is closed."""
     backoff: Backoff = field(default_factory=Backoff)
 
 
 class ClusterConnections:
-    """Metadata and connections of one cluster, inside a task's loop."""
+    """Metadata and connections of one cluster."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class ClusterConnections:
         self.loop = loop
         self.budget = budget
         self.metadata_error = ""
-        """Why nothing is known of the cluster, as long as that is so."""
+        """Why the last metadata request failed; empty if it succeeded."""
         self.on_metadata_update: Callable[[], None] = lambda: None
-        """Told whenever more is known of who leads what."""
+        """Called after every change of the metadata."""
         self._client = client
         self._router = Router(client, bootstrap)
         self._metadata = MetadataSnapshot()
         self._pool = BufferPool(budget)
-        self._brokers: dict[int, _BrokerConnection] = {}
+        self._brokers: dict[int, _BrokerState] = {}
         self._topic_ids: dict[str, UUID] = {}
         self._topics: set[str] = set()
         self._stale_topics: set[str] = set()
@@ -74,13 +74,13 @@ class ClusterConnections:
         self._backoff = Backoff()
 
     def add_topic(self, topic: str) -> None:
-        """Know who leads this topic from now on."""
+        """Include the topic in metadata requests from now on."""
         if topic not in self._topics:
             self._topics.add(topic)
             self._stale_topics.add(topic)
 
     def request_metadata_update(self, topic: str) -> None:
-        """What is known of this topic is outdated."""
+        """Request metadata of this topic at the next poll."""
         self._stale_topics.add(topic)
 
     def update_leader(
@@ -89,13 +89,13 @@ class ClusterConnections:
         leader: LeaderAndEpoch | None,
         endpoints: Sequence[BrokerNode],
     ) -> None:
-        """Believe a broker that names its successor, before the metadata tell."""
+        """Use the leader that a broker named in its response, before the next metadata request."""
         if leader:
             self._metadata = self._metadata.with_new_leader(partition, leader, endpoints)
             self.on_metadata_update()
 
     def leader_node(self, partition: TopicPartition) -> int | None:
-        """The broker that leads a partition, if it is known."""
+        """Return the leader of a partition; None, and a metadata request, if it is unknown."""
         leader = self._metadata.leader_of(partition)
         if leader is None:
             self._stale_topics.add(partition.topic)
@@ -103,15 +103,15 @@ class ClusterConnections:
         return leader.node_id
 
     def error_for(self, partition: TopicPartition) -> str:
-        """Why a partition's leader cannot be talked to now; empty if it can, or may soon."""
+        """Return why the leader of a partition is unreachable; empty if it is not."""
         leader = self._metadata.leader_of(partition)
         if leader is None:
             return self.metadata_error
-        door = self._brokers.get(leader.node_id)
-        return "" if door is None or door.connection else door.error or self.metadata_error
+        state = self._brokers.get(leader.node_id)
+        return "" if state is None or state.connection else state.error or self.metadata_error
 
     def topic_key(self, name: str, topic_id: str, *, by_id: bool) -> TopicKey:
-        """How a request names a topic."""
+        """Return the name or the id by which a request names a topic."""
         if not by_id:
             return name
         if topic_id not in self._topic_ids:
@@ -119,36 +119,36 @@ class ClusterConnections:
         return self._topic_ids[topic_id]
 
     def connection(self, node_id: int) -> BrokerConnection | None:
-        """The connection to a broker; without one, it is opened meanwhile."""
-        door = self._brokers.get(node_id)
-        if door is None:
-            door = self._brokers[node_id] = _BrokerConnection()
-        if door.connection is None and not door.is_opening and time.monotonic() >= door.retry_at:
-            self._open(node_id, door)
-        return door.connection
+        """Return the connection to a broker; without one, start to open it and return None."""
+        state = self._brokers.get(node_id)
+        if state is None:
+            state = self._brokers[node_id] = _BrokerState()
+        if state.connection is None and not state.is_opening and time.monotonic() >= state.retry_at:
+            self._open(node_id, state)
+        return state.connection
 
     def is_unreachable(self, node_id: int) -> bool:
-        """Whether a broker was tried and could not be reached, or was lost."""
-        door = self._brokers.get(node_id)
-        return door is not None and door.connection is None and bool(door.error)
+        """Whether the last attempt to connect failed, or the connection was lost."""
+        state = self._brokers.get(node_id)
+        return state is not None and state.connection is None and bool(state.error)
 
     def poll(self, now: float) -> None:
-        """Ask for metadata where it is missing, outdated or old; end what is overdue."""
+        """Request metadata that is missing or old; close connections with overdue responses."""
         if now - self._refreshed_at > METADATA_MAX_AGE_S:
             self._stale_topics |= self._topics
         if self._stale_topics and not self._is_refreshing and now >= self._retry_at:
             self._refresh_metadata(now)
-        for door in self._brokers.values():
-            connection = door.connection
+        for state in self._brokers.values():
+            connection = state.connection
             if connection and connection.has_expired(now):
                 self.loop.run_guarded(connection, partial(connection.close_if_expired, now))
 
     def close(self) -> None:
         """Close every connection."""
-        for door in self._brokers.values():
-            if door.connection:
-                self.loop.unregister(door.connection)
-                door.connection.close()
+        for state in self._brokers.values():
+            if state.connection:
+                self.loop.unregister(state.connection)
+                state.connection.close()
 
     # -- metadata ------------------------------------------------------------------------------
 
@@ -163,12 +163,14 @@ class ClusterConnections:
 
     def _apply_metadata(self, metadata: MetadataSnapshot) -> None:
         self._is_refreshing, self.metadata_error = False, ""
-        self._metadata = self._metadata.merge_with(metadata)  # which may be older than a hint
+        self._metadata = self._metadata.merge_with(
+            metadata
+        )  # it may be older than a response that named a leader
         self.on_metadata_update()
-        pause_s = self._backoff.next_delay_s() if self._stale_topics else 0.0
+        delay_s = self._backoff.next_delay_s() if self._stale_topics else 0.0
         if not self._stale_topics:
             self._backoff.reset()
-        self._retry_at = time.monotonic() + pause_s
+        self._retry_at = time.monotonic() + delay_s
         for node_id in list(self._brokers):
             if node_id not in metadata.brokers:
                 self._remove(node_id)
@@ -177,43 +179,41 @@ class ClusterConnections:
         self._is_refreshing, self.metadata_error = False, str(error)
         self._stale_topics |= topics
         self._retry_at = time.monotonic() + self._backoff.next_delay_s()
-        log.warning("%s", error)
+        log.warning("Metadata request failed, another one follows: %s", error)
 
     # -- connections ---------------------------------------------------------------------------
 
-    def _open(self, node_id: int, door: _BrokerConnection) -> None:
+    def _open(self, node_id: int, state: _BrokerState) -> None:
         broker = self._metadata.brokers.get(node_id)
         if broker is None:
             return
-        door.is_opening = True
+        state.is_opening = True
         self.loop.run_in_executor(
             lambda: BrokerConnection.open(
                 self._client, broker.address, timeout_s=CONNECT_TIMEOUT_S, pool=self._pool
             ),
-            lambda connection: self._on_opened(node_id, door, connection),
-            lambda error: self._on_lost(door, error),
+            lambda connection: self._on_opened(node_id, state, connection),
+            lambda error: self._on_lost(state, error),
         )
 
-    def _on_opened(
-        self, node_id: int, door: _BrokerConnection, connection: BrokerConnection
-    ) -> None:
-        door.is_opening, door.error = False, ""
-        door.backoff.reset()
-        if self._brokers.get(node_id) is not door:
+    def _on_opened(self, node_id: int, state: _BrokerState, connection: BrokerConnection) -> None:
+        state.is_opening, state.error = False, ""
+        state.backoff.reset()
+        if self._brokers.get(node_id) is not state:
             connection.close()
             return
-        door.connection = connection
-        self.loop.register(connection, lambda error: self._on_lost(door, error))
+        state.connection = connection
+        self.loop.register(connection, lambda error: self._on_lost(state, error))
 
-    def _on_lost(self, door: _BrokerConnection, error: MirrorError) -> None:
-        """Keep a broker's door shut for a while; who leads its partitions may have changed."""
-        door.is_opening, door.connection, door.error = False, None, str(error)
-        door.retry_at = time.monotonic() + door.backoff.next_delay_s()
+    def _on_lost(self, state: _BrokerState, error: MirrorError) -> None:
+        """Wait before the next attempt to connect; the leaders may have changed."""
+        state.is_opening, state.connection, state.error = False, None, str(error)
+        state.retry_at = time.monotonic() + state.backoff.next_delay_s()
         self._stale_topics |= self._topics
-        log.info("%s", error)
+        log.info("Lost a broker connection, another attempt follows: %s", error)
 
     def _remove(self, node_id: int) -> None:
-        door = self._brokers.pop(node_id)
-        if door.connection:
-            self.loop.unregister(door.connection)
-            door.connection.close()
+        state = self._brokers.pop(node_id)
+        if state.connection:
+            self.loop.unregister(state.connection)
+            state.connection.close()

@@ -1,10 +1,10 @@
-"""A visit: what one source broker is asked for, from fetch to fetch.
+"""What a task requests from one source broker, from fetch to fetch.
 
-The broker remembers what it was asked for (`wire.protocol.fetch_session`), and so does this: as
-long as the same partitions are read there, only those that an answer brought something for are
-looked at and named again. So a fetch costs what has moved, however many partitions stand still.
+The broker remembers the requested partitions (`wire.protocol.fetch_session`), and so does the plan.
+While the same partitions are read, a request names only those for which a response had data. So the
+cost of a fetch follows from the partitions that move, not from all partitions.
 
-Knows courses and positions, and sends nothing.
+`FetchSizeEstimator` chooses how many bytes a request asks for. No I/O.
 """
 
 from __future__ import annotations
@@ -20,74 +20,113 @@ from sparkmirror.wire.protocol.fetch_session import FetchSession
 from sparkmirror.wire.protocol.leaders import NO_LEADER_EPOCH
 from sparkmirror.wire.protocol.topic_key import TopicKey
 
+MIN_FETCH_BYTES = 4 << 20
+MAX_FETCH_BYTES = 32 << 20
+
 RequestedPartitions: TypeAlias = dict[TopicKeyPartition, tuple[LeasedPartition, int]]
-"""Which partition was asked for, and from which offset on."""
+"""The requested partitions, each with the requested offset."""
 
 
 @dataclass(slots=True)
 class FetchPlan:
-    """One connection to one source broker; another one, or other names of topics, begin anew."""
+    """The fetch session on one connection. Another connection needs another plan."""
 
     connection: BrokerConnection
     by_id: bool
+    """Whether requests name topics by id. A change needs another plan."""
     session: FetchSession = field(default_factory=FetchSession)
     requested: RequestedPartitions = field(default_factory=dict)
     partition_max_bytes: int = 0
-    """How many bytes of one partition an answer may hold."""
+    """The maximum number of bytes of one partition in a response."""
     is_complete: bool = False
-    """Whether every partition that is read there takes part."""
+    """Whether every partition that is read from the broker takes part."""
     is_current: bool = False
-    """Whether the same partitions are to be asked for again."""
+    """Whether the next request is for the same partitions."""
     _advanced: dict[TopicKeyPartition, LeasedPartition] = field(default_factory=dict)
 
-    def mark_advanced(self, place: TopicKeyPartition) -> None:
-        """An answer has brought something for a partition."""
-        self._advanced[place] = self.requested[place][0]
+    def mark_advanced(self, key: TopicKeyPartition) -> None:
+        """Record that a response had data or an error for a partition."""
+        self._advanced[key] = self.requested[key][0]
 
     def can_continue(
-        self, connection: BrokerConnection, limit: int, is_hungry: Callable[[LeasedPartition], bool]
+        self,
+        connection: BrokerConnection,
+        partition_max_bytes: int,
+        can_fetch: Callable[[LeasedPartition], bool],
     ) -> bool:
-        """Whether all that was asked for is to be asked for again, some of it from further on."""
+        """Whether the next request is for the same partitions. Checks only the advanced ones."""
         return (
             self.is_current
             and self.is_complete
             and self.connection is connection
             and self.session.is_established
-            and self.partition_max_bytes == limit
-            and all(map(is_hungry, self._advanced.values()))
+            and self.partition_max_bytes == partition_max_bytes
+            and all(map(can_fetch, self._advanced.values()))
         )
 
     def next_incremental(self) -> list[FetchPosition]:
-        """What the next request must name: whoever has moved."""
-        further: dict[TopicKeyPartition, FetchPosition] = {}
-        for place, course in self._advanced.items():
-            position = further[place] = _fetch_position(place, course, self.partition_max_bytes)
-            self.requested[place] = course, position.offset
+        """Return what the next request must name: the partitions that advanced."""
+        advanced: dict[TopicKeyPartition, FetchPosition] = {}
+        for key, partition in self._advanced.items():
+            position = advanced[key] = _fetch_position(key, partition, self.partition_max_bytes)
+            self.requested[key] = partition, position.offset
         self._advanced.clear()
-        return self.session.next_incremental_request(further)
+        return self.session.next_incremental_request(advanced)
 
     def next_full(
         self,
-        courses: Sequence[LeasedPartition],
-        limit: int,
-        key_of: Callable[[LeasedPartition], TopicKey],
+        partitions: Sequence[LeasedPartition],
+        partition_max_bytes: int,
+        topic_key: Callable[[LeasedPartition], TopicKey],
     ) -> tuple[list[FetchPosition], tuple[TopicKeyPartition, ...]]:
-        """What the next request must name, and take back, to ask for these partitions."""
-        self.requested, self.partition_max_bytes, self.is_current = {}, limit, True
+        """Return what the next request must name, and forget, to read these partitions."""
+        self.requested, self.partition_max_bytes, self.is_current = {}, partition_max_bytes, True
         self._advanced.clear()
-        wanted: dict[TopicKeyPartition, FetchPosition] = {}
-        for course in courses:
-            place = key_of(course), course.queue.lease.source.partition
-            position = wanted[place] = _fetch_position(place, course, limit)
-            self.requested[place] = course, position.offset
-        return self.session.next_request(wanted)
+        positions: dict[TopicKeyPartition, FetchPosition] = {}
+        for partition in partitions:
+            key = topic_key(partition), partition.source.partition
+            position = positions[key] = _fetch_position(key, partition, partition_max_bytes)
+            self.requested[key] = partition, position.offset
+        return self.session.next_request(positions)
 
 
-def _fetch_position(place: TopicKeyPartition, course: LeasedPartition, limit: int) -> FetchPosition:
+def _fetch_position(
+    key: TopicKeyPartition, partition: LeasedPartition, partition_max_bytes: int
+) -> FetchPosition:
     return FetchPosition(
-        *place,
-        course.queue.next_fetch_offset,
-        limit,
+        *key,
+        partition.queue.next_fetch_offset,
+        partition_max_bytes,
         NO_LEADER_EPOCH,
-        course.converter.leader_epoch,
+        partition.converter.leader_epoch,
     )
+
+
+@dataclass(slots=True)
+class FetchSizeEstimator:
+    """The size of a fetch from one broker: twice the bandwidth-delay product.
+
+    The fastest response so far counts as the round trip time. A short round trip keeps responses
+    small enough for the processor's cache. With a long one they grow until the link is full.
+    """
+
+    max_bytes: int = MIN_FETCH_BYTES
+    _round_trip_s: float = float("inf")
+    _rotation: int = 0
+
+    def next_rotation(self) -> int:
+        """Return the number of full requests to this broker, this one included.
+
+        The first partition of a request may fill the whole response, so each request begins with
+        another partition. The count is per broker: with a common count some partitions of a broker
+        would never be the first.
+        """
+        self._rotation += 1
+        return self._rotation
+
+    def update(self, received: int, took_s: float) -> None:
+        """Adapt the size to a response of so many bytes that took so long."""
+        self._round_trip_s = min(self._round_trip_s, took_s)
+        if received >= self.max_bytes // 2:
+            in_transit = received / max(took_s, 1e-6) * self._round_trip_s
+            self.max_bytes = int(min(max(2 * in_transit, MIN_FETCH_BYTES), MAX_FETCH_BYTES))

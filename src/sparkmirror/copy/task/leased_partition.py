@@ -1,12 +1,12 @@
-"""One leased partition with everything a task knows about it: its queue, its rules, its troubles.
+"""One leased partition with everything a task knows about it.
 
-`Partition` is the arithmetic of what lies where. A `Course` adds what decides whether it may be
-fetched and sent now: what each side waits for, since when and why, and whether it is on its way
-out.
+`PartitionQueue` has the offsets and the batches. `LeasedPartition` adds what decides whether the
+partition may be fetched and sent now: backoffs with their reasons, open checks, and the end of the
+lease.
 
-    open ──close────────▶ what was sent is acknowledged ─────────▶ out (CLOSED)
-      ├────finish_with──▶ what was fetched is on the target ─────▶ out (trouble at the source)
-      └────end_with─────▶ no request holds its bytes any more ───▶ out (trouble at the target)
+    leased ──close────────────▶ sent batches are acknowledged ──────▶ ended (CLOSED)
+      ├─────end_after_queue───▶ fetched batches are acknowledged ───▶ ended (error at the source)
+      └─────end_now───────────▶ no open request has its batches ────▶ ended (error at the target)
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import LeaseEndReason, LeaseProgress
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.model import TopicPartition
 
 UNKNOWN_END_OFFSET = -1
 
 
 @dataclass(slots=True)
 class PartitionBackoff:
-    """One side of a partition waits for something that may pass, longer each time."""
+    """A partition waits before it fetches or sends again, longer each time."""
 
     reason: str = ""
     until: float = 0.0
     _backoff: Backoff = field(default_factory=lambda: Backoff(max_s=2.0))
 
-    def start(self, why: str, now: float) -> None:
-        """Wait, because of this."""
-        self.reason, self.until = why, now + self._backoff.next_delay_s()
+    def start(self, reason: str, now: float) -> None:
+        """Wait because of this reason."""
+        self.reason, self.until = reason, now + self._backoff.next_delay_s()
 
     def clear(self) -> None:
-        """Whatever it was has passed."""
+        """Stop waiting; the next wait is short again."""
         if self.reason:
             self.reason, self.until = "", 0.0
             self._backoff.reset()
@@ -42,70 +43,91 @@ class PartitionBackoff:
 
 @dataclass(slots=True, eq=False)
 class LeasedPartition:
-    """The course of one partition from lease to end."""
+    """One partition from its grant to the end of its lease."""
 
     queue: PartitionQueue
     converter: BatchConverter
     end_offset: int = UNKNOWN_END_OFFSET
-    """Where the source's log ends, as far as may be read; -1 until it was fetched once."""
+    """The end of the source's log, as far as it may be read; -1 before the first fetch."""
     max_timestamp_ms: int = -1
     """Largest timestamp acknowledged."""
     preferred_read_replica: int | None = None
-    """The broker the source would rather have us read from (its rack is ours)."""
+    """The broker from which the source wants us to fetch, because it is in our rack."""
     needs_sequence_check: bool = False
-    """Whether the broker doubts a sequence: what it has already must be found out first."""
+    """Whether the target refused a sequence: `SequenceChecker` must compare the log first."""
     needs_resend_check: bool = False
-    """Whether nobody answered for what was sent: it waits to know whether it may come again."""
+    """Whether sent batches got no answer: `ResendChecker` must allow the resend first."""
     fetch_backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
     send_backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
     end_reason: LeaseEndReason | None = None
     end_message: str = ""
     _sends_queue_first: bool = False
-    """Whether what is queued still goes to the target before it is out."""
+    """Whether queued batches are still sent before the lease ends."""
+    source: TopicPartition = field(init=False)
+    target: TopicPartition = field(init=False)
     key: str = field(init=False)
-    """Its name on the control channel."""
+    """The source partition as control messages name it."""
+    source_topic_id: str = field(init=False)
+    target_topic_id: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self.key = str(self.queue.lease.source)
+        lease = self.queue.lease
+        self.source, self.target, self.key = lease.source, lease.target, str(lease.source)
+        self.source_topic_id, self.target_topic_id = lease.source_topic_id, lease.target_topic_id
 
     @property
     def is_ending(self) -> bool:
-        """Whether nothing new is fetched for it."""
+        """Whether the task fetches no more of it."""
         return self.end_reason is not None
 
     @property
     def can_send(self) -> bool:
-        """Whether what is queued may still be sent."""
+        """Whether queued batches may still be sent."""
         return self.end_reason is None or self._sends_queue_first
 
     @property
     def is_ended(self) -> bool:
-        """Whether it can be given back: no request holds its bytes, nothing is left to finish."""
+        """Whether the lease can be returned: no open request, nothing left to send."""
         if self.end_reason is None or self.queue.open_requests:
             return False
         return not (self._sends_queue_first and self.queue.unacknowledged())
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a backoff or a check will end without an event from a socket."""
+        return bool(
+            self.fetch_backoff.reason or self.send_backoff.reason or self.needs_sequence_check
+        )
+
+    def can_fetch(self, max_queued_bytes: int, now: float) -> bool:
+        """Whether the next fetch request may name the partition."""
+        return (
+            self.queue.queued_bytes < max_queued_bytes
+            and now >= self.fetch_backoff.until
+            and self.end_reason is None
+        )
+
     def close(self) -> None:
-        """Give it back as soon as what was sent is acknowledged."""
+        """End the lease when the batches that were sent are acknowledged."""
         if self.end_reason is None:
             self.end_reason, self._sends_queue_first = LeaseEndReason.CLOSED, True
             self.queue.drop_unsent()
 
-    def end_after_queue(self, how: LeaseEndReason, why: str) -> None:
-        """Give it back when all that was fetched is on the target: the source brings no more."""
+    def end_after_queue(self, reason: LeaseEndReason, message: str) -> None:
+        """End the lease when all fetched batches are acknowledged: the source has no more."""
         if self.end_reason is None:
-            self.end_reason, self.end_message, self._sends_queue_first = how, why, True
+            self.end_reason, self.end_message, self._sends_queue_first = reason, message, True
 
-    def end_now(self, how: LeaseEndReason, why: str) -> None:
-        """Give it back as soon as no request holds its bytes: nothing more can be sent.
+    def end_now(self, reason: LeaseEndReason, message: str) -> None:
+        """End the lease when no open request has its batches: nothing more can be sent.
 
-        The first reason stands, but for one that only waited for the queue to be sent.
+        The first reason stays, except one that only waited for the queue to be sent.
         """
         if self.can_send:
-            self.end_reason, self.end_message, self._sends_queue_first = how, why, False
+            self.end_reason, self.end_message, self._sends_queue_first = reason, message, False
 
-    def progress(self, trouble: str = "") -> LeaseProgress:
-        """Where it stands, for the report; `trouble` is what keeps its brokers away."""
+    def progress(self, connection_error: str = "") -> LeaseProgress:
+        """Return the state of the partition for the report to the driver."""
         lease = self.queue.durable_lease
         return LeaseProgress(
             position=lease.position,
@@ -114,7 +136,7 @@ class LeasedPartition:
             end_offset=self.end_offset,
             max_timestamp_ms=self.max_timestamp_ms,
             held_reason=self.end_message
-            or trouble
+            or connection_error
             or self.send_backoff.reason
             or self.fetch_backoff.reason,
             leader_epoch=self.converter.leader_epoch,

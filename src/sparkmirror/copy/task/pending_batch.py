@@ -1,8 +1,8 @@
-"""A parcel: one batch on its way, from the fetch that brought it to its acknowledgement.
+"""One record batch between its fetch from the source and its acknowledgement by the target.
 
-Knows which source offsets it holds, where on the target it must land, and its bytes. The bytes are
-a view into the frame they were fetched in; whoever makes a parcel holds that frame for it, and
-`release` lets go.
+A pending batch has the source offsets of its records, the target offset at which it must be
+appended, and its bytes. The bytes are a view into the fetch response. The code that makes a pending
+batch retains the response for it; `release` gives the response back.
 """
 
 from __future__ import annotations
@@ -20,34 +20,35 @@ OffsetSpan = tuple[int, int]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingBatch:
-    """One batch that the target can take, with what it holds of the source."""
+    """A record batch that the target accepts, with the source offsets of its records."""
 
     header: BatchHeader
     batch: memoryview
     spans: tuple[OffsetSpan, ...]
-    """The source offsets of its records, ascending; the lengths add up to its records."""
+    """The source offsets of its records, ascending. The lengths add up to its record count."""
     next_source_offset: int
-    """Where the source goes on after it."""
+    """The source offset that follows the batch."""
     release: Callable[[], None]
     expected: int = -1
-    """The target offset it was sealed for."""
+    """The target offset at which the batch must be appended."""
     buffers: tuple[BytesLike, ...] = ()
+    """What goes over the wire; empty until the batch has a producer and a sequence."""
     ambiguous_sends: int = 0
-    """Requests that held it and may have appended it: as long as any did, its fate is unknown."""
+    """Requests that contained the batch and may have appended it."""
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether it may be on the target already."""
+        """Whether the target may already have the batch."""
         return self.ambiguous_sends > 0
 
     @property
     def has_sequence(self) -> bool:
-        """Whether it has a producer and a sequence."""
+        """Whether the batch has a producer and a sequence."""
         return bool(self.buffers)
 
     @property
     def record_count(self) -> int:
-        """How many records it holds."""
+        """The number of records in the batch."""
         return self.header.record_count
 
     @property
@@ -57,25 +58,25 @@ class PendingBatch:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Largest timestamp in it; what a broker forgets its producer by."""
+        """Largest timestamp in the batch. A broker expires the producer state by it."""
         return self.header.max_timestamp
 
     def set_producer_state(self, producer: BatchProducer, sequence: int, expected: int) -> None:
-        """Give it a producer, a sequence and the place where it must land."""
+        """Set producer, sequence and expected target offset."""
         self.buffers = forward_batch(self.header, self.batch, producer, sequence)
         self.expected = expected
 
     def reset_producer_state(self) -> None:
-        """It was not appended, and will be sealed anew for another transaction."""
+        """Remove producer and sequence. Requires that the target does not have the batch."""
         assert not self.is_ambiguous
         self.buffers = ()
 
     def discard_bytes(self) -> None:
-        """It is on the target: what is still needed is only what it held."""
+        """Drop the bytes of an acknowledged batch; offsets and counts stay."""
         self.batch, self.buffers = memoryview(b""), ()
 
     def runs(self) -> list[OffsetRun]:
-        """Where each of its records lies, once it is on the target."""
+        """Return source and target offsets of the records. Requires the acknowledged offset."""
         runs, target = [], self.expected
         for first, length in self.spans:
             runs.append(OffsetRun(first, target, length))

@@ -1,10 +1,10 @@
-"""Reports of a task: what it has copied and where its partitions stand, and how long it may go on.
+"""Reports of a task to the driver: what it copied, and the state of its partitions.
 
-Counts acknowledged parcels between two reports, as runs that continue one another, and leaves out
-of a report what the driver has been told before. A report that is answered by a beat renews the
-lease, from the moment at which the report was sent: after that, silence counts.
+Between two reports it counts acknowledged batches, and joins offset runs that continue each other.
+A report leaves out the partitions whose state the driver already has. Each report that the driver
+acknowledges renews the lease, counted from the moment at which the report was sent.
 
-Knows no broker; what keeps a partition's brokers away is asked of whoever knows.
+No connection to a broker: the task passes a function that returns connection errors.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, LeaseProgress, ProgressReport
-from sparkmirror.copy.receipt import ReceiptCollector
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.copy.task.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 
 
 @dataclass(slots=True)
 class ReportCounts:
-    """What happened since the last report."""
+    """Counts since the last report."""
 
     runs: list[tuple[str, int, int, int]] = field(default_factory=list)
     bytes: Counter[str] = field(default_factory=Counter)
     _last_run: dict[str, int] = field(default_factory=dict)
-    """Where in `runs` the last one of each partition stands."""
+    """The index in `runs` of the last run of each partition."""
 
     def add(self, key: str, runs: list[OffsetRun], size: int) -> None:
-        """Count an acknowledged parcel; runs that continue one another are told as one."""
+        """Count an acknowledged batch; join runs that continue each other."""
         for source, target, length in runs:
-            place = self._last_run.get(key, -1)
-            if place >= 0:
-                _, first, at, before = self.runs[place]
-                if first + before == source and at + before == target:
-                    self.runs[place] = (key, first, at, before + length)
+            index = self._last_run.get(key, -1)
+            if index >= 0:
+                _, last_source, last_target, last_length = self.runs[index]
+                if last_source + last_length == source and last_target + last_length == target:
+                    self.runs[index] = (key, last_source, last_target, last_length + length)
                     continue
             self._last_run[key] = len(self.runs)
             self.runs.append((key, source, target, length))
@@ -46,69 +46,68 @@ class ReportCounts:
 
 @dataclass(slots=True)
 class TaskReporter:
-    """Tells the driver, and hears from it that it listens."""
+    """Sends reports and records when the driver acknowledged the last one."""
 
     interval_s: float
     send: Callable[[ControlMessage], None]
     connection_error: Callable[[LeasedPartition], str]
-    """Why a partition's brokers cannot be talked to; empty if they can."""
+    """Returns why the brokers of a partition are unreachable; empty if they are reachable."""
     lease_renewed_at: float = field(default_factory=time.monotonic)
-    """When the last report was sent that the driver has heard."""
+    """When the last acknowledged report was sent."""
     next_report_at: float = 0.0
     receipts: ReceiptCollector = field(default_factory=ReceiptCollector)
     _counts: ReportCounts = field(default_factory=ReportCounts)
     _unacknowledged: deque[float] = field(default_factory=deque)
-    """When the reports were sent that no beat has answered yet."""
+    """When the reports were sent that the driver has not acknowledged."""
     _reported: dict[str, LeaseProgress] = field(default_factory=dict)
-    """What the driver knows of each partition."""
+    """The last reported state of each partition."""
 
-    def count_copied(
-        self, course: LeasedPartition, parcel: PendingBatch, runs: list[OffsetRun]
-    ) -> None:
-        """Count what is on the target for good."""
-        self._counts.add(course.key, runs, parcel.size)
-        self.receipts.add(course.queue.lease, parcel, runs)
+    def count(self, partition: LeasedPartition, batch: PendingBatch, runs: list[OffsetRun]) -> None:
+        """Count a batch that is durable on the target."""
+        self._counts.add(partition.key, runs, batch.size)
+        self.receipts.add(partition.source, partition.target, batch, runs)
 
     def on_report_ack(self) -> None:
-        """The driver has heard the oldest report that it had not answered."""
+        """Renew the lease from the oldest report that was not acknowledged."""
         if self._unacknowledged:
             self.lease_renewed_at = self._unacknowledged.popleft()
 
-    def send_report_if_due(self, courses: Collection[LeasedPartition], now: float) -> None:
-        """Report, if it is time to."""
+    def send_report_if_due(self, partitions: Collection[LeasedPartition], now: float) -> None:
+        """Send a report if the interval has passed."""
         if now >= self.next_report_at:
             self.next_report_at = now + self.interval_s
-            self.send_report(courses)
+            self.send_report(partitions)
 
-    def send_report(self, courses: Collection[LeasedPartition]) -> None:
-        """Tell what was copied since the last report, and what has changed."""
-        tally, self._counts = self._counts, ReportCounts()
+    def send_report(self, partitions: Collection[LeasedPartition]) -> None:
+        """Send what was copied and what changed since the last report."""
+        counts, self._counts = self._counts, ReportCounts()
         self._unacknowledged.append(time.monotonic())
         self.send(
             ProgressReport(
-                progress=self._changed_progress(courses),
-                runs=tally.runs,
-                lanes=self._pop_lanes(courses),
-                bytes=dict(tally.bytes),
+                progress=self._changed_progress(partitions),
+                runs=counts.runs,
+                lanes=self._pop_lanes(partitions),
+                bytes=dict(counts.bytes),
             )
         )
 
-    def _pop_lanes(self, courses: Collection[LeasedPartition]) -> dict[str, dict[str, int]]:
-        """Batches by topic and reason of their lane, since the last report."""
+    def _pop_lanes(self, partitions: Collection[LeasedPartition]) -> dict[str, dict[str, int]]:
+        """Return batch counts by topic and lane reason since the last report."""
         lanes: dict[str, Counter[str]] = defaultdict(Counter)
-        for course in courses:
-            counted = {reason.value: n for reason, n in course.converter.pop_lanes().items()}
-            if counted:
-                source = course.queue.lease.source
-                lanes[source.topic].update(counted)
-                self.receipts.count_lanes(source, counted)
+        for partition in partitions:
+            counts = {reason.value: n for reason, n in partition.converter.pop_lanes().items()}
+            if counts:
+                lanes[partition.source.topic].update(counts)
+                self.receipts.count_lanes(partition.source, counts)
         return {topic: dict(counts) for topic, counts in lanes.items()}
 
-    def _changed_progress(self, courses: Collection[LeasedPartition]) -> dict[str, LeaseProgress]:
-        """Where partitions stand, those that were told the same before left out."""
-        standings = {
-            course.key: course.progress(self.connection_error(course)) for course in courses
+    def _changed_progress(
+        self, partitions: Collection[LeasedPartition]
+    ) -> dict[str, LeaseProgress]:
+        """Return the state of the partitions that changed since the last report."""
+        current = {
+            partition.key: partition.progress(self.connection_error(partition))
+            for partition in partitions
         }
-        changed = {key: one for key, one in standings.items() if self._reported.get(key) != one}
-        self._reported = standings
-        return changed
+        reported, self._reported = self._reported, current
+        return {key: now for key, now in current.items() if reported.get(key) != now}

@@ -1,18 +1,18 @@
-"""The transactions of a task, one after the other: who seals batches, and when.
+"""The transactions of a task, one after the other, and the sequences of their batches.
 
-    open ──due──▶ closing ──all that was sent is settled──▶ committing ──▶ open (the next one)
-      └────────────────┴──────────── any failure ──────────────┴──────▶ failed, for good
+    open ──due──▶ closing ──outcome of all sent batches known──▶ committing ──▶ open (the next one)
+      └────────────────┴──────────────── any failure ────────────────┴──────▶ failed, for good
 
-Open, batches are sealed with the next sequence of their partition as they are sent. Closing, only
-what was sealed before is still sent. The identity is the coordinator's word: it may change with
-every end. Pure: knows no socket and no clock.
+In an open transaction a batch gets the next sequence of its partition when it is sent. In a closing
+one, only batches that already have a sequence are sent. The coordinator names the producer id and
+epoch, and may change them at every end. Pure: no I/O, no clock.
 
 Invariants:
-    A  a batch is sealed once in a transaction; sent again it is the same bytes
-    B  sequences of a partition have no gap: what was sealed and certainly not appended is taken
-       back before the transaction ends
-    C  after a failure nothing is sealed any more: what is on the target of this transaction will
-       be aborted, and whoever goes on begins at what was committed
+    A  a batch gets one sequence in a transaction; a resend has the same bytes
+    B  sequences of a partition have no gap: the sequence of a batch that was certainly not
+       appended is taken back before the transaction ends
+    C  after a failure no batch gets a sequence: the target will abort what it has of this
+       transaction, and the next owner starts at the committed offsets
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sparkmirror.wire.protocol.transactions import EPOCH_BUMPING_VERSION
 
 
 class TransactionPhase(enum.Enum):
-    """What may be done now."""
+    """The phase of the current transaction."""
 
     OPEN = "open"
     CLOSING = "closing"
@@ -39,61 +39,58 @@ class TransactionPhase(enum.Enum):
 
 
 class Transaction:
-    """Seals the batches of all partitions of a task."""
+    """Assigns sequences to the batches of all partitions of a task."""
 
-    def __init__(self, term: TransactionalProducer) -> None:
-        self.transactional_producer = term
+    def __init__(self, producer: TransactionalProducer) -> None:
+        self.transactional_producer = producer
         self.phase = TransactionPhase.OPEN
         self.failure: tuple[LeaseEndReason, str] | None = None
-        self.has_begun = False
-        """Whether anything was sealed since the last end."""
         self.partitions_to_add: set[TopicPartition] = set()
-        """Partitions that must be added before anything of theirs can be sent."""
+        """Partitions that must be added before the task can send their batches."""
         self._added: set[TopicPartition] = set()
         self._sequences: dict[TopicPartition, int] = {}
-        self._set_identity(term.identity)
+        self._set_identity(producer.identity)
 
     @property
     def is_transaction_v2(self) -> bool:
-        """Whether the first batch of a partition must be numbered 0, and joins by itself."""
+        """Whether sequences begin at 0 in every transaction, and batches add their partition."""
         return self.transactional_producer.transaction_version >= EPOCH_BUMPING_VERSION
 
-    def assign_sequence(self, parcel: PendingBatch, target: TopicPartition) -> bool:
-        """Get a parcel ready to be sent; false if it must wait for the next transaction."""
+    def assign_sequence(self, batch: PendingBatch, target: TopicPartition) -> bool:
+        """Assign a sequence if the batch has none; return whether the batch may be sent now."""
         if self.phase is TransactionPhase.FAILED:
             return False
-        if parcel.has_sequence:
+        if batch.has_sequence:
             return True
         if self.phase is not TransactionPhase.OPEN or not self._is_added(target):
             return False
         sequence = self._sequences.get(target, 0)
-        parcel.set_producer_state(self._producer, sequence, parcel.expected)
-        self._sequences[target] = next_sequence(sequence, parcel.record_count)
-        self.has_begun = True
+        batch.set_producer_state(self._producer, sequence, batch.expected)
+        self._sequences[target] = next_sequence(sequence, batch.record_count)
         return True
 
     def rewind_sequence(self, target: TopicPartition, records: int) -> None:
-        """The last records sealed for a partition are not on the target, and their seal is void."""
+        """Take back the sequences of the last records, which the target does not have."""
         self._sequences[target] = next_sequence(self._sequences[target], -records)
 
     def on_partitions_added(self, partitions: set[TopicPartition]) -> None:
-        """Partitions were added."""
+        """Record that the coordinator added partitions."""
         self._added |= partitions
         self.partitions_to_add -= partitions
 
     def on_ended(self, identity: ProducerIdAndEpoch) -> None:
-        """The transaction has ended well; the next one goes on under this identity."""
+        """Open the next transaction, under this producer id and epoch."""
         assert self.phase is TransactionPhase.COMMITTING
         self._set_identity(identity)
         self._added.clear()
         if self.is_transaction_v2:
             self._sequences.clear()
-        self.phase, self.has_begun = TransactionPhase.OPEN, False
+        self.phase = TransactionPhase.OPEN
 
-    def fail(self, how: LeaseEndReason, why: str) -> None:
-        """Nothing more can be committed under this term. The first reason stands."""
+    def fail(self, reason: LeaseEndReason, message: str) -> None:
+        """Commit nothing more under this producer. The first reason stays."""
         if self.failure is None:
-            self.phase, self.failure = TransactionPhase.FAILED, (how, why)
+            self.phase, self.failure = TransactionPhase.FAILED, (reason, message)
 
     def _set_identity(self, identity: ProducerIdAndEpoch) -> None:
         self._producer = BatchProducer(

@@ -1,13 +1,13 @@
-"""Exactly-once inside a task: when a transaction closes, what it commits, what counts afterwards.
+"""Exactly-once delivery in a task: when a transaction is committed, and what counts afterwards.
 
-A transaction covers every partition of the task. It is closed when it is due (so long after the
-last end, or when a partition that leaves waits for it), committed when the fate of every batch in
-it is known, and until then nothing of it is reported: neither positions nor runs. What cannot be
-sent for now and is certainly not on the target waits for the next transaction, so that one
-partition in trouble does not keep the others. What may be on the target and is not known to be
-fails the term, and the driver decides by what was committed.
+A transaction covers every partition of the task. It closes when it is due: the commit interval has
+passed, or a partition whose lease ends waits for it. It is committed when the outcome of every
+batch in it is known. Until the commit the task reports neither positions nor runs of it. A batch
+that cannot be sent now and is certainly not on the target waits for the next transaction, so that
+one partition does not delay the others. A batch whose outcome stays unknown fails the transactional
+producer, and the driver continues at the committed offsets.
 
-Belongs to the task's loop; commits run in its background.
+Belongs to the task's thread; commits run in its background.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Protocol, TypeVar
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
+from sparkmirror.copy.task.copy_counter import CopyCounter
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.pending_batch import PendingBatch
 from sparkmirror.copy.task.transaction import Transaction, TransactionPhase
@@ -30,15 +31,15 @@ from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 
 RESOLVE_TIMEOUT_S = 10.0
-"""How long a transaction that is due waits for the fate of what was sent."""
+"""How long a closing transaction waits for the outcome of sent batches."""
 ADD_RETRY_S = 1.0
-"""How long a partition that cannot be added is left out, so that the others can be."""
+"""How long a partition that cannot be added is left out, so that the others can be added."""
 
 T = TypeVar("T")
 
 
 class TransactionCommitter(Protocol):
-    """What ends transactions (`committer`); blocks."""
+    """Ends transactions (`committer`). Every method blocks."""
 
     def add_partitions_to_transaction(
         self, partitions: Collection[TopicPartition]
@@ -47,46 +48,43 @@ class TransactionCommitter(Protocol):
         ...
 
     def commit(self, entries: Mapping[TopicPartition, LedgerEntry]) -> ProducerIdAndEpoch:
-        """Write where source partitions stand, and end."""
+        """Write the source offsets and commit."""
         ...
 
     def abort(self) -> ProducerIdAndEpoch:
-        """End a transaction in which there is nothing."""
+        """End a transaction without batches."""
         ...
 
 
 class BackgroundExecutor(Protocol):
-    """What does blocking work elsewhere (`loop`)."""
+    """Runs blocking work in another thread (`event_loop`)."""
 
     def run_in_executor(
         self,
         work: Callable[[], T],
-        then: Callable[[T], None],
-        failed: Callable[[MirrorError], None],
+        on_result: Callable[[T], None],
+        on_error: Callable[[MirrorError], None],
     ) -> None:
-        """Go on with the outcome."""
+        """Run the work, then call back in the caller's thread."""
         ...
 
 
-CountCopied = Callable[[LeasedPartition, PendingBatch, list[OffsetRun]], None]
-
-
 class TransactionManager:
-    """Commits what a task copies, again and again, until its term ends."""
+    """Commits what a task copies, transaction after transaction."""
 
     def __init__(
         self,
         loop: BackgroundExecutor,
         transaction: Transaction,
         committer: TransactionCommitter,
-        count: CountCopied,
+        counter: CopyCounter,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Let `count` be told every parcel that has been committed."""
+        """Call `counter` for every batch that was committed."""
         self.transaction = transaction
         self._loop = loop
         self._committer = committer
-        self._on_copied = count
+        self._counter = counter
         self._clock = clock
         self._uncommitted: list[tuple[LeasedPartition, PendingBatch, list[OffsetRun]]] = []
         self._commit_at = 0.0
@@ -96,61 +94,64 @@ class TransactionManager:
 
     @property
     def failure(self) -> tuple[LeaseEndReason, str] | None:
-        """Why the term is over, if it is."""
+        """Why the transactional producer failed; None if it did not."""
         return self.transaction.failure
 
-    def on_acknowledged(
-        self, course: LeasedPartition, parcel: PendingBatch, runs: list[OffsetRun]
-    ) -> None:
-        """A parcel is on the target; whether it counts the commit will tell."""
-        parcel.discard_bytes()
-        self._uncommitted.append((course, parcel, runs))
+    def count(self, partition: LeasedPartition, batch: PendingBatch, runs: list[OffsetRun]) -> None:
+        """Keep an acknowledged batch until the commit, then count it."""
+        batch.discard_bytes()
+        self._uncommitted.append((partition, batch, runs))
 
-    def poll(self, courses: Collection[LeasedPartition], now: float) -> None:
-        """Add, close or commit, as it is time to."""
+    def poll(self, partitions: Collection[LeasedPartition], now: float) -> None:
+        """Add partitions, close or commit the transaction, as far as it is time."""
         match self.transaction.phase:
             case TransactionPhase.OPEN:
                 self._add_partitions(now)
-                if self._is_due(courses, now):
+                if self._is_due(partitions, now):
                     self.transaction.phase, self._closing_since = TransactionPhase.CLOSING, now
-                    self._try_commit(courses, now)
+                    self._try_commit(partitions, now)
             case TransactionPhase.CLOSING:
-                self._try_commit(courses, now)
+                self._try_commit(partitions, now)
 
     def wait_s(self, now: float) -> float:
-        """How long nothing but an event can change anything."""
+        """Return how long only an event can change anything."""
         is_waiting = self.transaction.phase is TransactionPhase.OPEN and now < self._commit_at
         return self._commit_at - now if is_waiting else float("inf")
 
-    def is_resolved(self, course: LeasedPartition) -> bool:
-        """Whether a partition may be given back: all of it is committed, or nothing will be."""
-        return self.failure is not None or course.queue.is_committed
+    def is_resolved(self, partition: LeasedPartition) -> bool:
+        """Whether the lease may be returned: all of it is committed, or nothing will be."""
+        return self.failure is not None or partition.queue.is_committed
 
     # -- closing and committing ------------------------------------------------------------------
 
-    def _is_due(self, courses: Collection[LeasedPartition], now: float) -> bool:
+    def _is_due(self, partitions: Collection[LeasedPartition], now: float) -> bool:
         if now >= self._commit_at:
-            return any(not course.queue.is_committed for course in courses)
-        return any(course.is_ending and not course.queue.is_committed for course in courses)
+            return any(not p.queue.is_committed for p in partitions)
+        return any(
+            partition.is_ending and not partition.queue.is_committed for partition in partitions
+        )
 
-    def _try_commit(self, courses: Collection[LeasedPartition], now: float) -> None:
+    def _try_commit(self, partitions: Collection[LeasedPartition], now: float) -> None:
         if self._is_adding:
             return
-        unsettled = [course for course in courses if not self._resolve(course)]
-        if self.failure or (unsettled and now - self._closing_since <= RESOLVE_TIMEOUT_S):
+        unresolved = [partition for partition in partitions if not self._resolve(partition)]
+        if self.failure or (unresolved and now - self._closing_since <= RESOLVE_TIMEOUT_S):
             return
-        if unsettled:
-            why = unsettled[0].send_backoff.reason or "no answer"
+        if unresolved:
+            reason = unresolved[0].send_backoff.reason or "no response"
             self.transaction.fail(
                 LeaseEndReason.AMBIGUOUS,
-                f"{len(unsettled)} partitions keep their transaction waiting: {why}",
+                f"{len(unresolved)} partitions delay their transaction: {reason}",
             )
             return
-        self._commit(courses)
+        self._commit(partitions)
 
-    def _resolve(self, course: LeasedPartition) -> bool:
-        """Whether the fate of everything sealed is known; what is not on the target is unsealed."""
-        queue = course.queue
+    def _resolve(self, partition: LeasedPartition) -> bool:
+        """Return whether the outcome of every batch with a sequence is known.
+
+        Resets the batches that are certainly not on the target.
+        """
+        queue = partition.queue
         if queue.open_requests:
             return False
         if not queue.has_sequenced_batches:
@@ -158,42 +159,48 @@ class TransactionManager:
         if queue.is_unambiguous:
             queue.reset_unappended()
             return True
-        if not course.can_send:
-            self.transaction.fail(LeaseEndReason.AMBIGUOUS, f"{course.key}: {course.end_message}")
+        if not partition.can_send:
+            self.transaction.fail(
+                LeaseEndReason.AMBIGUOUS, f"{partition.key}: {partition.end_message}"
+            )
         return False
 
-    def _commit(self, courses: Collection[LeasedPartition]) -> None:
-        moved = {
-            course: course.queue.acknowledged_lease.with_source_epoch(course.converter.leader_epoch)
-            for course in courses
-            if not course.queue.is_committed
+    def _commit(self, partitions: Collection[LeasedPartition]) -> None:
+        advanced = {
+            partition: partition.queue.acknowledged_lease.with_source_epoch(
+                partition.converter.leader_epoch
+            )
+            for partition in partitions
+            if not partition.queue.is_committed
         }
-        entries = {lease.source: entry_for_lease(lease, is_open=False) for lease in moved.values()}
+        entries = {
+            lease.source: entry_for_lease(lease, is_open=False) for lease in advanced.values()
+        }
         self.transaction.phase = TransactionPhase.COMMITTING
         work = partial(self._committer.commit, entries) if entries else self._committer.abort
-        self._loop.run_in_executor(work, partial(self._on_committed, moved), self._on_failed)
+        self._loop.run_in_executor(work, partial(self._on_committed, advanced), self._on_failed)
 
     def _on_committed(
-        self, moved: dict[LeasedPartition, Lease], identity: ProducerIdAndEpoch
+        self, advanced: dict[LeasedPartition, Lease], identity: ProducerIdAndEpoch
     ) -> None:
         if self.failure:
             return
-        for course, lease in moved.items():
-            course.queue.on_committed(lease)
-        for course, parcel, runs in self._uncommitted:
-            self._on_copied(course, parcel, runs)
+        for partition, lease in advanced.items():
+            partition.queue.on_committed(lease)
+        for partition, batch, runs in self._uncommitted:
+            self._counter.count(partition, batch, runs)
         self._uncommitted.clear()
         self.transaction.on_ended(identity)
         self._commit_at = self._clock() + self.transaction.transactional_producer.commit_interval_s
 
     def _on_failed(self, error: MirrorError) -> None:
-        fenced = (
+        is_fenced = (
             isinstance(error, RequestRefused) and ErrorCode(error.code).action is ErrorAction.FENCED
         )
-        how = LeaseEndReason.FENCED if fenced else LeaseEndReason.AMBIGUOUS
-        self.transaction.fail(how, f"the transaction was not committed: {error}")
+        reason = LeaseEndReason.FENCED if is_fenced else LeaseEndReason.AMBIGUOUS
+        self.transaction.fail(reason, f"the transaction was not committed: {error}")
 
-    # -- adding partitions, where batches do not do that by themselves -----------------------------
+    # -- adding partitions, before transaction.version 2 -----------------------------------------
 
     def _add_partitions(self, now: float) -> None:
         if not self.transaction.partitions_to_add or self._is_adding:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import socket
-import threading
 
 import pytest
 
-from sparkmirror.copy.control.connection import (
-    ControlConnection,
-    ControlConnectionLost,
-    accept_handshake,
-)
+from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
 from sparkmirror.copy.control.encryption import CipherPair
 from sparkmirror.copy.control.messages import (
     ControlMessage,
@@ -143,25 +138,3 @@ def test_an_absurd_length_ends_the_link() -> None:
     with pytest.raises(ControlConnectionLost, match="announced"):
         link.on_readable()
     theirs.close()
-
-
-@pytest.mark.parametrize("shown", [b"right", b"wrong"])
-def test_a_newcomer_must_know_the_secret(shown: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        links: list[ControlConnection] = []
-        caller = threading.Thread(
-            target=lambda: links.append(
-                ControlConnection.connect(server.getsockname(), shown, lambda _: None)
-            )
-        )
-        caller.start()
-        sock, _ = server.accept()
-        with sock:
-            sock.settimeout(50)
-            if shown == b"right":
-                accept_handshake(sock, b"right")
-            else:
-                with pytest.raises(ControlConnectionLost, match="secret"):
-                    accept_handshake(sock, b"right")
-        caller.join()
-        links[0].close()

@@ -100,3 +100,36 @@ def test_a_wait_grows_and_begins_anew_after_a_success() -> None:
     wait.clear()
     wait.start("why", 0.0)
     assert wait.until < pauses[2]
+
+
+@pytest.mark.parametrize(
+    ("queued_bytes", "backoff_until", "is_ending", "can_fetch"),
+    [
+        (9, 0.0, False, True),
+        (10, 0.0, False, False),
+        (9, 5.1, False, False),
+        (9, 5.0, False, True),
+        (9, 0.0, True, False),
+    ],
+    ids=["idle", "queue-full", "in-backoff", "backoff-over", "lease-ends"],
+)
+def test_a_partition_is_fetched_unless_it_is_full_waits_or_ends(
+    queued_bytes: int, backoff_until: float, is_ending: bool, can_fetch: bool
+) -> None:
+    one = course()
+    one.queue.queued_bytes = queued_bytes
+    one.fetch_backoff.until = backoff_until
+    if is_ending:
+        one.end_after_queue(LeaseEndReason.REFUSED, "too large")
+    assert one.can_fetch(max_queued_bytes=10, now=5.0) is can_fetch
+
+
+@pytest.mark.parametrize("cause", ["fetch", "send", "sequence", "none"])
+def test_a_backoff_or_a_sequence_check_keeps_the_task_awake(cause: str) -> None:
+    one = course()
+    if cause == "fetch":
+        one.fetch_backoff.start("why", 0.0)
+    elif cause == "send":
+        one.send_backoff.start("why", 0.0)
+    one.needs_sequence_check = cause == "sequence"
+    assert one.is_waiting == (cause != "none")

@@ -100,10 +100,10 @@ class Scene:
         self.course = LeasedPartition(self.partition, BatchConverter(TargetLimits()))
         self.now = 1.0
         self.transacting = TransactionManager(
-            self.later, self.transaction, self.desk, self._count, lambda: self.now
+            self.later, self.transaction, self.desk, self, lambda: self.now
         )
 
-    def _count(self, course: LeasedPartition, one: PendingBatch, runs: list[OffsetRun]) -> None:
+    def count(self, course: LeasedPartition, one: PendingBatch, runs: list[OffsetRun]) -> None:
         assert course is self.course
         assert not one.batch
         self.counted += runs
@@ -113,7 +113,7 @@ class Scene:
         return sent(self.partition)
 
     def land(self, one: PendingBatch, at: int) -> None:
-        self.transacting.on_acknowledged(self.course, one, landed(self.partition, one, at))
+        self.transacting.count(self.course, one, landed(self.partition, one, at))
 
     def pump(self, later_s: float = 0.0) -> None:
         self.now += later_s
@@ -308,8 +308,11 @@ class Drama:
         self.course = LeasedPartition(self.partition, BatchConverter(TargetLimits()))
         self.later = Later()
         self.transacting = TransactionManager(
-            self.later, self.transaction, self, lambda *_: None, lambda: self.now
+            self.later, self.transaction, self, self, lambda: self.now
         )
+
+    def count(self, *_: object) -> None:
+        """What is counted is in the log."""
 
     def add_partitions_to_transaction(
         self, partitions: Collection[TopicPartition]
@@ -363,7 +366,7 @@ class Drama:
                 self.partition.resend_in_flight()
         elif self.partition.is_oldest_in_flight(one):
             assert self.partition.accept_base_offset(one, base)
-            self.transacting.on_acknowledged(self.course, one, self.partition.acknowledge(one))
+            self.transacting.count(self.course, one, self.partition.acknowledge(one))
 
 
 @given(st.integers(0, 2**32))

@@ -34,8 +34,7 @@ from sparkmirror.copy.delivery import (
     commit_interval_for,
 )
 from sparkmirror.copy.job import CopyJob, DataLossPolicy, OffsetSyncsTopic, StartMode, StartPosition
-from sparkmirror.copy.settings import CopySettings
-from sparkmirror.copy.task.throttle import rate_per_task
+from sparkmirror.copy.settings import CopySettings, rate_per_task
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.topics.task_assignment import assigned_partitions
 

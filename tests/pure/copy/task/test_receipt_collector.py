@@ -1,27 +1,21 @@
-"""Receipts: acknowledged parcels become one line per partition, and nothing else does."""
+"""Acknowledged batches add up to one receipt per partition."""
 
 from __future__ import annotations
 
-from sparkmirror.copy.lease import Lease, LeaseIdentity
-from sparkmirror.copy.receipt import ReceiptCollector
 from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.copy.task.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 
 
-def lease(partition: int) -> Lease:
-    return Lease(
-        source=TopicPartition("orders", partition),
-        target=TopicPartition("primary.orders", partition),
-        position=0,
-        expected=0,
-        identity=LeaseIdentity(producer_id=1, producer_epoch=0, anchor=0),
-    )
+def add(receipts: ReceiptCollector, partition: int, batch: PendingBatch, *runs: OffsetRun) -> None:
+    source = TopicPartition("orders", partition)
+    receipts.add(source, TopicPartition("primary.orders", partition), batch, list(runs))
 
 
-def parcel(*times_ms: int) -> PendingBatch:
+def batch_with_timestamps(*times_ms: int) -> PendingBatch:
     batch = memoryview(build_batch([Record(n, ms, None, b"v") for n, ms in enumerate(times_ms)]))
     return PendingBatch(
         header=read_header(batch),
@@ -32,11 +26,11 @@ def parcel(*times_ms: int) -> PendingBatch:
     )
 
 
-def test_parcels_of_a_partition_add_up() -> None:
+def test_batches_of_a_partition_add_up() -> None:
     receipts = ReceiptCollector()
-    first, second = parcel(1000, 3000), parcel(2000, 2500, 2600)
-    receipts.add(lease(3), first, [OffsetRun(10, 70, 2)])
-    receipts.add(lease(3), second, [OffsetRun(14, 72, 1), OffsetRun(16, 73, 2)])
+    first, second = batch_with_timestamps(1000, 3000), batch_with_timestamps(2000, 2500, 2600)
+    add(receipts, 3, first, OffsetRun(10, 70, 2))
+    add(receipts, 3, second, OffsetRun(14, 72, 1), OffsetRun(16, 73, 2))
     receipts.count_lanes(TopicPartition("orders", 3), {"plain": 1})
     receipts.count_lanes(TopicPartition("orders", 3), {"plain": 1, "compacted": 1})
     [(receipt, lanes)] = receipts.list_receipts()
@@ -48,14 +42,14 @@ def test_parcels_of_a_partition_add_up() -> None:
     assert lanes == {"plain": 2, "compacted": 1}
 
 
-def test_each_partition_has_its_own_receipt_in_order() -> None:
+def test_each_partition_has_a_receipt_sorted_by_partition() -> None:
     receipts = ReceiptCollector()
     for number in (2, 0, 1):
-        receipts.add(lease(number), parcel(1), [OffsetRun(number, number, 1)])
+        add(receipts, number, batch_with_timestamps(1), OffsetRun(number, number, 1))
     assert [receipt.source.partition for receipt, _ in receipts.list_receipts()] == [0, 1, 2]
 
 
-def test_a_partition_of_which_nothing_was_copied_has_none() -> None:
+def test_a_partition_without_copied_records_has_no_receipt() -> None:
     receipts = ReceiptCollector()
     receipts.count_lanes(TopicPartition("orders", 0), {"control": 4})
     assert receipts.list_receipts() == []

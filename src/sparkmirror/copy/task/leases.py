@@ -1,0 +1,151 @@
+"""The leases of a task: granted, revoked, drained and returned.
+
+    GrantLeases ──▶ LeasedPartition ──▶ fetched, sent, acknowledged ──▶ LeaseEnded ──▶ driver
+                        ▲ closed by RevokeLeases or Drain
+
+In exactly-once mode the grant has a transactional producer. All leases of a task then belong to one
+transaction after the other, and a lease is returned when everything of it is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from sparkmirror.copy.control.messages import (
+    ControlMessage,
+    GrantLeases,
+    LeaseEnded,
+    LeaseEndReason,
+)
+from sparkmirror.copy.settings import CopySettings, target_limits_from_json
+from sparkmirror.copy.task.batch_converter import BatchConverter
+from sparkmirror.copy.task.cluster_connections import ClusterConnections
+from sparkmirror.copy.task.fetcher import Fetcher
+from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.copy.task.reports import TaskReporter
+from sparkmirror.copy.task.sender import Sender
+from sparkmirror.copy.task.transaction import Transaction
+from sparkmirror.copy.task.transaction_manager import TransactionManager
+from sparkmirror.copy.transactional_producer import TransactionalProducer
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskLeases:
+    """Holds the leased partitions of a task. Belongs to the task's thread."""
+
+    settings: CopySettings
+    source: ClusterConnections
+    target: ClusterConnections
+    fetcher: Fetcher
+    sender: Sender
+    reporter: TaskReporter
+    send: Callable[[ControlMessage], None]
+    new_transaction_manager: Callable[[Transaction], TransactionManager]
+    transactions: TransactionManager | None = None
+    """In exactly-once mode, from the first grant on."""
+    _by_key: dict[str, LeasedPartition] = field(default_factory=dict)
+    _drain_deadline: float | None = None
+
+    @property
+    def partitions(self) -> Collection[LeasedPartition]:
+        """A live view of every partition whose lease is not returned."""
+        return self._by_key.values()
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether a drain began and every lease is returned."""
+        return self._drain_deadline is not None and not self._by_key
+
+    def grant(self, grant: GrantLeases) -> None:
+        """Start to copy the granted partitions."""
+        if grant.transactional_producer:
+            self._start_transactions(grant.transactional_producer)
+        self.fetcher.invalidate_brokers()
+        for lease in grant.leases:
+            limits = target_limits_from_json(grant.target_limits[lease.target.topic])
+            converter = BatchConverter(
+                limits, self.settings.read_committed, leader_epoch=lease.source_epoch
+            )
+            partition = LeasedPartition(PartitionQueue(lease, self.sender.transaction), converter)
+            assert partition.key not in self._by_key, "a lease is granted once"
+            self._by_key[partition.key] = partition
+            self.source.add_topic(lease.source.topic)
+            self.target.add_topic(lease.target.topic)
+            if self._drain_deadline is not None:
+                partition.close()
+
+    def revoke(self, keys: Collection[str]) -> None:
+        """Close these partitions; unknown ones were already returned."""
+        for key in keys:
+            if key in self._by_key:
+                self._by_key[key].close()
+
+    def drain(self, now: float) -> None:
+        """Close all partitions, and those that are granted later. Sets the drain deadline."""
+        self._drain_deadline = now + self.settings.drain_timeout_s
+        for partition in self.partitions:
+            partition.close()
+
+    def return_ended(self, now: float) -> None:
+        """Report and return every lease that has ended.
+
+        Ends all leases after the drain deadline or a failed transaction.
+        """
+        if self._drain_deadline is not None and now > self._drain_deadline:
+            self._end_all(LeaseEndReason.AMBIGUOUS, "not acknowledged in time while draining")
+        if self.transactions and self.transactions.failure:
+            self._end_all(*self.transactions.failure)
+        ended = [partition for partition in self.partitions if self._can_return(partition)]
+        if not ended:
+            return
+        self.fetcher.invalidate_brokers()
+        # The driver must have the last counts of a lease before its end.
+        self.reporter.send_report(self.partitions)
+        for partition in ended:
+            self._return(partition)
+
+    def _return(self, partition: LeasedPartition) -> None:
+        del self._by_key[partition.key]
+        self.sender.remove(partition)
+        is_clean = self._is_clean(partition)
+        lease = partition.queue.abandon()
+        assert partition.end_reason is not None
+        self.send(
+            LeaseEnded(
+                partition=partition.key,
+                reason=partition.end_reason,
+                message=partition.end_message,
+                position=lease.position,
+                expected=lease.expected,
+                records=lease.records,
+                is_clean=is_clean,
+            )
+        )
+
+    def _start_transactions(self, producer: TransactionalProducer) -> None:
+        """Commit under this producer from now on, unless the task already has it."""
+        if self.transactions and self.transactions.transaction.transactional_producer == producer:
+            return
+        assert not self._by_key, "a transactional producer changes when no partition is leased"
+        transaction = Transaction(producer)
+        self.transactions = self.new_transaction_manager(transaction)
+        self.sender.use_transactions(transaction, self.transactions)
+
+    def _end_all(self, reason: LeaseEndReason, message: str) -> None:
+        if self.transactions:
+            self.transactions.transaction.fail(reason, message)
+        for partition in self.partitions:
+            partition.end_now(reason, message)
+
+    def _can_return(self, partition: LeasedPartition) -> bool:
+        if not partition.is_ended:
+            return False
+        return self.transactions is None or self.transactions.is_resolved(partition)
+
+    def _is_clean(self, partition: LeasedPartition) -> bool:
+        """Whether the next owner needs no fence: the outcome of everything sent is known."""
+        if self.transactions and self.transactions.failure:
+            return False
+        return partition.queue.is_unambiguous and partition.end_reason is not LeaseEndReason.FENCED

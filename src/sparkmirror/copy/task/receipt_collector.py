@@ -1,0 +1,55 @@
+"""Adds up acknowledged batches to one receipt per partition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparkmirror.copy.receipt import Receipt
+from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.mirror.offsets.run_map import OffsetRun
+from sparkmirror.model import TopicPartition
+
+
+@dataclass(slots=True)
+class ReceiptCollector:
+    """The receipts of one task attempt."""
+
+    _by_partition: dict[TopicPartition, Receipt] = field(default_factory=dict)
+    _lanes: dict[TopicPartition, Counter[str]] = field(default_factory=dict)
+
+    def add(
+        self,
+        source: TopicPartition,
+        target: TopicPartition,
+        batch: PendingBatch,
+        runs: list[OffsetRun],
+    ) -> None:
+        """Add an acknowledged batch, in order within its partition."""
+        receipt = self._by_partition.get(source)
+        if receipt is None:
+            receipt = self._by_partition[source] = Receipt(
+                source=source,
+                target=target,
+                source_first=runs[0].source_first,
+                target_first=runs[0].target_first,
+                first_ms=batch.header.base_timestamp,
+            )
+        last = runs[-1]
+        receipt.source_last = last.source_first + last.length - 1
+        receipt.target_last = last.target_first + last.length - 1
+        receipt.records += batch.record_count
+        receipt.bytes += batch.size
+        receipt.last_ms = max(receipt.last_ms, batch.max_timestamp_ms)
+
+    def count_lanes(self, source: TopicPartition, lanes: Mapping[str, int]) -> None:
+        """Add batch counts by the reason of their lane."""
+        self._lanes.setdefault(source, Counter()).update(lanes)
+
+    def list_receipts(self) -> list[tuple[Receipt, dict[str, int]]]:
+        """Return every receipt with the lanes of its partition, sorted by partition."""
+        return [
+            (receipt, dict(self._lanes.get(source, {})))
+            for source, receipt in sorted(self._by_partition.items())
+        ]
