@@ -10,9 +10,8 @@ import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin, ListOffsetsSpec
-from sparkmirror.cluster.record_types import ProducerRecord
 from sparkmirror.cluster.security import ClientSecurity
-from sparkmirror.cluster.topic_contents import produce_records, read_topic
+from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing, TopicRejected
 from sparkmirror.model import TopicPartition

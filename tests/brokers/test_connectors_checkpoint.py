@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from sparkmirror.client import MirrorClient
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.groups import alter_consumer_group_offsets, list_consumer_group_offsets
 from sparkmirror.cluster.topic_contents import read_topic
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
@@ -18,7 +19,6 @@ from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupPartitionReport,
     GroupReports,
 )
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
 from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.offsets.checkpoints import CheckpointOutcome
@@ -80,9 +80,9 @@ def running_checkpoint_task(
     explanations = GroupReports()
     config = mirroring.connector_config("Checkpoint", **more)
     config |= {"task.assigned.groups": ",".join(groups), "task.index": "0"}
-    hands = ClusterClients.create(mirroring.target.access, timeout_s=30)
-    ensure_internal_topic(hands, MirrorCheckpointConfig.parse(config).checkpoints_topic, 1)
-    hands.close()
+    admin = Admin(mirroring.target.access, timeout_s=30)
+    ensure_internal_topic(admin, MirrorCheckpointConfig.parse(config).checkpoints_topic, 1)
+    admin.close()
     work = MirrorCheckpointTask(config, mirroring.worker, explanations)
     try:
         work.start()

@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 
 from sparkmirror.cli.copy.command import copy_command
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.record_types import ProducerRecord
-from sparkmirror.cluster.topic_contents import produce_records, read_topic
+from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import BadRequest, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition

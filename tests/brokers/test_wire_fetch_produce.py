@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import ProducerRecord
 from sparkmirror.cluster.topic_contents import produce_records as write_records
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction

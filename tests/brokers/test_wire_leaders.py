@@ -19,7 +19,7 @@ from sparkmirror.cluster.groups import (
     list_consumer_group_offsets,
     list_consumer_groups,
 )
-from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import ProducerRecord
 from sparkmirror.cluster.topic_contents import produce_records as write_records
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec

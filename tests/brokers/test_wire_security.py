@@ -12,7 +12,7 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import ProducerRecord
 from sparkmirror.cluster.topic_contents import produce_records as write_records
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 from sparkmirror.lab.cluster.cluster import Cluster

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cluster.record_types import ProducerRecord
-from sparkmirror.cluster.topic_contents import produce_records, read_topic
+from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records, read_topic
 from sparkmirror.lab.cluster.cluster import Cluster
 from tests.support.cli.command_line import CommandLine
 from tests.support.kafka.clusters import create_topic

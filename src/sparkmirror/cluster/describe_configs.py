@@ -1,20 +1,18 @@
-"""Settings of topics, asked for with a raw message so that no error is lost.
-
-The library's own call drops the error of each topic: one that we may not see would look like one
-without settings, and its copy would be created with none.
-"""
+"""All configs of topics. Each topic has its configs or its error."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection
 
-from sparkmirror.cluster import error_translation
+from sparkmirror.cluster.topics import topic_error
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.topics.topic_configs import ConfigEntry, ConfigSource
-from sparkmirror.wire.protocol.messages import DescribeConfigsRequest
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
+from sparkmirror.wire.protocol.apis import DESCRIBE_CONFIGS
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
+from sparkmirror.wire.protocol.topic_log_config import TOPIC_RESOURCE
 
-_TOPIC = 2
 _SOURCES = {
     1: ConfigSource.DYNAMIC_TOPIC_CONFIG,
     2: ConfigSource.DYNAMIC_BROKER_CONFIG,
@@ -25,32 +23,40 @@ _SOURCES = {
     7: ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
     8: ConfigSource.DYNAMIC_GROUP_CONFIG,
 }
-_Request: Any = DescribeConfigsRequest
+_Config = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
 
 TopicConfigs = tuple[ConfigEntry, ...]
 
 
-def request_topic_configs(names: Sequence[str], client: Any) -> Any:
-    """Send the question to any broker; an error that passes is raised, to be tried again."""
-    resources = [
-        _Request.DescribeConfigsResource(
-            resource_type=_TOPIC, resource_name=name, configuration_keys=None
-        )
-        for name in names
-    ]
-    # A message keeps the version of its first sending, so each try makes a new one.
-    request = _Request(resources=resources, include_synonyms=False)
-    answer = client._manager.run(client._manager.send, request, None)
-    for result in answer.results:
-        error_translation.raise_if_retriable(result.error_code, result.resource_name)
-    return answer
-
-
-def read_topic_configs(answer: Any, cluster: str) -> dict[str, TopicConfigs | ClusterError]:
-    """Take the answer apart, topic by topic: settings, or why there are none to be had."""
+def describe_configs(
+    router: Router, names: Collection[str], *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, TopicConfigs | ClusterError]:
+    """Return the configs of topics with their sources, or the error, by topic."""
+    if not names:
+        return {}
+    answer = router.call(
+        DESCRIBE_CONFIGS,
+        lambda: DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsRequest.DescribeConfigsResource(
+                    resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None
+                )
+                for name in sorted(names)
+            ],
+            include_synonyms=False,
+        ),
+        AnyBroker(),
+        codes=lambda answer: [result.error_code for result in answer.results],
+        timeout_s=timeout_s,
+    )
+    cluster = router.client.cluster
     return {
-        str(result.resource_name): error_translation.error_from_code(
-            result.error_code, f"{result.resource_name}: {result.error_message}", cluster
+        result.resource_name: topic_error(
+            cluster,
+            DESCRIBE_CONFIGS.name,
+            result.resource_name,
+            ErrorCode(result.error_code),
+            result.error_message,
         )
         if result.error_code
         else tuple(_config_entry(config) for config in result.configs)
@@ -58,9 +64,9 @@ def read_topic_configs(answer: Any, cluster: str) -> dict[str, TopicConfigs | Cl
     }
 
 
-def _config_entry(config: Any) -> ConfigEntry:
+def _config_entry(config: _Config) -> ConfigEntry:
     return ConfigEntry(
-        name=str(config.name),
+        name=config.name,
         value=config.value,
         source=_SOURCES.get(config.config_source, ConfigSource.UNKNOWN),
         sensitive=bool(config.is_sensitive),

@@ -1,8 +1,7 @@
-"""One question to one broker: do you let me in, and whom do you know?
+"""A question to one broker or to the bootstrap brokers: can this client connect?
 
-The client library retries a refused login until its time is up and then says "unable to
-bootstrap". This asks once, on a connection of the wire room, and says within milliseconds what is
-wrong: nobody there, not TLS, wrong certificate, wrong password.
+The answer comes within milliseconds and names the reason: no broker there, not TLS, wrong
+certificate, wrong password.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ _CLIENT_ID = "sparkmirror-probe"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """What one broker said: which cluster it is of, and the brokers it takes for alive."""
+    """The cluster of one broker, and the brokers that it knows as alive."""
 
     cluster_id: str
     brokers: frozenset[int]
 
 
 def probe(access: ClusterAccess, address: Address, timeout_s: float) -> ProbeResult:
-    """Ask one broker for the cluster's brokers.
+    """Ask one broker for the cluster's brokers, once.
 
-    Raises ClusterUnavailable or ClusterTimeout if it may come right by waiting, NotAuthorized if
-    it will not: wrong certificate, wrong mechanism, wrong password.
+    Raises ClusterUnavailable or ClusterTimeout if waiting may help, NotAuthorized if it does not:
+    wrong certificate, wrong mechanism, wrong password.
     """
     client = ClientConfig(
         cluster=access.cluster, security=access.security.client_kwargs(), client_id=_CLIENT_ID
@@ -43,5 +42,17 @@ def probe(access: ClusterAccess, address: Address, timeout_s: float) -> ProbeRes
         answer = connection.call(METADATA, metadata_request(()), timeout_s=left_s)
     finally:
         connection.close()
-    known = read_metadata(answer)
-    return ProbeResult(cluster_id=known.cluster_id, brokers=frozenset(known.brokers))
+    metadata = read_metadata(answer)
+    return ProbeResult(cluster_id=metadata.cluster_id, brokers=frozenset(metadata.brokers))
+
+
+def wait_for_cluster(access: ClusterAccess, timeout_s: float) -> None:
+    """Wait until a bootstrap broker answers.
+
+    Raises the last ClusterUnavailable or ClusterTimeout after the timeout, NotAuthorized at once.
+    """
+    router = access.new_router(_CLIENT_ID)
+    try:
+        router.refresh(timeout_s=timeout_s)
+    finally:
+        router.close()

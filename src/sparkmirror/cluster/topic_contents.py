@@ -1,134 +1,248 @@
-"""Whole topics in and out: write a list of records, read everything up to the end.
+"""Whole topics: write a list of records, read all records up to the end.
 
-For the data a lab cluster begins with, and for tests that compare contents. Record by record and
-in memory: not the mirror's data path.
+For initial data of a lab cluster, for checkpoints that a client reads, and for tests. Record by
+record and in memory: this is not the data path of the mirror.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-from kafka import KafkaConsumer, KafkaProducer
-from kafka import TopicPartition as LibraryPartition
+from dataclasses import dataclass
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.error_translation import translating_errors
-from sparkmirror.cluster.kafka_python_client import connect_client
-from sparkmirror.cluster.record_types import ConsumerRecord, ProducerRecord
+from sparkmirror.cluster.describe_topics import describe_topic
 from sparkmirror.errors import ClusterTimeout
+from sparkmirror.mirror.connect_topics.partitioner import partition_for
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch import message_format_v1
+from sparkmirror.wire.batch.aborted_transactions import AbortedTransactionFilter
+from sparkmirror.wire.batch.checksum import verify_crc
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import MAGIC, iter_batches, read_header
+from sparkmirror.wire.batch.records import Record, build_batch, read_records
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
+from sparkmirror.wire.protocol.producer_ids import init_producer_id
+from sparkmirror.wire.protocol.single_fetch import (
+    OffsetOutOfRange,
+    SingleFetchResult,
+    fetch_records,
+    raise_for_code,
+)
+from sparkmirror.wire.protocol.single_produce import append_batch
 
-_POLL_MS = 200
-_Producer: Any = KafkaProducer
-_Consumer: Any = KafkaConsumer
-_Partition: Any = LibraryPartition
+BATCH_BYTES = 16_384
+"""A batch ends with the record that reaches this size, as with Kafka's `batch.size`."""
+_RECORD_OVERHEAD_BYTES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerRecord:
+    """A record to write.
+
+    Without a partition, the key decides; without a key too, partitions take turns. Without a
+    timestamp, the record has the time of writing.
+    """
+
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRecord:
+    """A record in a topic."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
 
 
 def produce_records(
     access: ClusterAccess, topic: str, records: Iterable[ProducerRecord], timeout_s: float = 30.0
 ) -> list[tuple[int, int]]:
-    """Write records and wait for the brokers; return each one's partition and offset."""
+    """Write records. Returns the partition and the offset of each, when brokers have them all."""
     deadline = time.monotonic() + timeout_s
-    with Admin(access, timeout_s) as admin:
-        admin.describe_topic(topic)  # the library would wait for a topic that is not there
-    producer = connect_client(
-        _Producer,
-        access,
-        timeout_s,
-        linger_ms=5,
-        allow_auto_create_topics=False,
-        max_block_ms=int(timeout_s * 1000),
-        delivery_timeout_ms=max(10_000, int(timeout_s * 1000)),
-    )
-    try:
-        with translating_errors(access.cluster):
-            sent = [
-                producer.send(
-                    topic,
-                    value=record.value,
-                    key=record.key,
-                    headers=list(record.headers),
-                    partition=record.partition,
-                    timestamp_ms=record.timestamp_ms,
+    with _router(access) as router:
+        count = len(describe_topic(router, topic, timeout_s=timeout_s).partitions)
+        identity = init_producer_id(router, timeout_s=_left_s(deadline))
+        producer = BatchProducer(producer_id=identity.producer_id, epoch=identity.epoch)
+        by_partition: dict[int, list[tuple[int, Record]]] = {}
+        turns = itertools.count()
+        number = -1
+        for number, record in enumerate(records):
+            partition = _partition_of(record, count, turns)
+            by_partition.setdefault(partition, []).append((number, _to_wire(record)))
+        stored = [(-1, -1)] * (number + 1)
+        for partition, numbered in by_partition.items():
+            sequence = 0
+            for group in _batches(numbered):
+                batch = memoryview(
+                    build_batch([r._replace(offset=at) for at, (_, r) in enumerate(group)])
                 )
-                for record in records
-            ]
-            stored = [
-                outcome.get(timeout=max(0.1, deadline - time.monotonic())) for outcome in sent
-            ]
-    finally:
-        producer.close(timeout=max(0.1, deadline - time.monotonic()))
-    return [(int(place.partition), int(place.offset)) for place in stored]
+                base_offset = append_batch(
+                    router,
+                    TopicPartition(topic, partition),
+                    forward_batch(read_header(batch), batch, producer, sequence),
+                    timeout_s=_left_s(deadline),
+                )
+                sequence += len(group)
+                for at, (number, _) in enumerate(group):
+                    stored[number] = (partition, base_offset + at)
+    return stored
 
 
 def read_topic(
     access: ClusterAccess, topic: str, timeout_s: float = 30.0, *, committed_only: bool = False
 ) -> list[ConsumerRecord]:
-    """Read a topic from its beginning to where it ends now, by partition and offset."""
+    """Read a topic from its beginning to its present end, by partition and offset."""
     deadline = time.monotonic() + timeout_s
-    with Admin(access, timeout_s) as admin:
-        found = admin.describe_topic(topic)
-    partitions = [_Partition(topic, partition.index) for partition in found.partitions]
-    with (
-        _consumer(access, timeout_s, committed_only) as consumer,
-        translating_errors(access.cluster),
-    ):
-        consumer.assign(partitions)
-        consumer.seek_to_beginning(*partitions)
-        records = _read_to_end(consumer, partitions, access, deadline)
-    return sorted(records, key=lambda record: (record.partition, record.offset))
+    with _router(access) as router:
+        found = describe_topic(router, topic, timeout_s=timeout_s)
+        partitions = [TopicPartition(topic, partition.index) for partition in found.partitions]
+        starts = _offsets(router, partitions, EARLIEST, deadline)
+        ends = _offsets(router, partitions, LATEST, deadline, read_committed=committed_only)
+        return [
+            _to_consumer_record(partition, record)
+            for partition in partitions
+            for record in _read_partition(
+                router, partition, starts[partition], ends[partition], deadline, committed_only
+            )
+        ]
 
 
 @contextmanager
-def _consumer(access: ClusterAccess, timeout_s: float, committed_only: bool) -> Iterator[Any]:
-    consumer = connect_client(
-        _Consumer,
-        access,
-        timeout_s,
-        group_id=None,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        allow_auto_create_topics=False,
-        exclude_internal_topics=False,
-        isolation_level="read_committed" if committed_only else "read_uncommitted",
-    )
+def _router(access: ClusterAccess) -> Iterator[Router]:
+    router = access.new_router()
     try:
-        yield consumer
+        yield router
     finally:
-        consumer.close(autocommit=False)
+        router.close()
 
 
-def _read_to_end(
-    consumer: Any, partitions: Sequence[Any], access: ClusterAccess, deadline: float
-) -> list[ConsumerRecord]:
-    """Poll until every partition's position has reached the end seen at the beginning.
-
-    Positions, not records: transaction markers and compacted-away records have offsets too.
-    """
-    ends = consumer.end_offsets(partitions)
-    records: list[ConsumerRecord] = []
-    while behind := [
-        partition for partition in partitions if consumer.position(partition) < ends[partition]
-    ]:
-        if time.monotonic() > deadline:
-            missing = ", ".join(f"{partition.topic}-{partition.partition}" for partition in behind)
-            raise ClusterTimeout(
-                access.cluster, f"the end of {missing} was not reached: look at its leaders"
-            )
-        for batch in consumer.poll(timeout_ms=_POLL_MS).values():
-            records += [_to_consumer_record(record) for record in batch]
-    return records
+def _left_s(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.1)
 
 
-def _to_consumer_record(record: Any) -> ConsumerRecord:
-    return ConsumerRecord(
-        partition=int(record.partition),
-        offset=int(record.offset),
-        timestamp_ms=int(record.timestamp),
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _partition_of(record: ProducerRecord, count: int, turns: Iterator[int]) -> int:
+    if record.partition is not None:
+        return record.partition
+    return next(turns) % count if record.key is None else partition_for(record.key, count)
+
+
+def _to_wire(record: ProducerRecord) -> Record:
+    timestamp_ms = record.timestamp_ms
+    return Record(
+        offset=0,
+        timestamp=int(time.time() * 1000) if timestamp_ms is None else timestamp_ms,
         key=record.key,
         value=record.value,
-        headers=tuple((str(name), value) for name, value in record.headers),
+        headers=tuple((name.encode(), value) for name, value in record.headers),
+    )
+
+
+def _batches(numbered: Sequence[tuple[int, Record]]) -> Iterator[list[tuple[int, Record]]]:
+    """Cut the records of a partition into batches of about BATCH_BYTES."""
+    batch: list[tuple[int, Record]] = []
+    size = 0
+    for number, record in numbered:
+        batch.append((number, record))
+        size += _RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
+        size += sum(len(name) + len(value or b"") for name, value in record.headers)
+        if size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _offsets(
+    router: Router,
+    partitions: Sequence[TopicPartition],
+    when: int,
+    deadline: float,
+    *,
+    read_committed: bool = False,
+) -> dict[TopicPartition, int]:
+    found = list_offsets(
+        router,
+        dict.fromkeys(partitions, when),
+        read_committed=read_committed,
+        timeout_s=_left_s(deadline),
+    )
+    offsets = {}
+    for partition, (code, listed) in found.items():
+        raise_for_code(router, partition, code)
+        assert listed is not None
+        offsets[partition] = listed.offset
+    return offsets
+
+
+def _read_partition(
+    router: Router,
+    partition: TopicPartition,
+    start: int,
+    end: int,
+    deadline: float,
+    committed_only: bool,
+) -> Iterator[Record]:
+    """Read the records from `start` to before `end`.
+
+    The position decides, not the records: markers and compacted records have offsets too.
+    """
+    position = start
+    while position < end:
+        if time.monotonic() > deadline:
+            raise ClusterTimeout(
+                router.client.cluster,
+                f"the end of {partition} was not reached: check the leader of the partition",
+            )
+        try:
+            fetched = fetch_records(router, partition, position, read_committed=committed_only)
+        except OffsetOutOfRange:
+            position = _offsets(router, [partition], EARLIEST, deadline)[partition]
+            continue
+        for next_offset, records in _read_batches(fetched):
+            if next_offset > position:
+                yield from (record for record in records if position <= record.offset < end)
+                position = next_offset
+
+
+def _read_batches(fetched: SingleFetchResult) -> Iterator[tuple[int, list[Record]]]:
+    """The batches of a fetch: the offset behind each, and its records without aborted ones."""
+    aborted = AbortedTransactionFilter(fetched.aborted_transactions)
+    for span in iter_batches(fetched.records):
+        batch = fetched.records[span.start : span.end]
+        if span.magic < MAGIC:
+            records = message_format_v1.read_messages(batch)
+            yield records[-1].offset + 1, records
+            continue
+        header = read_header(batch)
+        verify_crc(header, batch)
+        is_hidden = aborted.is_aborted(header, batch) or header.is_control
+        yield header.next_offset, [] if is_hidden else read_records(header, batch)
+
+
+def _to_consumer_record(partition: TopicPartition, record: Record) -> ConsumerRecord:
+    return ConsumerRecord(
+        partition=partition.partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp,
+        key=record.key,
+        value=record.value,
+        headers=tuple((name.decode(errors="replace"), value) for name, value in record.headers),
     )

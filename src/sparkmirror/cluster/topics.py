@@ -1,49 +1,33 @@
-"""Topics as the control plane sees them: as wanted, and as they are."""
+"""A topic to create, a topic that exists, and the error for a topic."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+
+from sparkmirror.errors import ClusterError, RequestRefused, TopicRejected
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to create. -1 leaves the number to the brokers' defaults."""
+    """A topic to create. With -1 the cluster's default applies."""
 
     name: str
     partitions: int = -1
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
 
-    def to_kafka_python(self) -> dict[str, Any]:
-        """Say it in the client library's words."""
-        return {
-            "num_partitions": self.partitions,
-            "replication_factor": self.replication_factor,
-            "configs": dict(self.configs),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartitionInfo:
-    """One partition and who holds it. `leader` is None while there is none."""
+    """One partition. `leader` is None while no broker leads it."""
 
     index: int
     leader: int | None
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
-
-    @classmethod
-    def from_kafka_python(cls, words: Mapping[str, Any]) -> Self:
-        """Read the client library's form."""
-        leader = int(words["leader_id"])
-        return cls(
-            index=int(words["partition_index"]),
-            leader=leader if leader >= 0 and not words["error_code"] else None,
-            replicas=tuple(int(node) for node in words["replica_nodes"]),
-            isr=tuple(int(node) for node in words["isr_nodes"]),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +39,26 @@ class TopicDescription:
     is_internal: bool
     partitions: tuple[TopicPartitionInfo, ...]
 
-    @classmethod
-    def from_kafka_python(cls, words: Mapping[str, Any]) -> Self:
-        """Read the client library's form."""
-        partitions = [
-            TopicPartitionInfo.from_kafka_python(partition) for partition in words["partitions"]
-        ]
-        return cls(
-            name=str(words["name"]),
-            topic_id=str(words.get("topic_id", "")),
-            is_internal=bool(words["is_internal"]),
-            partitions=tuple(sorted(partitions, key=lambda partition: partition.index)),
-        )
-
     @property
     def has_leaders(self) -> bool:
-        """Tell whether every partition can be written to and read."""
+        """Whether every partition has a leader."""
         return bool(self.partitions) and all(
             partition.leader is not None for partition in self.partitions
         )
+
+
+def topic_error(
+    cluster: str, api: str, topic: str, code: ErrorCode, message: str | None = None
+) -> ClusterError:
+    """Return the error for a code that a broker gave for a topic.
+
+    A code without a class of its own becomes TopicRejected.
+    """
+    error = error_for_code(cluster, api, code, f"{topic}: {message}" if message else topic)
+    if isinstance(error, RequestRefused):
+        reason = f": {message}" if message else ""
+        return TopicRejected(
+            cluster,
+            f"{api} answered {code} for {topic}{reason}; correct the topic's name or settings",
+        )
+    return error

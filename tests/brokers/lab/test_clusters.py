@@ -11,7 +11,7 @@ import pytest
 
 from sparkmirror.cluster.admin import Admin, ListOffsetsSpec
 from sparkmirror.cluster.probe import probe
-from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import ProducerRecord
 from sparkmirror.cluster.topics import TopicPartitionInfo
 from sparkmirror.errors import (
     AlreadyExists,

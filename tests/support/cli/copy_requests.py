@@ -7,7 +7,7 @@ from typing import Any
 
 from sparkmirror.cli.copy.plan import ClusterDescriptions
 from sparkmirror.cli.copy.request import ClientFile, CopyRequest
-from sparkmirror.cluster.admin import BrokerDescription, DescribeClusterResult
+from sparkmirror.cluster.describe_cluster import BrokerDescription, DescribeClusterResult
 from sparkmirror.cluster.topics import TopicDescription, TopicPartitionInfo
 from sparkmirror.mirror.topics.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
 from sparkmirror.mirror.topics.replication_policy import IdentityReplicationPolicy

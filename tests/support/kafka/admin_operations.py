@@ -1,6 +1,6 @@
-"""What an operator does to a running cluster, through kafka-python's own admin client.
+"""Changes that an operator makes to a running cluster, with kafka-python's admin client.
 
-A second opinion on what our facade does, and hands for what it has no need of.
+For calls that `cluster.admin` lacks, and as a check by another client.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from kafka.admin import (
 from kafka.protocol.admin import AlterClientQuotasRequest, AlterClientQuotasResponse
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.kafka_python_client import connect_client
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.apis import Api
 from tests.support.kafka.wire_copier import connect_first_broker
@@ -45,7 +44,11 @@ PREFERRED = 0
 
 @contextmanager
 def _admin_client(access: ClusterAccess) -> Iterator[Any]:
-    client = connect_client(_Client, access, 30.0)
+    client = _Client(
+        bootstrap_servers=[str(address) for address in access.bootstrap_servers],
+        bootstrap_timeout_ms=30_000,
+        **access.security.client_kwargs(),
+    )
     try:
         yield client
     finally:

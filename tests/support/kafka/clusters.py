@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.record_types import ConsumerRecord, ProducerRecord
-from sparkmirror.cluster.topic_contents import produce_records, read_topic
+from sparkmirror.cluster.topic_contents import (
+    ConsumerRecord,
+    ProducerRecord,
+    produce_records,
+    read_topic,
+)
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec

@@ -1,22 +1,22 @@
-"""A cluster in memory, as far as topics go: for tests of those who look at topics and make them."""
+"""The admin client of a cluster in memory: its topics and their configs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.admin import DescribeClusterResult
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.describe_cluster import DescribeClusterResult
 from sparkmirror.cluster.describe_configs import TopicConfigs
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 
 
-class InMemoryCluster:
-    """Topics with so many partitions. It may be down, and hide settings."""
+class InMemoryCluster(Admin):
+    """Topics by name, each with a number of partitions. `is_down` makes calls fail."""
 
     def __init__(self, alias: str, **partitions: int) -> None:
-        self.alias = alias
+        super().__init__(ClusterAccess.from_properties(alias, {"bootstrap.servers": "127.0.0.1:1"}))
         self.partitions = dict(partitions)
         self.configs: dict[str, TopicConfigs] = {}
         self.created: list[NewTopic] = []
@@ -24,15 +24,9 @@ class InMemoryCluster:
         self.is_down = False
         self.topic_listings = 0
 
-    @property
-    def clients(self) -> ClusterClients:
-        """What a connector gets hold of. Its router leads nowhere."""
-        access = ClusterAccess.from_properties(self.alias, {"bootstrap.servers": "127.0.0.1:1"})
-        return ClusterClients(alias=self.alias, admin=self, router=access.new_router())
-
     def describe_cluster(self) -> DescribeClusterResult:
         self._check_available()
-        return DescribeClusterResult(cluster_id=self.alias, controller_id=0, brokers=())
+        return DescribeClusterResult(cluster_id=self.cluster, controller_id=0, brokers=())
 
     def describe_topics(self, names: Collection[str] | None = None) -> dict[str, TopicDescription]:
         self._check_available()
@@ -65,15 +59,12 @@ class InMemoryCluster:
     def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
         self._check_available()
         return {
-            name: NotAuthorized(self.alias, f"{name} is hidden")
+            name: NotAuthorized(self.cluster, f"{name} is hidden")
             if name in self.unauthorized_topics
             else self.configs.get(name, ())
             for name in names
         }
 
-    def close(self) -> None:
-        pass
-
     def _check_available(self) -> None:
         if self.is_down:
-            raise ClusterUnavailable(self.alias, "down")
+            raise ClusterUnavailable(self.cluster, "down")

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from sparkmirror.cli.copy.plan import ClusterDescriptions, CopyPlan
 from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.kafka_python_client import find_reachable_broker
+from sparkmirror.cluster.probe import wait_for_cluster
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import (
     ClusterError,
@@ -55,12 +54,11 @@ def connect(request: CopyRequest, say: Callable[[str], None]) -> Iterator[Cluste
 
 def _await_cluster(access: ClusterAccess, say: Callable[[str], None]) -> None:
     """Wait for a cluster, not in silence."""
-    began = time.monotonic()
     try:
-        find_reachable_broker(access, began + NOTICE_AFTER_S)
+        wait_for_cluster(access, NOTICE_AFTER_S)
     except (ClusterUnavailable, ClusterTimeout) as error:
         say(f"Waiting for cluster {error}")
-        find_reachable_broker(access, began + CONNECT_TIMEOUT_S)
+        wait_for_cluster(access, CONNECT_TIMEOUT_S - NOTICE_AFTER_S)
 
 
 def describe_clusters(sides: ClusterAdmins) -> ClusterDescriptions:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkmirror.cli.copy.request import CopyRequest
-from sparkmirror.cluster.admin import DescribeClusterResult
+from sparkmirror.cluster.describe_cluster import DescribeClusterResult
 from sparkmirror.cluster.topics import NewTopic, TopicDescription
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.errors import BadRequest, NotFound

@@ -31,7 +31,7 @@ from sparkmirror.cli.demo.workload import GROUP, DemoWorkload
 from sparkmirror.cli.live_view import LiveView, WorkerPoller, render, summary_line
 from sparkmirror.cli.progress_line import progress_line
 from sparkmirror.cli.worker_rest_client import WorkerRestClient
-from sparkmirror.cluster.record_types import ProducerRecord
+from sparkmirror.cluster.topic_contents import ProducerRecord
 from sparkmirror.errors import LabError, RequestFailed
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, TopicSpec

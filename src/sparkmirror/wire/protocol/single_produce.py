@@ -52,18 +52,19 @@ def append_batch(
     *,
     transactional_id: str | None = None,
     joins: bool = True,
+    timeout_s: float = APPEND_TIMEOUT_S,
 ) -> int:
     """Append a batch that is ready for Produce; return the offset of its first record.
 
     Tried again while that may help, so a batch without a producer id may be appended twice.
     `joins` is false for a transaction whose partitions are added one by one.
     """
-    deadline, backoff = time.monotonic() + APPEND_TIMEOUT_S, Backoff()
+    deadline, backoff = time.monotonic() + timeout_s, Backoff()
     outgoing = OutgoingBatch(partition.topic, partition.partition, buffers)
     while True:
         error: ClusterError
         try:
-            connection = router.connection_to(LeaderOf(partition), timeout_s=APPEND_TIMEOUT_S)
+            connection = router.connection_to(LeaderOf(partition), timeout_s=timeout_s)
             version = produce_version(connection.api_versions, by_id=False, joins=joins)
             request = produce_request(
                 version,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.client_configs import ClusterSide
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import CheckpointGroups
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
 from sparkmirror.mirror.connect_topics import offset_alterations
@@ -74,7 +74,7 @@ class _GroupRefresher:
         self.config = config
         self._context = context
         source = shared.access(ClusterSide.SOURCE, role="checkpoint-source-admin").new_router()
-        self._target = ClusterClients.create(
+        self._target = Admin(
             shared.access(ClusterSide.TARGET, role="checkpoint-target-admin"),
             shared.admin_timeout_s,
         )

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.client_configs import ClusterSide
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
 from sparkmirror.mirror.connect_topics import offset_alterations
@@ -31,10 +31,10 @@ class MirrorHeartbeatConnector:
         """Create the topic if it does not exist. Raises ConfigError, or a ClusterError."""
         self._config = parsed = MirrorHeartbeatConfig.parse(config)
         access = parsed.shared.access(ClusterSide.TARGET, role="heartbeats-target-admin")
-        clients = ClusterClients.create(access, parsed.shared.admin_timeout_s)
+        admin = Admin(access, parsed.shared.admin_timeout_s)
 
         def refresh() -> float:
-            ensure_internal_topic(clients, parsed.heartbeats_topic, parsed.heartbeats_factor)
+            ensure_internal_topic(admin, parsed.heartbeats_topic, parsed.heartbeats_factor)
             return 0.0
 
         self._watcher = ClusterWatcher(
@@ -42,7 +42,7 @@ class MirrorHeartbeatConnector:
             parsed.shared,
             description="creating internal topics",
             refresh=refresh,
-            clients=[clients],
+            clients=[admin],
         )
         self._watcher.start(self._context)
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from sparkmirror.cluster.alter_configs import incremental_alter_configs
-from sparkmirror.cluster.topic_auto_creation import request_auto_creation
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
 from sparkmirror.errors import ClusterError, NotAuthorized, UnsupportedByBroker
 from sparkmirror.mirror.topics.internal_topics import InternalTopic
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
@@ -25,11 +23,9 @@ log = logging.getLogger(__name__)
 _COMPACT = {"cleanup.policy": "compact"}
 
 
-def ensure_internal_topic(
-    hands: ClusterClients, topic: InternalTopic, replication_factor: int
-) -> None:
+def ensure_internal_topic(admin: Admin, topic: InternalTopic, replication_factor: int) -> None:
     """See to it that one of MirrorMaker 2's own topics is there; one that is stays as it is."""
-    if topic.name in hands.admin.describe_topics([topic.name]):
+    if topic.name in admin.describe_topics([topic.name]):
         return
     new = NewTopic(
         name=topic.name,
@@ -37,19 +33,17 @@ def ensure_internal_topic(
         replication_factor=replication_factor,
         configs=_COMPACT,
     )
-    error = hands.admin.create_topics([new]).get(topic.name)
+    error = admin.create_topics([new]).get(topic.name)
     if error is None:
         log.info("Created topic '%s'", topic.name)
     elif isinstance(error, NotAuthorized | UnsupportedByBroker):
         log.info("Topic '%s' is taken to exist: %s", topic.name, error)
-    elif topic.name not in hands.admin.describe_topics([topic.name]):
+    elif topic.name not in admin.describe_topics([topic.name]):
         log.error("Unable to create topic '%s': %s", topic.name, error)
-        _auto_create(hands, {topic.name: new})
+        _auto_create(admin, {topic.name: new})
 
 
-def create_remote_topics(
-    hands: ClusterClients, topics: Sequence[NewRemoteTopic]
-) -> dict[str, ClusterError]:
+def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict[str, ClusterError]:
     """Create remote topics; return why some are missing still, by name."""
     wanted = {
         new.name: NewTopic(
@@ -60,24 +54,24 @@ def create_remote_topics(
         )
         for new in topics
     }
-    failed = hands.admin.create_topics(list(wanted.values()))
+    failed = admin.create_topics(list(wanted.values()))
     for name in wanted.keys() - failed.keys():
         count = wanted[name].partitions
         log.info("Created remote topic %s with %d partitions.", name, count)
-    there = hands.admin.describe_topics(failed.keys())
+    there = admin.describe_topics(failed.keys())
     for name, error in failed.items():
         if name not in there:
             log.warning("Could not create topic %s. %s", name, error)
     missing = {name: wanted[name] for name in failed.keys() - there.keys()}
-    made = _auto_create(hands, missing)
+    made = _auto_create(admin, missing)
     return {name: failed[name] for name in missing.keys() - made}
 
 
 def add_remote_partitions(
-    hands: ClusterClients, topics: Sequence[NewRemotePartitions]
+    admin: Admin, topics: Sequence[NewRemotePartitions]
 ) -> dict[str, ClusterError]:
     """Give remote topics more partitions; return what went wrong, by name."""
-    failed = hands.admin.create_partitions({grown.name: grown.partitions for grown in topics})
+    failed = admin.create_partitions({grown.name: grown.partitions for grown in topics})
     for grown in topics:
         if grown.name in failed:
             log.warning(
@@ -88,19 +82,19 @@ def add_remote_partitions(
     return failed
 
 
-def _auto_create(hands: ClusterClients, wanted: Mapping[str, NewTopic]) -> frozenset[str]:
+def _auto_create(admin: Admin, wanted: Mapping[str, NewTopic]) -> frozenset[str]:
     """Let brokers create topics on demand; return the names of those they made."""
     if not wanted:
         return frozenset()
-    made = request_auto_creation(hands.router, wanted.keys())
+    made = admin.request_auto_creation(wanted.keys())
     for name in sorted(made):
         log.warning(
             "The brokers of %s have created topic %s by themselves, with their own defaults: set "
             "the replication factor to what the cluster can hold",
-            hands.alias,
+            admin.cluster,
             name,
         )
-    hands.admin.create_partitions({name: wanted[name].partitions for name in made})
+    admin.create_partitions({name: wanted[name].partitions for name in made})
     changes = {
         name: [
             AlterConfigOp(name=key, operation=AlterConfigOpType.SET, value=value)
@@ -109,6 +103,6 @@ def _auto_create(hands: ClusterClients, wanted: Mapping[str, NewTopic]) -> froze
         for name in made
         if wanted[name].configs
     }
-    for name, error in incremental_alter_configs(hands.router, changes).items():
+    for name, error in admin.incremental_alter_configs(changes).items():
         log.warning("Could not alter configuration of topic %s. %s", name, error)
     return made

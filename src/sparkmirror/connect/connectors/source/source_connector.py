@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.client_configs import ClusterSide
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
@@ -77,13 +77,13 @@ class _TopicRefresher:
         shared = config.shared
         self.config = config
         self._context = context
-        self._clients = {
-            side: ClusterClients.create(
+        self._admins = {
+            side: Admin(
                 shared.access(side, role=f"replication-{side}-admin"), shared.admin_timeout_s
             )
             for side in ClusterSide
         }
-        source, target = self._clients[ClusterSide.SOURCE], self._clients[ClusterSide.TARGET]
+        source, target = self._admins[ClusterSide.SOURCE], self._admins[ClusterSide.TARGET]
         self._topics = SourceTopics(config, source, target)
         self._topic_sync = TopicSync(config, source, target)
         self._has_syncs_topic = not config.emits_offset_syncs
@@ -93,7 +93,7 @@ class _TopicRefresher:
             shared,
             description="refreshing topics",
             refresh=self._refresh,
-            clients=self._clients.values(),
+            clients=self._admins.values(),
         )
         self.watcher.refresh_every(config.refresh_topics_s)
         self.watcher.run_every(config.sync_acls_s, "syncing topic ACLs", self._topic_sync.sync_acls)
@@ -121,9 +121,9 @@ class _TopicRefresher:
 
     def _ensure_syncs_topic(self) -> None:
         if not self._has_syncs_topic:
-            clients = self._clients[self.config.offset_syncs_side]
+            admin = self._admins[self.config.offset_syncs_side]
             topic, factor = self.config.offset_syncs_topic, self.config.offset_syncs_factor
-            ensure_internal_topic(clients, topic, factor)
+            ensure_internal_topic(admin, topic, factor)
             self._has_syncs_topic = True
 
     def _sync_configs(self) -> None:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import TopicDescription
 from sparkmirror.connect.connectors.shared import topic_creation
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, TopicRejected
 from sparkmirror.mirror.topics.task_assignment import sorted_unique
@@ -37,8 +37,8 @@ class SourceTopics:
     def __init__(
         self,
         config: MirrorSourceConfig,
-        source: ClusterClients,
-        target: ClusterClients,
+        source: Admin,
+        target: Admin,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
@@ -108,23 +108,23 @@ class SourceTopics:
         same = sorted({p.topic for p in self._known if selection.remote_partition(p) == p})
         if not same:
             return
-        here, there = self._source.admin.describe_cluster(), self._target.admin.describe_cluster()
+        here, there = self._source.describe_cluster(), self._target.describe_cluster()
         if here.cluster_id == there.cluster_id:
             raise TopicRejected(
-                self._target.alias,
-                f"{self._source.alias} is the same cluster, and {same[0]} would be copied onto"
+                self._target.cluster,
+                f"{self._source.cluster} is the same cluster, and {same[0]} would be copied onto"
                 " itself for ever; name another target, or use a policy that renames topics",
             )
 
     def _list_source(self) -> Partitions:
         began = self._clock()
-        listed = _partitions(self._source.admin.describe_topics().values())
+        listed = _partitions(self._source.describe_topics().values())
         self.refresh_took_s = self._clock() - began
         return self._config.selection.filter_source_partitions(listed)
 
     def _list_target(self) -> None:
         selection = self._config.selection
-        listed = _partitions(self._target.admin.describe_topics().values())
+        listed = _partitions(self._target.describe_topics().values())
         self._on_target = selection.filter_target_partitions(listed)
         # A policy that knows no way back does not recognise its own copies by their names.
         named = {selection.remote_partition(partition) for partition in self._known}
@@ -159,7 +159,7 @@ class SourceTopics:
         """Fetch what new topics start with. One whose settings are hidden from us is not made."""
         configs: dict[str, Mapping[str, str]] = {}
         refused: dict[str, ClusterError] = {}
-        found = self._source.admin.describe_configs([new.source_topic for new in plan.new_topics])
+        found = self._source.describe_configs([new.source_topic for new in plan.new_topics])
         for new in plan.new_topics:
             entries = found[new.source_topic]
             if isinstance(entries, ClusterError):

@@ -8,9 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from sparkmirror.cluster.acls import create_acls, describe_topic_acls
-from sparkmirror.cluster.alter_configs import alter_configs, incremental_alter_configs
-from sparkmirror.connect.connectors.shared.cluster_clients import ClusterClients
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, NotAuthorized, UnsupportedByBroker
 from sparkmirror.mirror.topics.acls import AclBinding, target_acl_bindings
@@ -31,9 +29,7 @@ Entries = Iterable[ConfigEntry]
 class TopicSync:
     """Keeps remote topics like their source topics. Belongs to one thread at a time."""
 
-    def __init__(
-        self, config: MirrorSourceConfig, source: ClusterClients, target: ClusterClients
-    ) -> None:
+    def __init__(self, config: MirrorSourceConfig, source: Admin, target: Admin) -> None:
         self._config = config
         self._source = source
         self._target = target
@@ -41,8 +37,8 @@ class TopicSync:
 
     def sync_configs(self, topics: Mapping[str, str]) -> None:
         """Change what differs in the settings of remote topics; `topics` is source → remote."""
-        at_source = self._source.admin.describe_configs(topics.keys())
-        at_target = self._target.admin.describe_configs(topics.values())
+        at_source = self._source.describe_configs(topics.keys())
+        at_target = self._target.describe_configs(topics.values())
         changes: dict[str, tuple[AlterConfigOp, ...]] = {}
         present: dict[str, Entries] = {}
         for topic, remote in topics.items():
@@ -62,7 +58,7 @@ class TopicSync:
         self, changes: Mapping[str, tuple[AlterConfigOp, ...]], present: Mapping[str, Entries]
     ) -> dict[str, ClusterError]:
         try:
-            return incremental_alter_configs(self._target.router, changes)
+            return self._target.incremental_alter_configs(changes)
         except UnsupportedByBroker:
             # Before 2.3 a broker takes a topic's settings as a whole.
             whole = {
@@ -70,11 +66,11 @@ class TopicSync:
                 for remote in changes
                 if remote in present
             }
-            return alter_configs(self._target.router, whole)
+            return self._target.alter_configs(whole)
 
     def sync_acls(self) -> None:
         """Give readers of source topics the right to read the copies."""
-        listed = describe_topic_acls(self._source.router)
+        listed = self._source.describe_topic_acls()
         if listed is None:
             level = logging.DEBUG if self._has_logged_no_authorizer else logging.INFO
             self._has_logged_no_authorizer = True
@@ -82,18 +78,18 @@ class TopicSync:
                 level,
                 "No ACL authorizer is configured on the source Kafka cluster %s, so no topic ACLs"
                 " are synced",
-                self._source.alias,
+                self._source.cluster,
             )
             return
         wanted = target_acl_bindings(listed, self._config.selection)
         present = self._present_acls()
         new = [acl for acl in wanted if acl not in present]
-        for acl, error in create_acls(self._target.router, new).items():
+        for acl, error in self._target.create_acls(new).items():
             log.warning("Could not sync ACL of topic %s. %s", acl.resource_name, error)
 
     def _present_acls(self) -> frozenset[AclBinding]:
         try:
-            return frozenset(describe_topic_acls(self._target.router) or ())
+            return frozenset(self._target.describe_topic_acls() or ())
         except NotAuthorized:
             return frozenset()  # whether they may be added is another question
 

@@ -27,7 +27,7 @@ class Scene:
         config = MirrorSourceConfig.parse(
             CONFIG | {key.replace("_", "."): value for key, value in more.items()}
         )
-        self.topics = SourceTopics(config, source.clients, target.clients, clock=lambda: self.now)
+        self.topics = SourceTopics(config, source, target, clock=lambda: self.now)
 
     def known(self) -> list[str]:
         return [str(partition) for partition in self.topics.partitions]

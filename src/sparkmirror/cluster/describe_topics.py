@@ -1,0 +1,69 @@
+"""Topics as one broker describes them now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sparkmirror.cluster.topics import TopicDescription, TopicPartitionInfo, topic_error
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
+from sparkmirror.wire.protocol.apis import METADATA
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import MetadataResponse
+from sparkmirror.wire.protocol.metadata import metadata_request
+
+_Topic = MetadataResponse.MetadataResponseTopic
+_Partition = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition
+
+
+def describe_topics(
+    router: Router, names: Collection[str] | None = None, *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, TopicDescription]:
+    """Describe the topics named, or all. A topic that does not exist is not in the result."""
+    if names is not None and not names:
+        return {}
+    listed = _request(router, None if names is None else sorted(names), timeout_s)
+    return {
+        topic.name: _description(topic) for topic in listed if topic.name and not topic.error_code
+    }
+
+
+def describe_topic(
+    router: Router, name: str, *, timeout_s: float = CALL_TIMEOUT_S
+) -> TopicDescription:
+    """Describe one topic. Raises TopicMissing or NotAuthorized."""
+    (topic,) = _request(router, [name], timeout_s)
+    if topic.error_code:
+        raise topic_error(router.client.cluster, METADATA.name, name, ErrorCode(topic.error_code))
+    return _description(topic)
+
+
+def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> list[_Topic]:
+    answer = router.call(
+        METADATA,
+        lambda: metadata_request(names),
+        AnyBroker(),
+        codes=lambda answer: (answer.error_code or 0,),
+        timeout_s=timeout_s,
+    )
+    return answer.topics
+
+
+def _description(topic: _Topic) -> TopicDescription:
+    return TopicDescription(
+        name=topic.name or "",
+        topic_id=str(topic.topic_id),
+        is_internal=bool(topic.is_internal),
+        partitions=tuple(
+            sorted(map(_partition_info, topic.partitions), key=lambda partition: partition.index)
+        ),
+    )
+
+
+def _partition_info(partition: _Partition) -> TopicPartitionInfo:
+    has_leader = partition.leader_id >= 0 and not partition.error_code
+    return TopicPartitionInfo(
+        index=partition.partition_index,
+        leader=partition.leader_id if has_leader else None,
+        replicas=tuple(partition.replica_nodes),
+        isr=tuple(partition.isr_nodes),
+    )
