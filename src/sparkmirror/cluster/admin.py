@@ -19,7 +19,6 @@ from sparkmirror.cluster import (
     alter_configs,
     describe_cluster,
     describe_configs,
-    describe_topics,
     scram_credentials,
     topic_auto_creation,
     topic_changes,
@@ -27,7 +26,7 @@ from sparkmirror.cluster import (
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
 from sparkmirror.cluster.describe_configs import TopicConfigs
-from sparkmirror.cluster.topics import NewTopic, TopicDescription
+from sparkmirror.cluster.topics import NewTopic, TopicDescription, describe_topic, describe_topics
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.mirror.topics.acls import AclBinding
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp
@@ -71,17 +70,13 @@ class Admin:
     def describe_topics(self, names: Collection[str] | None = None) -> dict[str, TopicDescription]:
         """Describe the topics named, or all. A topic that does not exist is not in the result."""
         return self._call(
-            lambda router, timeout_s: describe_topics.describe_topics(
-                router, names, timeout_s=timeout_s
-            )
+            lambda router, timeout_s: describe_topics(router, names, timeout_s=timeout_s)
         )
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Describe one topic. Raises TopicMissing or NotAuthorized."""
         return self._call(
-            lambda router, timeout_s: describe_topics.describe_topic(
-                router, name, timeout_s=timeout_s
-            )
+            lambda router, timeout_s: describe_topic(router, name, timeout_s=timeout_s)
         )
 
     def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, ClusterError]:

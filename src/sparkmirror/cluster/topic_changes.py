@@ -17,8 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.cluster.describe_topics import describe_topics
-from sparkmirror.cluster.topics import NewTopic, topic_error
+from sparkmirror.cluster.topics import NewTopic, describe_topics, topic_error
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Controller, Router
 from sparkmirror.wire.protocol.apis import A, Api, Q

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.describe_topics import describe_topic
+from sparkmirror.cluster.topics import describe_topic
 from sparkmirror.errors import ClusterTimeout
 from sparkmirror.mirror.connect_topics.partitioner import partition_for
 from sparkmirror.model import TopicPartition

@@ -1,13 +1,20 @@
-"""A topic to create, a topic that exists, and the error for a topic."""
+"""Topics of a cluster: a topic to create, a description, and the error for a topic."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.errors import ClusterError, RequestRefused, TopicRejected
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
+from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.messages import MetadataResponse
+from sparkmirror.wire.protocol.metadata import metadata_request
 from sparkmirror.wire.protocol.response_errors import error_for_code
+
+_Topic = MetadataResponse.MetadataResponseTopic
+_Partition = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +52,60 @@ class TopicDescription:
         return bool(self.partitions) and all(
             partition.leader is not None for partition in self.partitions
         )
+
+
+def describe_topics(
+    router: Router, names: Collection[str] | None = None, *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, TopicDescription]:
+    """Describe the topics named, or all. A topic that does not exist is not in the result."""
+    if names is not None and not names:
+        return {}
+    listed = _request(router, None if names is None else sorted(names), timeout_s)
+    return {
+        topic.name: _description(topic) for topic in listed if topic.name and not topic.error_code
+    }
+
+
+def describe_topic(
+    router: Router, name: str, *, timeout_s: float = CALL_TIMEOUT_S
+) -> TopicDescription:
+    """Describe one topic. Raises TopicMissing or NotAuthorized."""
+    (topic,) = _request(router, [name], timeout_s)
+    if topic.error_code:
+        raise topic_error(router.client.cluster, METADATA.name, name, ErrorCode(topic.error_code))
+    return _description(topic)
+
+
+def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> list[_Topic]:
+    answer = router.call(
+        METADATA,
+        lambda: metadata_request(names),
+        AnyBroker(),
+        codes=lambda answer: (answer.error_code or 0,),
+        timeout_s=timeout_s,
+    )
+    return answer.topics
+
+
+def _description(topic: _Topic) -> TopicDescription:
+    return TopicDescription(
+        name=topic.name or "",
+        topic_id=str(topic.topic_id),
+        is_internal=bool(topic.is_internal),
+        partitions=tuple(
+            sorted(map(_partition_info, topic.partitions), key=lambda partition: partition.index)
+        ),
+    )
+
+
+def _partition_info(partition: _Partition) -> TopicPartitionInfo:
+    has_leader = partition.leader_id >= 0 and not partition.error_code
+    return TopicPartitionInfo(
+        index=partition.partition_index,
+        leader=partition.leader_id if has_leader else None,
+        replicas=tuple(partition.replica_nodes),
+        isr=tuple(partition.isr_nodes),
+    )
 
 
 def topic_error(

@@ -1,0 +1,148 @@
+"""Changes of topics when responses are lost, errors pass, and the controller moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kafka.protocol.admin import CreateTopicsResponse, DeleteTopicsResponse
+from kafka.protocol.metadata import MetadataResponse
+
+from sparkmirror.cluster.topic_changes import create_topics, delete_topics
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import ClusterTimeout, TopicMissing, TopicRejected
+from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.net.routing import Router
+from tests.support.kafka.fake_broker import (
+    FakeBroker,
+    ReceivedRequest,
+    Reply,
+    api_versions_reply,
+    close_connection,
+    response_reply,
+)
+
+METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 3, 18, 19, 20
+RANGES = {METADATA: (0, 12), API_VERSIONS: (0, 3), CREATE_TOPICS: (2, 7), DELETE_TOPICS: (1, 6)}
+EXISTS, MISSING, TIMED_OUT, NOT_CONTROLLER, THROTTLED = 36, 3, 7, 41, 89
+
+
+class FakeController:
+    """A broker with topics. It answers changes with the replies given, in turn."""
+
+    def __init__(self, changes: Sequence[Reply], topics: Sequence[str] = ()) -> None:
+        self.topics = topics
+        self._changes = iter(changes)
+        self.broker = FakeBroker(iter(lambda: self._reply, None), greets=False)
+
+    def _reply(self, request: ReceivedRequest) -> bytes:
+        if request.api_key == API_VERSIONS:
+            return api_versions_reply(RANGES)(request)
+        if request.api_key == METADATA:
+            return response_reply(self._metadata())(request)
+        return next(self._changes)(request)
+
+    def _metadata(self) -> MetadataResponse:
+        host, port = self.broker.address
+        topic = MetadataResponse.MetadataResponseTopic
+        partition = topic.MetadataResponsePartition(
+            partition_index=0, leader_id=0, replica_nodes=[0], isr_nodes=[0], offline_replicas=[]
+        )
+        return MetadataResponse(
+            brokers=[MetadataResponse.MetadataResponseBroker(node_id=0, host=host, port=port)],
+            topics=[topic(name=name, partitions=[partition]) for name in self.topics],
+            cluster_id="c",
+            controller_id=0,
+        )
+
+    def sent(self, api_key: int) -> list[bytes]:
+        """The bodies of the requests of one kind."""
+        return [r.body for r in self.broker.requests if r.api_key == api_key]
+
+
+@contextmanager
+def router_to(controller: FakeController) -> Iterator[Router]:
+    with controller.broker:
+        router = Router(ClientConfig(cluster="west"), [controller.broker.address])
+        try:
+            yield router
+        finally:
+            router.close()
+
+
+def created(**codes: int) -> Reply:
+    topic: Any = CreateTopicsResponse.CreatableTopicResult
+    return response_reply(
+        CreateTopicsResponse(
+            throttle_time_ms=0,
+            topics=[
+                topic(name=name, error_code=code, error_message=None, configs=[])
+                for name, code in codes.items()
+            ],
+        )
+    )
+
+
+def deleted(**codes: int) -> Reply:
+    topic: Any = DeleteTopicsResponse.DeletableTopicResult
+    return response_reply(
+        DeleteTopicsResponse(
+            throttle_time_ms=0,
+            responses=[
+                topic(name=name, error_code=code, error_message=None)
+                for name, code in codes.items()
+            ],
+        )
+    )
+
+
+def test_only_topics_whose_error_may_pass_are_sent_again() -> None:
+    changes = [created(done=0, throttled=THROTTLED, odd=17), created(throttled=0)]
+    controller = FakeController(changes, topics=["done", "throttled"])
+    with router_to(controller) as router:
+        failed = create_topics(router, [NewTopic(name=n) for n in ("done", "throttled", "odd")])
+    assert {name: type(error) for name, error in failed.items()} == {"odd": TopicRejected}
+    first, second = controller.sent(CREATE_TOPICS)
+    assert b"done" in first
+    assert b"throttled" in second
+    assert b"done" not in second
+
+
+def test_a_topic_that_exists_after_a_lost_response_counts_as_created() -> None:
+    controller = FakeController([close_connection, created(lost=EXISTS)], topics=["lost"])
+    with router_to(controller) as router:
+        assert create_topics(router, [NewTopic(name="lost")]) == {}
+
+
+def test_a_topic_that_exists_at_the_first_try_is_rejected() -> None:
+    controller = FakeController([created(old=EXISTS)], topics=["old"])
+    with router_to(controller) as router:
+        assert isinstance(create_topics(router, [NewTopic(name="old")])["old"], TopicRejected)
+
+
+def test_a_broker_that_is_not_the_controller_is_not_the_last_one_asked() -> None:
+    controller = FakeController([created(new=NOT_CONTROLLER), created(new=0)], topics=["new"])
+    with router_to(controller) as router:
+        assert create_topics(router, [NewTopic(name="new")]) == {}
+    lookups = [r.api_key for r in controller.broker.requests].count(METADATA)
+    assert lookups >= 3  # the controller before each try, the leaders at the end
+
+
+def test_a_topic_that_is_gone_after_a_lost_response_counts_as_deleted() -> None:
+    controller = FakeController([close_connection, deleted(lost=MISSING)])
+    with router_to(controller) as router:
+        assert delete_topics(router, ["lost"]) == {}
+
+
+def test_a_topic_that_is_missing_at_the_first_try_is_an_error() -> None:
+    controller = FakeController([deleted(never=MISSING)])
+    with router_to(controller) as router:
+        assert isinstance(delete_topics(router, ["never"])["never"], TopicMissing)
+
+
+def test_an_error_that_does_not_pass_in_time_is_the_topic_s_error() -> None:
+    controller = FakeController([created(slow=TIMED_OUT)] * 50)
+    with router_to(controller) as router:
+        failed = create_topics(router, [NewTopic(name="slow")], timeout_s=0.4)
+    assert isinstance(failed["slow"], ClusterTimeout)
