@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ConnectorOffset, ServerInfo
-from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry

@@ -15,7 +15,7 @@ from functools import partial
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
-from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.directories import state_directory
 from sparkmirror.rest.server import RestServer

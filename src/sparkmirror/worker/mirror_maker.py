@@ -23,7 +23,7 @@ from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
-from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
 from sparkmirror.connect.herder.worker_settings import WorkerSettings

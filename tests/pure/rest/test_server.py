@@ -12,7 +12,7 @@ import pytest
 
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ServerInfo, WorkerStatus
-from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.http.listener import RestListener

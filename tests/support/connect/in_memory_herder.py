@@ -11,7 +11,7 @@ from sparkmirror.config.definition.validation import WorkerCapabilities
 from sparkmirror.config.secrets.variables import ConfigProvider
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ServerInfo
-from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.errors import NotFound

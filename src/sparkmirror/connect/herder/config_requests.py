@@ -24,9 +24,9 @@ from sparkmirror.store.store_api import ConfigBackingStore
 class ConfigRequests:
     """Writes to the config store what people ask for."""
 
-    def __init__(self, configs: ConfigBackingStore, stages: TickThreadStage) -> None:
+    def __init__(self, configs: ConfigBackingStore, tick_stage: TickThreadStage) -> None:
         self._configs = configs
-        self._tick_stage = stages
+        self._tick_stage = tick_stage
 
     def create_connector(self, name: str, config: RawConfig, state: TargetState | None) -> None:
         """Write a connector that must not be there yet."""

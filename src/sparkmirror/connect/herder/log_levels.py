@@ -1,12 +1,12 @@
-"""Log levels at run time: Connect's words over Python's loggers.
+"""Log levels at run time: Connect's logger names over Python's loggers.
 
-People set levels under the names they know from Java. Those names are kept and shown as they were
-said; each that stands for a part of this program also sets the loggers of that part:
+Operators set levels with the names they know from Java. REST shows those names as they were set.
+`PYTHON_LOGGERS` maps each to the Python loggers of the same part of the worker:
 
-    root                                       everything
-    org.apache.kafka.connect.mirror            sparkmirror.connect, sparkmirror.engine, ...
+    root                                       all loggers
+    org.apache.kafka.connect.mirror            sparkmirror.connect.connectors, sparkmirror.copy, ...
     org.apache.kafka.connect.runtime.rest      sparkmirror.rest
-    sparkmirror.store                          itself
+    sparkmirror.store                          sparkmirror.store
 
 A level set on a name is set on all known names below it, as in Connect. Any thread may call.
 """
@@ -33,18 +33,18 @@ LEVELS: Final = {
     "TRACE": 5,
     "ALL": 1,
 }
-"""Connect's levels, from the quietest to the loudest."""
+"""Connect's levels, from the fewest lines to the most."""
 
 PYTHON_LOGGERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "org.apache.kafka.clients": ("sparkmirror.cluster", "sparkmirror.wire", "kafka"),
-    "org.apache.kafka.common": ("sparkmirror.config",),
+    "org.apache.kafka.clients": ("sparkmirror.cluster", "kafka"),
+    "org.apache.kafka.common": ("sparkmirror.cluster.security",),
     "org.apache.kafka.connect.mirror": (
         "sparkmirror.connect.connectors",
         "sparkmirror.copy",
         "sparkmirror.engine",
         "sparkmirror.mirror",
     ),
-    "org.apache.kafka.connect.runtime": ("sparkmirror.connect",),
+    "org.apache.kafka.connect.runtime": ("sparkmirror.connect", "sparkmirror.worker"),
     "org.apache.kafka.connect.runtime.distributed": (
         "sparkmirror.connect.herder",
         "sparkmirror.connect.runtime",
@@ -52,7 +52,7 @@ PYTHON_LOGGERS: Final[Mapping[str, tuple[str, ...]]] = {
     "org.apache.kafka.connect.runtime.rest": ("sparkmirror.rest",),
     "org.apache.kafka.connect.storage": ("sparkmirror.store",),
 }
-"""Which loggers of ours do what those of that name do in Connect."""
+"""Java name to Python loggers. Each of them has at least one module that logs."""
 
 
 def _now_ms() -> int:
@@ -68,7 +68,7 @@ class LogLevels:
         clock_ms: Callable[[], int] = _now_ms,
         known: Mapping[str, str] | None = None,
     ) -> None:
-        """`known` are names with the levels that they were given before."""
+        """`known` maps names to the levels that were set before the start."""
         self._manager = manager or logging.Logger.manager
         self._clock_ms = clock_ms
         self._lock = threading.Lock()
@@ -78,35 +78,35 @@ class LogLevels:
             self._apply(name, level)
 
     def all_levels(self) -> Mapping[str, LoggerLevel]:
-        """Every logger that is known, and root, in the order of their names."""
+        """Return root and every known logger, sorted by name."""
         with self._lock:
             return {name: self._level(name) for name in sorted({ROOT, *self._names()})}
 
     def level(self, name: str) -> LoggerLevel:
-        """One logger, or NotFound."""
+        """Return one logger. Raises NotFound."""
         with self._lock:
             if name != ROOT and name not in self._names():
                 raise NotFound(f"Logger {name} not found.")
             return self._level(name)
 
     def set_level(self, name: str, level: str) -> Sequence[str]:
-        """Set a name and all below it; returns the names whose level has changed, in order."""
-        wanted = check_level(level)
+        """Set a name and all below it; return the names whose level has changed, sorted."""
+        checked = check_level(level)
         with self._lock:
             concerned = {name, *(one for one in self._names() if _is_below(one, name))}
-            changed = [one for one in sorted(concerned) if self._level(one).level != wanted]
+            changed = [one for one in sorted(concerned) if self._level(one).level != checked]
             changed += [name] if name not in changed and name not in self._known() else []
-            said = LoggerLevel(level=wanted, last_modified_ms=self._clock_ms())
+            new_level = LoggerLevel(level=checked, last_modified_ms=self._clock_ms())
             for one in changed:
-                self._configured[one] = said
+                self._configured[one] = new_level
             for one in sorted(changed, key=lambda one: (one != ROOT, one)):
-                self._apply(one, wanted)
+                self._apply(one, checked)
             return sorted(changed)
 
     def _names(self) -> set[str]:
-        loggers = tuple(self._manager.loggerDict)  # others may be made meanwhile
-        ours = (name for name in loggers if name.startswith("sparkmirror"))
-        return {*self._configured, *PYTHON_LOGGERS, *ours} - {ROOT}
+        loggers = tuple(self._manager.loggerDict)  # a copy: other threads may add loggers
+        own = (name for name in loggers if name.startswith("sparkmirror"))
+        return {*self._configured, *PYTHON_LOGGERS, *own} - {ROOT}
 
     def _known(self) -> set[str]:
         return {ROOT, *self._names()}
@@ -132,7 +132,7 @@ class LogLevels:
 
 
 def check_level(level: str) -> str:
-    """Return the level in Connect's spelling, or raise NotFound in Connect's words."""
+    """Return the level in Connect's spelling. Raises NotFound with Connect's message."""
     if level.upper() not in LEVELS:
         raise NotFound(f"invalid log level '{level}'.")
     return level.upper()

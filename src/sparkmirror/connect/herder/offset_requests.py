@@ -12,7 +12,7 @@ from typing import Final
 
 from sparkmirror.connect.herder.herder import ConnectorOffset
 from sparkmirror.connect.runtime.connector_registry import lookup_connector
-from sparkmirror.connect.runtime.connector_slot import RunContext
+from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.errors import BadRequest, NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, to_java_offset
@@ -53,11 +53,11 @@ class OffsetRequests:
         self,
         configs: ConfigBackingStore,
         offsets: OffsetBackingStore,
-        means: RunContext,
+        run_context: RunContext,
     ) -> None:
         self._configs = configs
         self._offsets = offsets
-        self._run_context = means
+        self._run_context = run_context
 
     def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
         """List all that is stored for a connector. Any thread may ask."""

@@ -1,7 +1,7 @@
-"""Placeholders of connector configs, resolved at the moment of use and kept nowhere.
+"""Replaces the placeholders of connector configs when a connector or task starts.
 
-What is stored, shown and compared is always the raw text. What was fetched is held only by whoever
-runs with it, together with the list of what must not be seen in a trace of his.
+Only the raw text is stored, shown and compared. The connector or task that runs holds the fetched
+values, with the list of texts that its traces must not show.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
 TASK_CLASS = "task.class"
 
 _MIN_SECRET_LENGTH = 4
-"""Anything shorter would make holes in ordinary words, and keeps nobody out."""
+"""Hiding shorter values would damage ordinary words, and they protect nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,26 +37,28 @@ class TransformedConfig:
 
     values: Mapping[str, str] = field(repr=False)
     secrets: frozenset[str] = field(repr=False)
-    """Texts that must not be seen."""
+    """Texts that logs and statuses must not show."""
     ttl_ms: int | None = None
-    """After so long something may have changed; None: never."""
+    """The values may change after this time; None: never."""
 
 
 class ConfigTransformer:
-    """Resolves placeholders with the worker's providers."""
+    """Replaces placeholders with the worker's config providers."""
 
     def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
         self._providers = providers
 
     def transform(self, raw: ConfigProperties) -> TransformedConfig:
-        """Fetch what the placeholders stand for. ConfigError if a provider cannot be read."""
-        said = _with_current_keys(raw)
-        # Each placeholder is also fetched on its own: a trace may quote a part of a value.
-        parts = {str(part): str(part) for value in said.values() for part in find_variables(value)}
-        expansion = expand_variables(said | parts, self._providers)
+        """Replace the placeholders. May block in a provider; raises ConfigError if one fails."""
+        current = _with_current_keys(raw)
+        # Each placeholder is also fetched alone: a trace may quote a part of a value.
+        parts = {
+            str(part): str(part) for value in current.values() for part in find_variables(value)
+        }
+        expansion = expand_variables(current | parts, self._providers)
         return TransformedConfig(
-            values={key: expansion.values[key] for key in said},
-            secrets=frozenset(_secrets(said | parts, expansion.values)),
+            values={key: expansion.values[key] for key in current},
+            secrets=frozenset(_secrets(current | parts, expansion.values)),
             ttl_ms=min(expansion.ttls_ms.values(), default=None),
         )
 
@@ -64,7 +66,7 @@ class ConfigTransformer:
 def task_configs_to_store(
     connector: ConfigProperties, tasks: Sequence[Mapping[str, str]]
 ) -> list[dict[str, str]]:
-    """Task configs as Connect stores them: with their class, and the connector's placeholders."""
+    """Return task configs as Connect stores them: with task.class and the raw placeholders."""
     raw = _with_current_keys(connector)
     plugin = find_connector(trim(raw.get(CONNECTOR_CLASS, "")))
     name = "" if plugin is None else f"{plugin.class_name.removesuffix('Connector')}Task"
@@ -72,7 +74,7 @@ def task_configs_to_store(
 
 
 def _with_current_keys(raw: ConfigProperties) -> dict[str, str]:
-    """What was said, in today's words."""
+    """Return the config with deprecated keys replaced by their current names."""
     return migrate_deprecated_keys(
         {key: value for key, value in raw.items() if value is not None}
     ).props

@@ -1,6 +1,7 @@
-"""Which connectors a worker can run, and how they are made: `connector.class` to factories.
+"""Which connectors a worker can run: `connector.class` to factories.
 
-The herder is given this table and knows no connector by name. Tests give it small ones.
+`worker.connector_wiring` builds the table; the herder knows no connector class. Tests pass small
+connectors.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from sparkmirror.errors import ConfigError
 
 
 class ConnectorFactory(Protocol):
-    """Makes connectors of one kind."""
+    """Creates connectors of one class."""
 
     def __call__(self, name: str, context: ConnectorContext) -> Connector:
-        """Make one; nothing may block or fail yet."""
+        """Create one. It must not block or fail."""
         ...
 
 
 class TaskGroupFactory(Protocol):
-    """Makes what runs the tasks of connectors of one kind."""
+    """Creates the task groups of connectors of one class."""
 
     def __call__(self, connector: str, listener: TaskListener) -> TaskGroup:
-        """Make one; nothing may block or fail yet."""
+        """Create one. It must not block or fail."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredConnector:
-    """How connectors of one class are made and run."""
+    """The factories of one connector class."""
 
     connector: ConnectorFactory
     task_group: TaskGroupFactory
@@ -45,11 +46,11 @@ ConnectorRegistry: TypeAlias = Mapping[str, RegisteredConnector]
 """By full class name, as `config.definition.plugins` lists them."""
 
 
-def lookup_connector(kinds: ConnectorRegistry, config: ExpandedConfig) -> RegisteredConnector:
-    """Find the kind that a config names; raise ConfigError if this worker has none such."""
+def lookup_connector(registry: ConnectorRegistry, config: ExpandedConfig) -> RegisteredConnector:
+    """Return the entry of the config's class. Raises ConfigError if this worker has none."""
     named = config.get(CONNECTOR_CLASS, "")
     plugin = find_connector(trim(named))
-    kind = None if plugin is None else kinds.get(plugin.class_name)
-    if kind is None:
+    registered = None if plugin is None else registry.get(plugin.class_name)
+    if registered is None:
         raise ConfigError.of(CONNECTOR_CLASS, f"this worker cannot run connectors of class {named}")
-    return kind
+    return registered

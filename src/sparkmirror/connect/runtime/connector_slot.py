@@ -1,233 +1,167 @@
-"""One connector's place on this worker: its two threads, and what was last asked of them.
+"""One connector on this worker: its two threads, and what the herder last asked of them.
 
-A place is asked for by comparison: whatever differs from what was asked before is asked. A thread
-that does not let go in time is given up and replaced; so a connector that hangs can be changed,
-stopped and deleted. Belongs to the herder's thread.
+`transition_to` compares the desired state with the last one and hands over only what differs. A
+connector thread that does not stop in time is abandoned and replaced, so that a connector that
+hangs can still be changed, stopped and deleted. Belongs to the herder thread.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
-from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
-from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
-from sparkmirror.connect.runtime.event_posting import ConnectorEventPoster, TaskEventPoster
-from sparkmirror.connect.runtime.herder_thread import HerderThread
-from sparkmirror.connect.runtime.worker_connector import (
-    ConnectorEvents,
-    DesiredConnector,
-    WorkerConnector,
-)
-from sparkmirror.connect.runtime.worker_tasks import DesiredTasks, TaskEvents, WorkerTasks
-from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
-
-log = logging.getLogger(__name__)
-
-INITIAL_RETRY_DELAY_S = 0.25
-MAX_RETRY_DELAY_S = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunContext:
-    """What connectors and tasks are run with."""
-
-    registry: ConnectorRegistry
-    transformer: ConfigTransformer
-    herder_thread: HerderThread
-    stop_timeout_s: float
-    fence_zombies: Callable[[str], None] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredState:
-    """What the config topic says about one connector."""
-
-    properties: ConfigProperties
-    state: TargetState
-    tasks: tuple[ConfigProperties, ...]
-    generation: int
-
-
-@dataclass(slots=True)
-class TaskReconfiguration:
-    """When to ask a connector for its tasks, and why it could not say."""
-
-    applied_properties: ConfigProperties | None = None
-    """The connector's properties when its present tasks were planned."""
-    is_in_progress: bool = False
-    is_requested_again: bool = False
-    last_error: str = ""
-    retry_delay_s: float = INITIAL_RETRY_DELAY_S
-
-    def next_retry_delay_s(self) -> float:
-        """How long to wait before the next try; it doubles."""
-        pause_s, self.retry_delay_s = (
-            self.retry_delay_s,
-            min(self.retry_delay_s * 2, MAX_RETRY_DELAY_S),
-        )
-        return pause_s
-
-    def on_success(self) -> None:
-        """It could say: nothing to remark."""
-        self.last_error, self.retry_delay_s = "", INITIAL_RETRY_DELAY_S
+from sparkmirror.connect.runtime.desired_state import DesiredState
+from sparkmirror.connect.runtime.event_posting import EventPoster
+from sparkmirror.connect.runtime.hang_watchdog import HangWatchdog
+from sparkmirror.connect.runtime.run_context import RunContext
+from sparkmirror.connect.runtime.task_reconfiguration import TaskReconfiguration
+from sparkmirror.connect.runtime.worker_connector import ConnectorEvents, WorkerConnector
+from sparkmirror.connect.runtime.worker_tasks import TaskEvents, WorkerTasks
 
 
 class ConnectorSlot:
-    """One connector, from the moment it is known until nothing of it is left."""
+    """One connector, from its first config until its connector and tasks have stopped."""
 
     def __init__(
-        self, name: str, means: RunContext, events: ConnectorEvents, task_events: TaskEvents
+        self, name: str, run_context: RunContext, events: ConnectorEvents, task_events: TaskEvents
     ) -> None:
         self.name = name
         self.reconfiguration = TaskReconfiguration()
         self.max_task_count = 0
-        """The most there ever were: Connect remembers the configs of them all."""
+        """The highest number of tasks so far: Connect remembers the configs of them all."""
         self.pending_restarts: list[Future[None]] = []
-        """Those who wait for the connector to have started anew."""
+        """Restart requests that wait for the connector to start."""
         self.is_stopping = False
         self.has_failed = False
-        """Whether the connector, not its tasks, has failed."""
-        self._run_context = means
+        """Whether the connector (not a task) has failed."""
+        self._run_context = run_context
         self._events = events
         self._task_events = task_events
+        self._watchdog = HangWatchdog(name, run_context.herder_thread, run_context.stop_timeout_s)
         self._restart_count = 0
         self._is_restart = False
-        self._desired_connector: DesiredConnector | None = None
-        self._desired_tasks: DesiredTasks | None = None
-        self._stopped_parts = {"connector": False, "tasks": False}
+        self._desired: DesiredState | None = None
+        self._has_connector_stopped = False
+        self._have_tasks_stopped = False
         self._connector_poster, self._worker_connector = self._create_worker_connector()
-        self._task_poster = TaskEventPoster(means.herder_thread, task_events)
-        self._worker_tasks = WorkerTasks(
-            name, means.registry, means.transformer, self._task_poster,
-            stop_within_s=means.stop_timeout_s, fence=means.fence_zombies,
-        )  # fmt: skip
+        self._task_poster = EventPoster(run_context.herder_thread)
+        self._worker_tasks = WorkerTasks(name, run_context, task_events, self._task_poster)
 
-    def transition_to(self, wanted: DesiredState) -> None:
-        """Have it so."""
+    def transition_to(self, desired: DesiredState) -> None:
+        """Hand over what differs from the last desired state."""
         assert not self.is_stopping
-        self._transition_connector(
-            DesiredConnector(
-                properties=wanted.properties,
-                state=wanted.state,
-                restart_count=self._restart_count,
-                is_restart=self._is_restart,
-            )
+        before, self._desired = (
+            self._desired,
+            replace(desired, restart_count=self._restart_count, is_restart=self._is_restart),
         )
-        wish = DesiredTasks(
-            connector=wanted.properties,
-            tasks=() if wanted.state is TargetState.STOPPED else wanted.tasks,
-            generation=wanted.generation,
-            paused=wanted.state is TargetState.PAUSED,
-        )
-        self.max_task_count = max(self.max_task_count, len(wish.tasks))
-        if wish != self._desired_tasks:
-            self._desired_tasks = wish
-            self._worker_tasks.transition_to(wish)
+        self.max_task_count = max(self.max_task_count, len(desired.tasks))
+        if not self._desired.same_connector(before):
+            self._transition_connector(self._desired)
+        if not self._desired.same_tasks(before):
+            self._worker_tasks.transition_to(self._desired)
 
     def request_restart(self, *, restarting: bool = False) -> None:
-        """Let the next `want` start another instance of the connector."""
+        """Make the next `transition_to` start another instance of the connector.
+
+        `restarting`: the status topic says RESTARTING in between.
+        """
         self._restart_count += 1
         self._is_restart = restarting
 
     def restart_all_tasks(self) -> None:
-        """Begin all tasks anew."""
-        if self._desired_tasks is not None:
-            self._worker_tasks.restart(range(len(self._desired_tasks.tasks)))
+        """Restart every task."""
+        if self._desired is not None:
+            self._worker_tasks.restart(range(len(self._desired.tasks)))
 
     def restart_tasks(self, tasks: Collection[int], done: Callable[[], None] | None = None) -> None:
-        """Begin these tasks anew."""
+        """Restart these tasks; the tasks' thread calls `done` after the task group accepted it."""
         self._worker_tasks.restart(tasks, done)
 
     def submit_to_task_thread(self, job: Callable[[], None]) -> None:
-        """Have something done by the thread that starts and stops the tasks."""
+        """Run a job in the thread that starts and stops the tasks."""
         self._worker_tasks.submit(job)
 
     def request_task_configs(self) -> None:
-        """Ask the connector for its tasks, once more if it is just being asked."""
-        if self.reconfiguration.is_in_progress:
-            self.reconfiguration.is_requested_again = True
-        else:
-            self.reconfiguration.is_in_progress = True
+        """Ask the connector for its task configs; once more if it is just being asked."""
+        if self.reconfiguration.request():
+            self._worker_connector.request_task_configs()
+
+    def retry_task_configs(self) -> None:
+        """Ask the connector for its task configs after a failure."""
+        if self.reconfiguration.retry():
             self._worker_connector.request_task_configs()
 
     def on_task_configs_received(self) -> None:
-        """The connector has answered."""
-        self.reconfiguration.is_in_progress = False
-        if self.reconfiguration.is_requested_again:
-            self.reconfiguration.is_requested_again = False
-            self.request_task_configs()
+        """Ask again if a request came while the connector was being asked."""
+        if self.reconfiguration.on_answer():
+            self._worker_connector.request_task_configs()
 
-    def is_current(self, wish: DesiredConnector) -> bool:
-        """Say whether that is still what is wanted."""
-        return self._desired_connector == wish
+    def is_current(self, desired: DesiredState) -> bool:
+        """Return whether the connector should still be as that state says."""
+        return desired.same_connector(self._desired)
 
     def stop(self) -> None:
-        """End everything. `connector_gone` and `tasks_gone` follow."""
+        """Stop the connector and its tasks.
+
+        `on_connector_removed` and `on_tasks_removed` follow, at the latest after the stop timeout.
+        """
         if self.is_stopping:
             return
         self.is_stopping = True
+        self._desired = None
         self._transition_connector(None)
         self._worker_tasks.transition_to(None)
-        self._run_context.herder_thread.schedule(
-            2 * self._run_context.stop_timeout_s, self._abandon_hung_tasks
-        )
+        self._watchdog.watch_tasks(lambda: self._have_tasks_stopped, self._abandon_hung_tasks)
 
-    def mark_stopped(self, part: str) -> bool:
-        """Note that the connector, or its tasks, are gone; say whether both are."""
-        (self._connector_poster if part == "connector" else self._task_poster).close()
-        self._stopped_parts[part] = True
-        return all(self._stopped_parts.values())
+    def mark_connector_stopped(self) -> None:
+        """Note that the connector has stopped, and drop its later events."""
+        self._connector_poster.close()
+        self._has_connector_stopped = True
+
+    def mark_tasks_stopped(self) -> None:
+        """Note that the tasks have stopped, and drop their later events."""
+        self._task_poster.close()
+        self._have_tasks_stopped = True
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the connector and its tasks have both stopped."""
+        return self._has_connector_stopped and self._have_tasks_stopped
 
     def joinables(self) -> tuple[WorkerConnector, WorkerTasks]:
-        """Whose end may be waited for."""
+        """Return the two threads that a shutdown waits for."""
         return self._worker_connector, self._worker_tasks
 
-    def _create_worker_connector(self) -> tuple[ConnectorEventPoster, WorkerConnector]:
-        reports = ConnectorEventPoster(self._run_context.herder_thread, self._events)
-        return reports, WorkerConnector(
-            self.name, self._run_context.registry, self._run_context.transformer, reports
+    def _create_worker_connector(self) -> tuple[EventPoster, WorkerConnector]:
+        poster = EventPoster(self._run_context.herder_thread)
+        return poster, WorkerConnector(self.name, self._run_context, self._events, poster)
+
+    def _transition_connector(self, desired: DesiredState | None) -> None:
+        self.reconfiguration.on_new_instance()
+        thread = self._worker_connector
+        request = thread.transition_to(desired)
+        self._watchdog.watch_connector(
+            lambda: thread is not self._worker_connector or thread.has_released(request),
+            partial(self._replace_hung_connector, thread),
         )
 
-    def _transition_connector(self, wish: DesiredConnector | None) -> None:
-        if wish == self._desired_connector and wish is not None:
-            return
-        self._desired_connector = wish
-        self.reconfiguration.is_in_progress = self.reconfiguration.is_requested_again = False
-        number = self._worker_connector.transition_to(wish)
-        check = partial(self._replace_if_hung, self._worker_connector, number)
-        self._run_context.herder_thread.schedule(self._run_context.stop_timeout_s, check)
-
-    def _replace_if_hung(self, run: WorkerConnector, number: int) -> None:
-        """Replace the connector's thread if it hangs."""
-        if run is not self._worker_connector or run.has_released(number):
-            return
-        log.error(
-            "Connector '%s' failed to properly shut down, has become unresponsive, and may be "
-            "consuming external resources. Correct the configuration for this connector or remove "
-            "the connector. After fixing the connector, it may be necessary to restart this "
-            "worker to release any consumed resources.",
-            self.name,
-        )
+    def _replace_hung_connector(self, hung: WorkerConnector) -> None:
+        """Abandon the connector's thread; start another one unless the connector is removed."""
         self._connector_poster.close()
-        run.abandon()
-        wish = self._desired_connector
+        hung.abandon()
+        desired = self._desired
         self._events.on_connector_stopped(
-            self.name, restarting=wish is not None and wish.is_restart
+            self.name, restarting=desired is not None and desired.is_restart
         )
-        if wish is None:
+        if desired is None:
             self._events.on_connector_removed(self.name)
         else:
             self._connector_poster, self._worker_connector = self._create_worker_connector()
-            self._desired_connector = None
-            self._transition_connector(wish)
+            self._transition_connector(desired)
 
     def _abandon_hung_tasks(self) -> None:
-        """Stop waiting for tasks that do not end."""
-        if not self._stopped_parts["tasks"]:
-            log.error("Graceful stop of tasks of %s failed.", self.name)
-            self._task_poster.close()
-            self._task_events.on_tasks_removed(self.name)
+        """Stop waiting for tasks that do not stop."""
+        self._task_poster.close()
+        self._task_events.on_tasks_removed(self.name)

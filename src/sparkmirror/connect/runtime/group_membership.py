@@ -1,7 +1,7 @@
-"""This worker's place in its group, which is a group of one: leader always, owner of everything.
+"""This worker's membership in its group. It is the only member: leader, and owner of everything.
 
-The generation counts what would have been rebalances. It begins after the last one that left a
-trace in the status topic, or else what other workers once said would seem newer than what we say.
+The generation counts what would be rebalances in Connect. It starts after the highest generation
+in the status topic: otherwise statuses of earlier workers would look newer than this worker's.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from sparkmirror.store.store_api import StatusBackingStore
 
 
 class GroupMembership:
-    """Who we are, and in which generation of the group."""
+    """The worker's id and its generation."""
 
     def __init__(self, worker_id: str) -> None:
         self.worker_id = worker_id
         self.generation = 0
 
     def join(self, statuses: StatusBackingStore) -> None:
-        """Begin a generation that is newer than all that were written down."""
+        """Start a generation that is newer than all in the status topic."""
         last = 0
         for name in statuses.connectors():
             known = (statuses.connector_status(name), *statuses.task_statuses(name))
@@ -25,5 +25,5 @@ class GroupMembership:
         self.generation = last + 1
 
     def rebalance(self) -> None:
-        """Connectors or tasks came or went."""
+        """Start the next generation: connectors or tasks were added or removed."""
         self.generation += 1

@@ -1,10 +1,11 @@
-"""The herder's thread: it owns all state and does one errand after the other.
+"""The herder thread: owns the worker's state and runs one action after the other.
 
-    any thread ── post, later ──▶ queue ──▶ the thread
-    any thread ── ask ──▶ queue ──▶ the thread ── answer ──▶ the asking thread
+    any thread ── submit, schedule ──▶ queue ──▶ herder thread
+    any thread ── call ──▶ queue ──▶ herder thread ── result ──▶ the calling thread
 
-Whoever asks is answered within a time, or told what the thread is busy with. An errand may answer
-later than it ends (`ask_for`): the answer then comes from a later errand.
+A call returns within its timeout or raises RequestFailed, which says what the thread is doing. An
+action may complete its future after it returns (`call_with_future`): a later action sets the
+result.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as TooLate
+from concurrent.futures import TimeoutError as FutureTimeout
 from itertools import count
 from typing import TypeAlias, TypeVar
 
@@ -24,15 +25,15 @@ from sparkmirror.errors import RequestFailed
 
 log = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 HerderAction: TypeAlias = Callable[[], None]
 
 
 class HerderThread:
-    """One thread and what waits for it. Errands never run at the same time."""
+    """One thread and its queue of actions. Two actions never run at the same time."""
 
-    def __init__(self, name: str, stages: TickThreadStage) -> None:
-        self._tick_stage = stages
+    def __init__(self, name: str, tick_stage: TickThreadStage) -> None:
+        self._tick_stage = tick_stage
         self._condition = threading.Condition()
         self._sequence = count()
         self._queue: list[tuple[float, int, HerderAction]] = []
@@ -40,66 +41,73 @@ class HerderThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin with what has been posted so far."""
+        """Start with the actions submitted so far."""
         self._thread.start()
 
-    def submit(self, errand: HerderAction) -> None:
-        """Have it done after all that was posted before."""
-        self.schedule(0.0, errand)
+    def submit(self, action: HerderAction) -> None:
+        """Run an action after all that were submitted before."""
+        self.schedule(0.0, action)
 
-    def schedule(self, pause_s: float, errand: HerderAction) -> None:
-        """Have it done after a pause. Lost if the thread is closed before."""
+    def schedule(self, delay_s: float, action: HerderAction) -> None:
+        """Run an action after a delay. It is dropped if the thread is closed before."""
         with self._condition:
-            due = time.monotonic() + pause_s  # taken inside the lock, so the order is that of calls
-            heapq.heappush(self._queue, (due, next(self._sequence), errand))
+            due = (
+                time.monotonic() + delay_s
+            )  # read inside the lock: actions keep the order of calls
+            heapq.heappush(self._queue, (due, next(self._sequence), action))
             self._condition.notify()
 
-    def call(self, question: Callable[[], Answer], within_s: float) -> Answer:
-        """Have something found out or done, and wait for it."""
+    def call(self, function: Callable[[], Result], timeout_s: float) -> Result:
+        """Run a function on the herder thread and return its result. Blocks the caller.
 
-        def errand(answer: Future[Answer]) -> None:
-            answer.set_result(question())
+        Raises what the function raises, or RequestFailed after the timeout.
+        """
 
-        return self.call_with_future(errand, within_s)
+        def action(future: Future[Result]) -> None:
+            future.set_result(function())
 
-    def call_with_future(self, errand: Callable[[Future[Answer]], None], within_s: float) -> Answer:
-        """Wait for an answer that the errand, or a later one, gives."""
+        return self.call_with_future(action, timeout_s)
+
+    def call_with_future(
+        self, action: Callable[[Future[Result]], None], timeout_s: float
+    ) -> Result:
+        """Wait for the result that the action, or a later one, sets in the future."""
         assert threading.current_thread() is not self._thread
-        answer: Future[Answer] = Future()
+        future: Future[Result] = Future()
 
         def run() -> None:
-            if not answer.set_running_or_notify_cancel():
-                return  # nobody waits any more, so it must not happen either
+            if not future.set_running_or_notify_cancel():
+                return  # the caller got a timeout, so the action must not run either
             try:
-                errand(answer)
-            except Exception as error:  # noqa: BLE001  it is raised where it was asked
-                answer.set_exception(error)
+                action(future)
+            except Exception as error:  # noqa: BLE001  it is raised in the calling thread
+                future.set_exception(error)
 
         if self._is_closed:
             raise RequestFailed("The worker is shutting down.")
         self.submit(run)
         try:
-            return answer.result(timeout=within_s)
-        except TooLate:
-            answer.cancel()
+            return future.result(timeout=timeout_s)
+        except FutureTimeout:
+            future.cancel()
             raise RequestFailed(
                 f"Request timed out. {self._tick_stage.summary()}".rstrip()
             ) from None
 
-    def close(self, within_s: float) -> None:
-        """End after the errand under way and all that are due."""
+    def close(self, timeout_s: float) -> None:
+        """End the thread after the running action and all that are due; wait for it."""
         with self._condition:
             self._is_closed = True
             self._condition.notify()
         if self._thread.ident:
-            self._thread.join(timeout=within_s)
+            self._thread.join(timeout=timeout_s)
 
-    # -- the thread ------------------------------------------------------------------------------
+    # -- the herder thread -------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while (errand := self._await_due()) is not None:
+        while (action := self._await_due()) is not None:
             try:
-                errand()
+                action()
             except Exception:
                 log.exception("Uncaught exception in herder work thread")
 

@@ -1,8 +1,8 @@
-"""A thread for code that may block or hang: one connector's, or what runs its tasks.
+"""A thread for code that may block or hang: a connector's, or a task group's.
 
-Jobs run in the order they were posted. The herder's thread never waits for a lane: it asks whether
-the lane has caught up, and gives it up if not. A lane that was given up may still be in its last
-job for ever; it does nothing after it.
+Jobs run in the order of `submit`. The herder thread never waits for an executor: it checks later
+whether the job has ended, and abandons the executor if not. An abandoned executor may hang in its
+last job for ever; it runs no further job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Runnable: TypeAlias = Callable[[], None]
 
 
 class SerialExecutor:
-    """One thread. Jobs handle their own errors; one that does not is logged, and the next runs."""
+    """One thread. An error that a job does not handle is logged, and the next job runs."""
 
     def __init__(self, name: str, *, connector: str, scope: str = "") -> None:
         self._connector = connector
@@ -32,21 +32,21 @@ class SerialExecutor:
         self._thread.start()
 
     def submit(self, job: Runnable) -> None:
-        """Have it done after all that was posted before."""
+        """Run a job after all that were submitted before."""
         self._jobs.put(job)
 
     def close(self) -> None:
-        """End after all that was posted."""
+        """End the thread after all submitted jobs."""
         self._jobs.put(None)
 
     def abandon(self) -> None:
-        """Do nothing any more once the job under way is over, if it ever is."""
+        """End the thread after the running job, if that ever ends; drop all others."""
         self._is_abandoned = True
         self._jobs.put(None)
 
-    def join(self, within_s: float) -> bool:
-        """Wait for the end; say whether it came."""
-        self._thread.join(timeout=max(within_s, 0.0))
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread; return whether it has ended."""
+        self._thread.join(timeout=max(timeout_s, 0.0))
         return not self._thread.is_alive()
 
     def _run(self) -> None:

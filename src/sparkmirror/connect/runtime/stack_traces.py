@@ -1,11 +1,11 @@
-"""Errors as people see them in a status: a trace in Java's form, without secrets.
+"""Errors as a status shows them: a trace in Java's form, without secrets.
 
     org.apache.kafka.common.errors.TimeoutException: source: no answer within 60 s
         at sparkmirror.cluster.admin.topics(admin.py:120)
     Caused by: ...
 
-Tools show the text and look at its first line, where our errors stand under the name that Connect
-users know. Values that were fetched for placeholders, and values of secret keys, are replaced.
+Tools read the first line: there sparkmirror's errors carry the Java class that Connect users know.
+Values fetched for placeholders, and values of secret keys, are replaced.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JAVA_NAMES: Final[dict[type[BaseException], str]] = {
 
 
 class TooManyTasks(MirrorError):
-    """A connector made more tasks than `tasks.max` allows."""
+    """A connector returned more tasks than `tasks.max` allows."""
 
     def __init__(self, connector: str, tasks: int, tasks_max: int) -> None:
         super().__init__(
@@ -60,12 +60,12 @@ JAVA_NAMES[TooManyTasks] = "org.apache.kafka.connect.runtime.TooManyTasksExcepti
 
 
 def format_trace(error: BaseException, secrets: Iterable[str] = ()) -> str:
-    """Write an error and what caused it."""
+    """Return the trace of an error and its causes, with every secret replaced."""
     return hide_secrets("".join(_lines(error)), secrets)
 
 
 def headline(error: BaseException) -> str:
-    """Write the first line only."""
+    """Return only the first line of the trace."""
     for kind in type(error).__mro__:
         if kind in JAVA_NAMES:
             return f"{JAVA_NAMES[kind]}: {error}"

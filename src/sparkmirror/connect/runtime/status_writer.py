@@ -1,7 +1,7 @@
-"""What this worker says about its connectors and tasks, written as Connect writes it.
+"""Writes the statuses of connectors and tasks to the status topic, as Connect does.
 
-FAILED and UNASSIGNED report an end and must not overwrite what a newer owner has said; everything
-else may. What has ended carries no version. Belongs to the herder's thread.
+FAILED and UNASSIGNED are written safely: they must not overwrite the status of a newer owner. All
+other states overwrite it. An ended connector or task has no version. Belongs to the herder thread.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ def _now_ms() -> int:
 
 
 class StatusWriter:
-    """Writes to the status store in the name of this worker."""
+    """Writes to the status store with this worker's id and generation."""
 
     def __init__(
         self,
         store: StatusBackingStore,
-        member: GroupMembership,
+        membership: GroupMembership,
         clock_ms: Callable[[], int] = _now_ms,
     ) -> None:
         self._store = store
-        self._membership = member
+        self._membership = membership
         self._clock_ms = clock_ms
         self._recorded_topics: set[tuple[str, str]] = set()
-        """Topics whose use was written, whether or not it was read back yet."""
+        """Topics that were written here; the store may not have read them back yet."""
 
     def put_connector(self, name: str, state: LifecycleState, trace: str | None = None) -> None:
-        """Write how a connector is."""
+        """Write the state of a connector."""
         self._put(name, None, state, trace, PLUGIN_VERSION)
 
     def put_task(
@@ -63,17 +63,17 @@ class StatusWriter:
         *,
         has_started: bool = True,
     ) -> None:
-        """Write how a task is. One that never started has no version."""
+        """Write the state of a task. A task that never started has no version."""
         self._put(connector, task, state, trace, PLUGIN_VERSION if has_started else None)
 
     def remove_connector(self, name: str) -> None:
-        """Remove what is known of a connector."""
+        """Remove the status of a connector."""
         self.put_connector(name, LifecycleState.DESTROYED)
 
     def remove_tasks(self, connector: str, numbers: range) -> None:
-        """Remove what is known of these tasks and of all with higher numbers.
+        """Remove the statuses of these tasks and of all with higher numbers.
 
-        The range names those whose statuses may not have been read back yet.
+        The range names tasks whose statuses may not have been read back yet.
         """
         stored = {status.task for status in self._store.task_statuses(connector)}
         beyond = {task for task in stored if task is not None and task >= numbers.start}
@@ -81,7 +81,7 @@ class StatusWriter:
             self.put_task(connector, task, LifecycleState.DESTROYED)
 
     def mark_unassigned(self, connectors: Collection[str]) -> None:
-        """Say that nothing runs yet, whatever workers before this one said; forget the deleted."""
+        """Write UNASSIGNED for everything an earlier worker ran; remove deleted connectors."""
         for name in self._store.connectors():
             if name not in connectors:
                 self.remove_connector(name)
@@ -94,7 +94,7 @@ class StatusWriter:
                 self.put_task(name, status.task, LifecycleState.UNASSIGNED)
 
     def record_topics(self, connector: str, task: int, topics: Collection[str]) -> None:
-        """Write that a task uses topics, unless that is known."""
+        """Write that a task uses topics, except those already written."""
         for topic in topics:
             known = (connector, topic)
             if (
@@ -109,7 +109,7 @@ class StatusWriter:
             self._store.put_topic(status)
 
     def remove_topics(self, connector: str) -> None:
-        """Remove what is known of a connector's topics."""
+        """Remove the active topics of a connector."""
         written = {topic for name, topic in self._recorded_topics if name == connector}
         stored = {status.topic for status in self._store.topic_statuses(connector)}
         for topic in sorted(written | stored):

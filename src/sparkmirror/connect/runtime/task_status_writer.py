@@ -1,7 +1,7 @@
-"""What is said about tasks, brought into order and written down.
+"""Writes task events to the status topic, without late and repeated ones.
 
-Reports come from many threads and may be late or repeated: what concerns a task that is no more is
-not written, nor what was said just now. Belongs to the herder's thread.
+Events of a task that was removed are ignored. A running task that reports the same problem again is
+not written again. Belongs to the herder thread.
 """
 
 from __future__ import annotations
@@ -16,78 +16,78 @@ from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 
 @dataclass(slots=True)
 class _TaskStates:
-    """What was said about the tasks of one connector."""
+    """What is known of the tasks of one connector."""
 
     count: int = 0
     restarting: set[int] = field(default_factory=set)
     running: dict[int, str] = field(default_factory=dict)
-    """Tasks last said to run, with the remark: who says so every second need not be written."""
+    """Tasks whose last status is RUNNING, with their problem: tasks may report every second."""
 
 
 class TaskStatusWriter:
-    """TaskEvents, heard in the herder's thread."""
+    """Implements TaskEvents. Belongs to the herder thread."""
 
     def __init__(
-        self, statuses: StatusWriter, on_gone: Callable[[str], None], *, tracks_topics: bool
+        self, statuses: StatusWriter, on_removed: Callable[[str], None], *, tracks_topics: bool
     ) -> None:
         self._statuses = statuses
-        self._on_removed = on_gone
+        self._on_removed = on_removed
         self._tracks_topics = tracks_topics
         self._states: defaultdict[str, _TaskStates] = defaultdict(_TaskStates)
         self._is_stopping = False
 
     def stop(self) -> None:
-        """The worker ends: tasks are stopped, but not to be forgotten."""
+        """Keep the statuses from now on: the worker shuts down, and tasks only stop."""
         self._is_stopping = True
-        for account in self._states.values():
-            account.restarting.clear()
+        for states in self._states.values():
+            states.restarting.clear()
 
-    def on_task_running(self, name: str, task: int, remark: str) -> None:
-        """It works; a remark says what does not."""
-        account = self._states[name]
-        if task < account.count and account.running.get(task) != remark:
-            self._write(name, task, LifecycleState.RUNNING, remark or None)
-            account.running[task] = remark
+    def on_task_running(self, name: str, task: int, problem: str) -> None:
+        """Write RUNNING, with the problem as trace, unless that is the last status."""
+        states = self._states[name]
+        if task < states.count and states.running.get(task) != problem:
+            self._write(name, task, LifecycleState.RUNNING, problem or None)
+            states.running[task] = problem
 
     def on_task_paused(self, name: str, task: int) -> None:
-        """It holds still."""
+        """Write PAUSED."""
         if task < self._states[name].count:
             self._write(name, task, LifecycleState.PAUSED)
 
-    def on_task_failed(self, name: str, task: int, told: str, *, has_started: bool) -> None:
-        """It has ended and will not come back by itself."""
+    def on_task_failed(self, name: str, task: int, trace: str, *, has_started: bool) -> None:
+        """Write FAILED with the trace."""
         if task < self._states[name].count:
-            self._write(name, task, LifecycleState.FAILED, told, has_started=has_started)
+            self._write(name, task, LifecycleState.FAILED, trace, has_started=has_started)
 
     def on_task_stopped(self, name: str, task: int) -> None:
-        """It has ended because it was told to; that is no news while it is begun anew."""
-        account = self._states[name]
-        if task < account.count and task not in account.restarting:
+        """Write UNASSIGNED, except during a restart: RESTARTING stays until the task runs."""
+        states = self._states[name]
+        if task < states.count and task not in states.restarting:
             self._write(name, task, LifecycleState.UNASSIGNED)
 
     def on_task_topics(self, name: str, task: int, topics: Collection[str]) -> None:
-        """It has written to these topics."""
+        """Record the topics that the task has written to."""
         if self._tracks_topics and task < self._states[name].count:
             self._statuses.record_topics(name, task, topics)
 
     def on_tasks_restarting(self, name: str, tasks: Collection[int]) -> None:
-        """They are about to be begun anew."""
+        """Write UNASSIGNED and then RESTARTING."""
         for task in tasks:
             self._write(name, task, LifecycleState.UNASSIGNED)
             self._write(name, task, LifecycleState.RESTARTING)
         self._states[name].restarting.update(tasks)
 
     def on_task_count(self, name: str, count: int) -> None:
-        """There are so many tasks; what is known of others is forgotten."""
+        """Set the number of tasks; remove the statuses of tasks with higher numbers."""
         if self._is_stopping:
             return
-        account = self._states[name]
-        self._statuses.remove_tasks(name, range(count, max(account.count, count)))
-        account.count = count
-        account.running = {task: said for task, said in account.running.items() if task < count}
+        states = self._states[name]
+        self._statuses.remove_tasks(name, range(count, max(states.count, count)))
+        states.count = count
+        states.running = {task: text for task, text in states.running.items() if task < count}
 
     def on_tasks_removed(self, name: str) -> None:
-        """Nothing is to follow."""
+        """Remove all task statuses and active topics of the connector."""
         self._states.pop(name, None)
         if not self._is_stopping:
             self._statuses.remove_topics(name)
@@ -103,7 +103,7 @@ class TaskStatusWriter:
         *,
         has_started: bool = True,
     ) -> None:
-        account = self._states[name]
-        account.restarting.discard(task)
-        account.running.pop(task, None)
+        states = self._states[name]
+        states.restarting.discard(task)
+        states.running.pop(task, None)
         self._statuses.put_task(name, task, state, trace, has_started=has_started)

@@ -18,22 +18,22 @@ _TABLE: Final = ConfigDef(CONNECTOR[TASKS_MAX], CONNECTOR[TASKS_MAX_ENFORCE])
 
 
 def tasks_max(config: Mapping[str, str]) -> int:
-    """Read how many tasks there may be."""
+    """Return the highest number of tasks."""
     number = _TABLE.parse(config)[TASKS_MAX]
     assert isinstance(number, int)
     return number
 
 
 def check_tasks_max(name: str, tasks: int, config: Mapping[str, str]) -> None:
-    """Raise TooManyTasks if there are more; only log it if that was asked for."""
-    most = tasks_max(config)
-    if tasks <= most:
+    """Raise TooManyTasks if there are more. With `tasks.max.enforce=false`, only log it."""
+    limit = tasks_max(config)
+    if tasks <= limit:
         return
-    error = TooManyTasks(name, tasks, most)
+    error = TooManyTasks(name, tasks, limit)
     if _TABLE.parse(config)[TASKS_MAX_ENFORCE]:
         raise error
     log.warning(
         "The connector %s has generated %d tasks, which is greater than %d, the maximum number of "
         "tasks it is configured to create; tasks.max.enforce=false lets it",
-        name, tasks, most,
+        name, tasks, limit,
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""What the herder is doing just now, for those who wait in vain and for /health.
+"""What the herder thread is doing now: shown by /health and by requests that time out.
 
-The sentences are Connect's; what stands in them is ours.
+The sentences are Connect's; the descriptions of the stages are sparkmirror's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Clock: TypeAlias = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Something that takes its time, and may be over."""
+    """One operation of the herder thread, running or completed."""
 
     description: str
     started: datetime
@@ -44,7 +44,7 @@ def _instant(when: datetime) -> str:
 
 
 class TickThreadStage:
-    """The stage of one thread, which enters and leaves; any thread may ask."""
+    """The current stage of one thread. That thread enters stages; any thread reads the summary."""
 
     def __init__(self, clock: Clock = _now) -> None:
         self._clock = clock
@@ -52,16 +52,16 @@ class TickThreadStage:
         self._stage: Stage | None = None
 
     @contextmanager
-    def enter(self, doing: str) -> Iterator[None]:
-        """Say what goes on inside the block: `writing ...`. An inner block hides the outer."""
-        outer = self._push(Stage(description=doing, started=self._clock()))
+    def enter(self, description: str) -> Iterator[None]:
+        """Set the stage for the block: `writing ...`. An inner block hides the outer one."""
+        outer = self._push(Stage(description=description, started=self._clock()))
         try:
             yield
         finally:
             self._pop(outer)
 
     def summary(self) -> str:
-        """Say it in a sentence; nothing was ever done: no sentence."""
+        """Return Connect's sentence about the stage; empty before the first stage."""
         with self._lock:
             return "" if self._stage is None else str(self._stage)
 

@@ -1,22 +1,26 @@
-"""One connector on this worker: brings the instance that runs to what is wanted.
+"""One connector on this worker: brings the running instance to the desired state.
 
-    herder's thread ── want, plan ──▶ lane ──▶ Connector.start, task_configs, stop
-    herder's thread ◀── ConnectorEvents (posted, in order) ── lane, or the connector's own threads
+    herder thread ── transition_to, request_task_configs ──▶ executor ──▶ Connector.start,
+                                                                          task_configs, stop
+    herder thread ◀── ConnectorEvents (posted, in order) ── executor, or the connector's threads
 
-Every start makes a new instance; one that was stopped is deaf and dumb. A wish that makes the one
-under way pointless cancels it at once, so that nobody waits for a cluster that is away.
+Every start creates a new instance; a stopped instance no longer receives or sends events. A
+request that makes the running call pointless cancels it at once, so that no request waits for a
+cluster that is down.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from sparkmirror.connect.connector import Connector
-from sparkmirror.connect.runtime.config_transformer import ConfigTransformer, TransformedConfig
-from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry, lookup_connector
+from sparkmirror.connect.runtime.config_transformer import TransformedConfig
+from sparkmirror.connect.runtime.connector_registry import lookup_connector
+from sparkmirror.connect.runtime.desired_state import DesiredState
+from sparkmirror.connect.runtime.event_posting import EventPoster
+from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.serial_executor import SerialExecutor
 from sparkmirror.connect.runtime.stack_traces import TooManyTasks, format_trace
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max, tasks_max
@@ -25,181 +29,163 @@ from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredConnector:
-    """What a connector should be."""
-
-    properties: ConfigProperties
-    state: TargetState
-    restart_count: int
-    """Another turn means: begin anew, even with the same properties."""
-    is_restart: bool = False
-    """Whether to say RESTARTING before it begins anew."""
-
-    def same_instance(self, other: DesiredConnector) -> bool:
-        """Say whether an instance made for the one serves the other too."""
-        return self.restart_count == other.restart_count and self.properties == other.properties
-
-
 class ConnectorEvents(Protocol):
-    """What becomes of connectors. Any thread calls; nothing blocks."""
+    """Events of connectors, handled on the herder thread."""
 
-    def on_target_state_reached(
-        self, name: str, wish: DesiredConnector, ttl_ms: int | None
-    ) -> None:
-        """It has become what was wished, with values that hold for so long (None: for ever)."""
+    def on_target_state_reached(self, name: str, desired: DesiredState, ttl_ms: int | None) -> None:
+        """The connector is as desired, with values valid for `ttl_ms` (None: no limit)."""
         ...
 
-    def on_connector_failed(self, name: str, told: str) -> None:
-        """It could not, or it raised an error later; `told` is the trace."""
+    def on_connector_failed(self, name: str, trace: str) -> None:
+        """The start failed, or the connector raised an error later."""
         ...
 
     def on_connector_stopped(self, name: str, *, restarting: bool) -> None:
-        """The instance is no more; another one may follow."""
+        """The instance has ended; another one may follow."""
         ...
 
     def on_connector_removed(self, name: str) -> None:
-        """It is no more, and nothing is to follow."""
+        """The instance has ended, and no other one follows."""
         ...
 
     def on_task_configs_generated(
         self, name: str, properties: ConfigProperties, tasks: Sequence[Mapping[str, str]]
     ) -> None:
-        """It said what its tasks are, under these properties."""
+        """The connector returned its task configs, with these properties."""
         ...
 
-    def on_task_configs_failed(self, name: str, told: str) -> None:
-        """It could not say what its tasks are; it may be asked again."""
+    def on_task_configs_failed(self, name: str, trace: str) -> None:
+        """The connector could not return its task configs; the herder may ask again."""
         ...
 
     def on_reconfiguration_requested(self, name: str) -> None:
-        """It wants to be asked what its tasks are."""
+        """The connector asks for a call of `task_configs`."""
         ...
 
 
 class _InstanceContext:
-    """What one instance tells the herder, until it is cancelled."""
+    """The ConnectorContext of one instance, until it is cancelled."""
 
-    def __init__(self, name: str, events: ConnectorEvents) -> None:
+    def __init__(self, name: str, events: ConnectorEvents, poster: EventPoster) -> None:
         self._name = name
         self._events = events
+        self._poster = poster
         self._is_cancelled = False
         self.secrets: frozenset[str] = frozenset()
 
     def request_task_reconfiguration(self) -> None:
         if not self._is_cancelled:
-            self._events.on_reconfiguration_requested(self._name)
+            self._poster.post(self._events.on_reconfiguration_requested, self._name)
 
     def raise_error(self, error: BaseException) -> None:
         if not self._is_cancelled:
-            log.error("Connector raised an error: %s", format_trace(error, self.secrets))
-            self._events.on_connector_failed(self._name, format_trace(error, self.secrets))
+            trace = format_trace(error, self.secrets)
+            log.error("Connector %s raised an error: %s", self._name, trace)
+            self._poster.post(self._events.on_connector_failed, self._name, trace)
 
     def is_cancelled(self) -> bool:
         return self._is_cancelled
 
     def cancel(self) -> None:
-        """From now on nobody listens."""
+        """Ignore the instance from now on."""
         self._is_cancelled = True
 
 
 class WorkerConnector:
-    """One connector's thread. Public methods are for the herder's thread."""
+    """One connector's thread. The herder thread calls the public methods."""
 
     def __init__(
-        self,
-        name: str,
-        kinds: ConnectorRegistry,
-        expander: ConfigTransformer,
-        events: ConnectorEvents,
+        self, name: str, run_context: RunContext, events: ConnectorEvents, poster: EventPoster
     ) -> None:
+        """`poster` carries `events` to the herder thread."""
         self.name = name
-        self._registry = kinds
-        self._transformer = expander
+        self._run_context = run_context
         self._events = events
+        self._poster = poster
         self._executor = SerialExecutor(f"connector-thread-{name}", connector=name, scope="worker")
-        self._desired: DesiredConnector | None = None
+        self._desired: DesiredState | None = None
         self._last_request = 0
-        self._context = _InstanceContext(name, events)
+        self._context = _InstanceContext(name, events, poster)
         self._is_abandoned = False
-        # What follows belongs to the lane.
+        # The executor's thread owns the following attributes.
         self._released = 0
-        self._applied: DesiredConnector | None = None
+        self._applied: DesiredState | None = None
         self._config: TransformedConfig | None = None
         self._connector: Connector | None = None
 
-    def transition_to(self, wish: DesiredConnector | None) -> int:
-        """Have it so; returns a number for `has_let_go`. None ends the run."""
-        before, self._desired = self._desired, wish
-        if before is not None and _must_stop(before, wish):
+    def transition_to(self, desired: DesiredState | None) -> int:
+        """Bring the connector to a state; return a number for `has_released`. None removes it."""
+        before, self._desired = self._desired, desired
+        if before is not None and _must_stop(before, desired):
             self._context.cancel()
         self._last_request += 1
-        number = self._last_request
-        self._executor.submit(lambda: self._apply(wish, number))
-        if wish is None:
+        request = self._last_request
+        self._executor.submit(lambda: self._apply(desired, request))
+        if desired is None:
             self._executor.close()
-        return number
+        return request
 
     def request_task_configs(self) -> None:
-        """Ask what its tasks are."""
+        """Ask the connector for its task configs; an event brings the answer."""
         self._executor.submit(self._generate_task_configs)
 
-    def has_released(self, number: int) -> bool:
-        """Say whether what ran before that wish has come to its end."""
-        return self._released >= number
+    def has_released(self, request: int) -> bool:
+        """Return whether the instance that ran before that request has ended."""
+        return self._released >= request
 
     def abandon(self) -> None:
-        """Leave the thread, which hangs, to itself. If it ever goes on, it cleans up and ends."""
+        """Leave the hung thread alone. If its call ever returns, it cleans up and ends."""
         self._is_abandoned = True
         self._context.cancel()
         self._executor.abandon()
 
-    def join(self, within_s: float) -> bool:
-        """Wait for the end of the thread; say whether it came."""
-        return self._executor.join(within_s)
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread; return whether it has ended."""
+        return self._executor.join(timeout_s)
 
-    # -- the lane --------------------------------------------------------------------------------
+    # -- the executor's thread -------------------------------------------------------------------
 
-    def _apply(self, wish: DesiredConnector | None, number: int) -> None:
-        before, self._applied = self._applied, wish
-        anew = before is None or wish is None or not wish.same_instance(before)
-        if before is not None and _must_stop(before, wish):
+    def _apply(self, desired: DesiredState | None, request: int) -> None:
+        before, self._applied = self._applied, desired
+        needs_instance = before is None or desired is None or not desired.same_instance(before)
+        if before is not None and _must_stop(before, desired):
             self._stop()
-        self._released = number
-        if before is not None and anew:
-            restarting = wish is not None and wish.is_restart
-            self._events.on_connector_stopped(self.name, restarting=restarting)
-        if wish is None:
-            self._events.on_connector_removed(self.name)
-        elif anew or before is None or before.state is not wish.state:
-            self._enter_state(wish)
+        self._released = request
+        if before is not None and needs_instance:
+            restarting = desired is not None and desired.is_restart
+            self._poster.post(self._events.on_connector_stopped, self.name, restarting=restarting)
+        if desired is None:
+            self._poster.post(self._events.on_connector_removed, self.name)
+        elif needs_instance or before is None or before.state is not desired.state:
+            self._enter_state(desired)
         if self._is_abandoned:
             self._stop()
 
-    def _enter_state(self, wish: DesiredConnector) -> None:
-        context = self._context = _InstanceContext(self.name, self._events)
-        if self._desired is not wish and (self._desired is None or _must_stop(wish, self._desired)):
-            context.cancel()  # it was overtaken while it waited for its turn
+    def _enter_state(self, desired: DesiredState) -> None:
+        context = self._context = _InstanceContext(self.name, self._events, self._poster)
+        latest = self._desired
+        if latest is not desired and (latest is None or _must_stop(desired, latest)):
+            context.cancel()  # a later request has replaced this one while it was queued
         try:
-            if wish.state is TargetState.STARTED:
-                self._start(wish, context)
-        except Exception as error:  # noqa: BLE001  whatever it is, it makes the connector FAILED
-            told, is_wanted = format_trace(error, context.secrets), not context.is_cancelled()
+            if desired.state is TargetState.STARTED:
+                self._start(desired, context)
+        except Exception as error:  # noqa: BLE001  any error makes the connector FAILED
+            trace, is_cancelled = format_trace(error, context.secrets), context.is_cancelled()
             self._stop()
-            if is_wanted:
-                log.error("Error while starting connector %s: %s", self.name, told)
-                self._events.on_connector_failed(self.name, told)
+            if not is_cancelled:
+                log.error("Error while starting connector %s: %s", self.name, trace)
+                self._poster.post(self._events.on_connector_failed, self.name, trace)
         else:
             if not context.is_cancelled():
                 ttl_ms = None if self._config is None else self._config.ttl_ms
-                self._events.on_target_state_reached(self.name, wish, ttl_ms)
+                self._poster.post(self._events.on_target_state_reached, self.name, desired, ttl_ms)
 
-    def _start(self, wish: DesiredConnector, context: _InstanceContext) -> None:
+    def _start(self, desired: DesiredState, context: _InstanceContext) -> None:
         log.info("Starting connector %s", self.name)
-        self._config = self._transformer.transform(wish.properties)
+        self._config = self._run_context.transformer.transform(desired.properties)
         context.secrets = self._config.secrets
-        kind = lookup_connector(self._registry, self._config.values)
-        self._connector = kind.connector(self.name, context)
+        registered = lookup_connector(self._run_context.registry, self._config.values)
+        self._connector = registered.connector(self.name, context)
         self._connector.start(self._config.values)
 
     def _stop(self) -> None:
@@ -210,9 +196,9 @@ class WorkerConnector:
         log.info("Stopping connector %s", self.name)
         try:
             connector.stop()
-        except Exception as error:  # noqa: BLE001  it is being thrown away
-            told = format_trace(error, self._context.secrets)
-            log.error("Error while shutting down connector %s: %s", self.name, told)
+        except Exception as error:  # noqa: BLE001  the instance is dropped in any case
+            trace = format_trace(error, self._context.secrets)
+            log.error("Error while shutting down connector %s: %s", self.name, trace)
 
     def _generate_task_configs(self) -> None:
         context = self._context
@@ -224,14 +210,22 @@ class WorkerConnector:
             check_tasks_max(self.name, len(tasks), config)
         except TooManyTasks as error:
             context.raise_error(error)
-        except Exception as error:  # noqa: BLE001  it is asked again, and the status says why
+        except Exception as error:  # noqa: BLE001  the status shows it, and the herder asks again
             if not context.is_cancelled():
-                self._events.on_task_configs_failed(self.name, format_trace(error, context.secrets))
+                trace = format_trace(error, context.secrets)
+                self._poster.post(self._events.on_task_configs_failed, self.name, trace)
         else:
             if not context.is_cancelled():
-                self._events.on_task_configs_generated(self.name, self._applied.properties, tasks)
+                properties = self._applied.properties
+                self._poster.post(
+                    self._events.on_task_configs_generated, self.name, properties, tasks
+                )
 
 
-def _must_stop(before: DesiredConnector, wish: DesiredConnector | None) -> bool:
-    """Say whether the instance made for `before` has to go when `wish` comes true."""
-    return wish is None or not wish.same_instance(before) or wish.state is not TargetState.STARTED
+def _must_stop(before: DesiredState, desired: DesiredState | None) -> bool:
+    """Return whether the instance made for `before` must stop to reach `desired`."""
+    return (
+        desired is None
+        or not desired.same_instance(before)
+        or desired.state is not TargetState.STARTED
+    )

@@ -1,10 +1,19 @@
 """All connectors of this worker: brings what runs to what the config topic says.
 
-    config topic ──▶ heard ──▶ settle ──▶ Place ──▶ events ──▶ statuses, task configs
+    herder thread ──▶ WorkerConnectors ──▶ ConnectorSlot ──▶ WorkerConnector, WorkerTasks
+          ▲           (compares desired     (one per           │  (one SerialExecutor each)
+          │            and last state)       connector)        ▼
+          │                                                 Connector, TaskGroup
+          │                                                    │  (executor thread, or a
+          │                                                    ▼   thread of their own)
+          └──── EventPoster ◀──── ConnectorEvents, TaskEvents ─┘
 
-Belongs to the herder's thread: nothing here may block, but for writes to the stores. Everything is
-done by comparing what is wanted with what was last asked for, so that nothing depends on which
-changes were seen, and in which order.
+    ConnectorEvents end here: statuses and task configs are written.
+    TaskEvents end in TaskStatusWriter.
+
+Everything here runs on the herder thread. Only writes to the stores may block. Every step compares
+the desired state with the last one that was asked for, so the result does not depend on which
+changes were read, or in which order.
 """
 
 from __future__ import annotations
@@ -16,12 +25,14 @@ from functools import partial
 from typing import Final
 
 from sparkmirror.connect.runtime.config_transformer import task_configs_to_store
-from sparkmirror.connect.runtime.connector_slot import ConnectorSlot, DesiredState, RunContext
+from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
+from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.group_membership import GroupMembership
+from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status_writer import STATE_BY_TARGET, StatusWriter
 from sparkmirror.connect.runtime.task_status_writer import TaskStatusWriter
 from sparkmirror.connect.runtime.tick_stage import TickThreadStage
-from sparkmirror.connect.runtime.worker_connector import DesiredConnector, WorkerConnector
+from sparkmirror.connect.runtime.worker_connector import WorkerConnector
 from sparkmirror.connect.runtime.worker_tasks import WorkerTasks
 from sparkmirror.errors import Conflict, MirrorError, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
@@ -35,264 +46,257 @@ RELOAD_RESTART: Final = "restart"
 
 
 class WorkerConnectors:
-    """Every connector's place. Also hears what becomes of connectors."""
+    """One slot per connector. Implements ConnectorEvents."""
 
     def __init__(
         self,
-        means: RunContext,
+        run_context: RunContext,
         configs: ConfigBackingStore,
         statuses: StatusWriter,
-        member: GroupMembership,
-        stages: TickThreadStage,
+        membership: GroupMembership,
+        tick_stage: TickThreadStage,
         *,
         tracks_topics: bool,
     ) -> None:
-        self._run_context = means
+        self._run_context = run_context
         self._configs = configs
         self._statuses = statuses
-        self._membership = member
-        self._tick_stage = stages
+        self._membership = membership
+        self._tick_stage = tick_stage
         self._task_statuses = TaskStatusWriter(
             statuses, self._on_tasks_removed, tracks_topics=tracks_topics
         )
         self._slots: dict[str, ConnectorSlot] = {}
         self._is_stopping = False
 
-    # -- what is wanted --------------------------------------------------------------------------
+    # -- the desired state -----------------------------------------------------------------------
 
     def reconcile_all(self) -> None:
-        """Bring everything to what the config topic says."""
+        """Bring every connector to what the config topic says."""
         for name in self._configs.snapshot().connectors():
             self.reconcile(name)
 
     def reconcile(self, name: str) -> None:
         """Bring one connector to what the config topic says."""
-        state = self._configs.snapshot()
-        properties = None if self._is_stopping else state.connector_config(name)
-        place = self._slots.get(name)
-        if properties is None:
-            if place is not None:
-                place.stop()
+        slot = self._slots.get(name)
+        desired = (
+            None
+            if self._is_stopping
+            else DesiredState.from_config_state(self._configs.snapshot(), name)
+        )
+        if desired is None:
+            if slot is not None:
+                slot.stop()
             return
-        if place is None:
-            place = self._slots[name] = ConnectorSlot(
+        if slot is None:
+            slot = self._slots[name] = ConnectorSlot(
                 name, self._run_context, self, self._task_statuses
             )
-            place.reconfiguration.applied_properties = properties
-        if place.is_stopping:
-            return  # what is left of the last one of that name has to go first
-        place.transition_to(
-            DesiredState(
-                properties=properties,
-                state=state.target_state(name) or TargetState.STARTED,
-                tasks=state.task_configs(name),
-                generation=state.task_config_generation(name) or 0,
-            )
-        )
+            slot.reconfiguration.applied_properties = desired.properties
+        if not slot.is_stopping:  # otherwise the earlier connector of that name must end first
+            slot.transition_to(desired)
 
     def on_connector_config_update(self, name: str) -> None:
-        """A connector's config was written, or removed: begin it anew."""
-        place = self._slots.get(name)
+        """Restart a connector after its config was written; stop it after it was removed."""
+        slot = self._slots.get(name)
         exists = self._configs.snapshot().connector_config(name) is not None
-        if (place is not None) is not exists:
+        if (slot is not None) is not exists:
             self._membership.rebalance()
-        if place is not None:
-            place.request_restart()
+        if slot is not None:
+            slot.request_restart()
         self.reconcile(name)
 
     def on_task_config_update(self, name: str) -> None:
-        """A set of task configs was written."""
+        """Run the tasks of the set of task configs that was written."""
         self._membership.rebalance()
-        place = self._slots.get(name)
-        if place is not None:
-            place.reconfiguration.applied_properties = self._configs.snapshot().connector_config(
-                name
-            )
+        slot = self._slots.get(name)
+        if slot is not None:
+            properties = self._configs.snapshot().connector_config(name)
+            slot.reconfiguration.applied_properties = properties
         self.reconcile(name)
 
-    def restart_connector(self, name: str, waiting: Future[None]) -> None:
-        """Begin a connector anew, but not its tasks. Answered when it has become what it should."""
-        place = self._active_slot(name)
-        place.pending_restarts.append(waiting)
-        place.request_restart()
+    def restart_connector(self, name: str, future: Future[None]) -> None:
+        """Restart a connector without its tasks. Completes the future when it has started."""
+        slot = self._active_slot(name)
+        slot.pending_restarts.append(future)
+        slot.request_restart()
         self.reconcile(name)
 
     def restart_connector_and_tasks(
         self, name: str, *, connector: bool, tasks: Collection[int]
     ) -> None:
-        """Begin anew what a restart plan says."""
-        place = self._slots.get(name)
-        if place is None or place.is_stopping:
+        """Restart what a restart plan names."""
+        slot = self._slots.get(name)
+        if slot is None or slot.is_stopping:
             return
         if connector:
-            place.request_restart(restarting=True)
+            slot.request_restart(restarting=True)
             self.reconcile(name)
         if tasks:
-            place.restart_tasks(tasks)
+            slot.restart_tasks(tasks)
 
-    def restart_task(self, name: str, task: int, waiting: Future[None]) -> None:
-        """Begin one task anew. Answered when that was taken on."""
-        self._active_slot(name).restart_tasks([task], done=partial(waiting.set_result, None))
+    def restart_task(self, name: str, task: int, future: Future[None]) -> None:
+        """Restart one task. Completes the future when the task group has accepted it."""
+        self._active_slot(name).restart_tasks([task], done=partial(future.set_result, None))
 
     def submit_to_task_thread(self, name: str, job: Callable[[], None]) -> None:
-        """Have something done while no task of a connector runs that was told to stop.
+        """Run a job after earlier task stops, and before later task starts, of a connector.
 
-        It is done by the thread that starts and stops them, so that none can start meanwhile.
+        The thread that starts and stops the tasks runs it.
         """
-        place = self._slots.get(name)
-        if place is None or place.is_stopping:
+        slot = self._slots.get(name)
+        if slot is None or slot.is_stopping:
             job()
         else:
-            place.submit_to_task_thread(job)
+            slot.submit_to_task_thread(job)
 
     def has_had_task(self, name: str, task: int) -> bool:
-        """Say whether a connector has, or had, a task of that number."""
+        """Return whether a connector has, or had, a task of that number."""
         return name in self._slots and task < self._slots[name].max_task_count
 
     def _active_slot(self, name: str) -> ConnectorSlot:
-        """Where a connector runs, unless it has just come or is about to go."""
-        place = self._slots.get(name)
-        if place is None or place.is_stopping:
+        """Return the slot of a connector. Raises Conflict if it is not here yet, or is stopping."""
+        slot = self._slots.get(name)
+        if slot is None or slot.is_stopping:
             raise Conflict(
                 "Cannot complete request momentarily due to stale configuration (typically caused "
                 "by a concurrent config change)"
             )
-        return place
+        return slot
 
     def stop_all(self) -> Sequence[WorkerConnector | WorkerTasks]:
-        """Give everything up, because the worker ends. Returns whose end to wait for."""
+        """Stop everything, because the worker shuts down. Returns the threads to wait for."""
         self._is_stopping = True
         self._task_statuses.stop()
-        for place in list(self._slots.values()):
-            place.stop()
-        return [run for place in self._slots.values() for run in place.joinables()]
+        for slot in list(self._slots.values()):
+            slot.stop()
+        return [thread for slot in self._slots.values() for thread in slot.joinables()]
 
-    # -- what became of connectors ---------------------------------------------------------------
+    # -- ConnectorEvents -------------------------------------------------------------------------
 
-    def on_target_state_reached(
-        self, name: str, wish: DesiredConnector, ttl_ms: int | None
-    ) -> None:
-        """It has become what was wished; if it runs, it is asked for its tasks."""
-        place = self._slots[name]
-        if not place.is_current(wish):
+    def on_target_state_reached(self, name: str, desired: DesiredState, ttl_ms: int | None) -> None:
+        """Write the status; ask a running connector for its task configs."""
+        slot = self._slots[name]
+        if not slot.is_current(desired):
             return
-        place.has_failed = False
-        self._statuses.put_connector(name, STATE_BY_TARGET[wish.state])
-        for waiting in _pop_pending(place.pending_restarts):
-            waiting.set_result(None)
-        if wish.state is TargetState.STARTED:
-            place.reconfiguration.on_success()
-            place.request_task_configs()
-        if (
-            ttl_ms is not None
-            and wish.properties.get(RELOAD_ACTION, RELOAD_RESTART) == RELOAD_RESTART
-        ):
+        slot.has_failed = False
+        self._statuses.put_connector(name, STATE_BY_TARGET[desired.state])
+        for future in _pop_pending(slot.pending_restarts):
+            future.set_result(None)
+        if desired.state is TargetState.STARTED:
+            slot.reconfiguration.on_success()
+            slot.request_task_configs()
+        reload_action = desired.properties.get(RELOAD_ACTION, RELOAD_RESTART)
+        if ttl_ms is not None and reload_action == RELOAD_RESTART:
             self._run_context.herder_thread.schedule(
-                ttl_ms / 1000, partial(self._restart_expired, place, wish)
+                ttl_ms / 1000, partial(self._restart_expired, slot, desired)
             )
 
-    def on_connector_failed(self, name: str, told: str) -> None:
-        """It could not, or it raised an error later."""
-        place = self._slots[name]
-        place.has_failed = True
-        self._statuses.put_connector(name, LifecycleState.FAILED, told)
-        for waiting in _pop_pending(place.pending_restarts):
-            waiting.set_exception(RequestFailed(f"Failed to start connector: {name}"))
+    def on_connector_failed(self, name: str, trace: str) -> None:
+        """Write FAILED; fail the restart requests that wait."""
+        slot = self._slots[name]
+        slot.has_failed = True
+        self._statuses.put_connector(name, LifecycleState.FAILED, trace)
+        self._fail_pending_restarts(slot)
 
     def on_connector_stopped(self, name: str, *, restarting: bool) -> None:
-        """The instance is no more."""
+        """Write UNASSIGNED, and RESTARTING if a restart was requested."""
         self._statuses.put_connector(name, LifecycleState.UNASSIGNED)
         if restarting:
             self._statuses.put_connector(name, LifecycleState.RESTARTING)
 
     def on_connector_removed(self, name: str) -> None:
-        """Nothing is to follow."""
-        place = self._slots[name]
-        for waiting in _pop_pending(place.pending_restarts):
-            waiting.set_exception(RequestFailed(f"Failed to start connector: {name}"))
+        """Remove the status, unless the worker shuts down."""
+        slot = self._slots[name]
+        self._fail_pending_restarts(slot)
         if not self._is_stopping:
             self._statuses.remove_connector(name)
-        self._mark_stopped(place, "connector")
+        slot.mark_connector_stopped()
+        self._remove_if_stopped(slot)
 
     def on_reconfiguration_requested(self, name: str) -> None:
-        """It wants to be asked for its tasks; one that has failed is not."""
+        """Ask the connector for its task configs, unless it has failed."""
         if not self._slots[name].has_failed:
             self._slots[name].request_task_configs()
 
-    def on_task_configs_failed(self, name: str, told: str) -> None:
-        """It is asked again after a pause; meanwhile its status says why it has no new tasks."""
-        place = self._slots[name]
-        pause_s = place.reconfiguration.next_retry_delay_s()
+    def on_task_configs_failed(self, name: str, trace: str) -> None:
+        """Ask again after a pause. Until then the status stays RUNNING and shows the trace."""
+        slot = self._slots[name]
+        delay_s = slot.reconfiguration.next_retry_delay_s()
         log.error(
             "Failed to reconfigure connector's tasks (%s), retrying after %.2f s: %s",
-            name, pause_s, told,
+            name, delay_s, trace,
         )  # fmt: skip
-        if not place.has_failed:
-            place.reconfiguration.last_error = told
-            self._statuses.put_connector(name, LifecycleState.RUNNING, told)
-        self._run_context.herder_thread.schedule(pause_s, partial(self._retry_task_configs, place))
+        if not slot.has_failed:
+            slot.reconfiguration.last_error = trace
+            self._statuses.put_connector(name, LifecycleState.RUNNING, trace)
+        self._run_context.herder_thread.schedule(delay_s, partial(self._retry_task_configs, slot))
 
     def on_task_configs_generated(
         self, name: str, properties: ConfigProperties, tasks: Sequence[Mapping[str, str]]
     ) -> None:
-        """Write its task configs if they changed, and it still should have any."""
-        place = self._slots[name]
-        if place.reconfiguration.last_error and not place.has_failed:
+        """Write the task configs if they changed and the connector should still run."""
+        slot = self._slots[name]
+        if slot.reconfiguration.last_error and not slot.has_failed:
             self._statuses.put_connector(name, LifecycleState.RUNNING)
-        if self._must_write_task_configs(
-            place, properties, configs := task_configs_to_store(properties, tasks)
-        ):
+        configs = task_configs_to_store(properties, tasks)
+        if self._must_write_task_configs(slot, properties, configs):
             try:
                 with self._tick_stage.enter(f"writing task configs of connector {name}"):
                     self._configs.put_task_configs(name, configs)
             except MirrorError as error:
                 self.on_task_configs_failed(name, str(error))
                 return
-        place.reconfiguration.on_success()
-        place.on_task_configs_received()
+        slot.reconfiguration.on_success()
+        slot.on_task_configs_received()
 
     def _must_write_task_configs(
         self,
-        place: ConnectorSlot,
+        slot: ConnectorSlot,
         properties: ConfigProperties,
         configs: Sequence[ConfigProperties],
     ) -> bool:
         state = self._configs.snapshot()
-        is_wanted = state.target_state(place.name) is TargetState.STARTED and not place.is_stopping
-        if not is_wanted or state.connector_config(place.name) != properties:
-            return False  # the answer of an instance that is about to go
+        is_started = state.target_state(slot.name) is TargetState.STARTED and not slot.is_stopping
+        if not is_started or state.connector_config(slot.name) != properties:
+            return False  # the answer of an instance that is about to stop
         if (
-            configs == list(state.task_configs(place.name))
-            and place.reconfiguration.applied_properties == properties
+            configs == list(state.task_configs(slot.name))
+            and slot.reconfiguration.applied_properties == properties
         ):
-            log.debug("Skipping reconfiguration of connector %s: nothing has changed", place.name)
+            log.debug("Skipping reconfiguration of connector %s: nothing has changed", slot.name)
             return False
         return True
 
-    def _restart_expired(self, place: ConnectorSlot, wish: DesiredConnector) -> None:
-        """Begin anew because a provider said that its values may have changed."""
-        if self._slots.get(place.name) is place and place.is_current(wish):
-            log.info("Restarting connector %s: values of its config have expired", place.name)
-            self.restart_connector_and_tasks(place.name, connector=True, tasks=())
-            place.restart_all_tasks()
+    def _restart_expired(self, slot: ConnectorSlot, desired: DesiredState) -> None:
+        """Restart a connector and its tasks: a config provider's TTL has expired."""
+        if self._slots.get(slot.name) is slot and slot.is_current(desired):
+            log.info("Restarting connector %s: values of its config have expired", slot.name)
+            self.restart_connector_and_tasks(slot.name, connector=True, tasks=())
+            slot.restart_all_tasks()
 
-    def _retry_task_configs(self, place: ConnectorSlot) -> None:
-        if self._slots.get(place.name) is place and not (place.is_stopping or place.has_failed):
-            place.reconfiguration.is_in_progress = False
-            place.request_task_configs()
+    def _retry_task_configs(self, slot: ConnectorSlot) -> None:
+        if self._slots.get(slot.name) is slot and not (slot.is_stopping or slot.has_failed):
+            slot.retry_task_configs()
 
     def _on_tasks_removed(self, name: str) -> None:
-        self._mark_stopped(self._slots[name], "tasks")
+        slot = self._slots[name]
+        slot.mark_tasks_stopped()
+        self._remove_if_stopped(slot)
 
-    def _mark_stopped(self, place: ConnectorSlot, part: str) -> None:
-        if place.mark_stopped(part):
-            del self._slots[place.name]
+    def _remove_if_stopped(self, slot: ConnectorSlot) -> None:
+        if slot.has_stopped:
+            del self._slots[slot.name]
             self._membership.rebalance()
-            self.reconcile(place.name)  # the name may have been taken again
+            self.reconcile(slot.name)  # a new connector may have the name by now
+
+    def _fail_pending_restarts(self, slot: ConnectorSlot) -> None:
+        for future in _pop_pending(slot.pending_restarts):
+            future.set_exception(RequestFailed(f"Failed to start connector: {slot.name}"))
 
 
-def _pop_pending(waiting: list[Future[None]]) -> list[Future[None]]:
-    """Take all out of the list; those that got an error meanwhile wait no more."""
-    taken = [one for one in waiting if not one.done()]
-    waiting.clear()
-    return taken
+def _pop_pending(futures: list[Future[None]]) -> list[Future[None]]:
+    """Empty the list; return those that are not done."""
+    pending = [future for future in futures if not future.done()]
+    futures.clear()
+    return pending

@@ -1,7 +1,7 @@
-"""Producers of older tasks, shut out before newer tasks start (exactly-once support only).
+"""Fences the producers of older tasks before newer tasks start (exactly-once support only).
 
-How many transactional ids may exist is written to the config topic, so that whoever comes next
-knows whom to fence, even if the connector has fewer tasks by then.
+The number of transactional ids is written to the config topic, so that the next fencing knows all
+of them, even if the connector has fewer tasks by then.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ log = logging.getLogger(__name__)
 
 
 class ProducerFencer(Protocol):
-    """Shuts producers out of the cluster that records go to."""
+    """Fences producers of the cluster that records go to."""
 
     def __call__(self, transactional_ids: Sequence[str], /) -> None:
-        """Fence them all; returns when none of them can commit any more, or raises."""
+        """Fence all of them. After the return none can commit. Blocks; raises ClusterError."""
         ...
 
 
 class ZombieFencing:
-    """Fences what is left of a connector's older tasks. Any thread may call it."""
+    """Fences the producers of a connector's older tasks. Any thread may call it."""
 
-    def __init__(self, configs: ConfigBackingStore, fence: ProducerFencer, group_id: str) -> None:
+    def __init__(self, configs: ConfigBackingStore, fencer: ProducerFencer, group_id: str) -> None:
         self._configs = configs
-        self._fencer = fence
+        self._fencer = fencer
         self._group_id = group_id
 
     def __call__(self, connector: str) -> None:
-        """Fence unless that was done since the last set of task configs."""
+        """Fence, unless it was done since the last set of task configs. Blocks."""
         state = self._configs.snapshot()
         if not state.is_pending_fencing(connector):
             return
         before, now = state.task_count_record(connector), state.task_count(connector)
-        # A lone task shuts out its predecessor by itself, when it takes over the same id.
+        # A single task fences its predecessor itself: it uses the same transactional id.
         if before is not None and not before == now == 1:
             ids = [f"{self._group_id}-{connector}-{task}" for task in range(before)]
             log.info("Fencing out %d task producers for connector %s", len(ids), connector)

@@ -11,7 +11,7 @@ import pytest
 
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ServerInfo
-from sparkmirror.connect.herder.herder_lifecycle import HerderDependencies
+from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.errors import ClusterTimeout, MirrorError, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConfigProperties,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
+from pathlib import Path
 
 import pytest
 
+import sparkmirror
 from sparkmirror.connect.herder.herder import LoggerLevel
-from sparkmirror.connect.herder.log_levels import LogLevels
+from sparkmirror.connect.herder.log_levels import PYTHON_LOGGERS, LogLevels
 from sparkmirror.errors import NotFound
 from tests.support.connect.in_memory_herder import WORKER_SETTINGS, running_herder
 
@@ -30,6 +33,41 @@ def test_a_name_of_java_sets_the_loggers_that_do_the_same_here() -> None:
     assert levels.level("org.apache.kafka.connect.storage") == LoggerLevel(
         level="DEBUG", last_modified_ms=7
     )
+
+
+def modules_with_loggers() -> set[str]:
+    """The names of all loggers that modules of sparkmirror define."""
+    package = Path(sparkmirror.__file__).parent
+    return {
+        ".".join(("sparkmirror", *path.relative_to(package).with_suffix("").parts))
+        for path in package.rglob("*.py")
+        if re.search(r"^log\w* = logging\.getLogger\(__name__\)", path.read_text(), re.MULTILINE)
+    }
+
+
+@pytest.mark.parametrize("java_name", PYTHON_LOGGERS)
+def test_every_logger_behind_a_java_name_belongs_to_modules_that_log(java_name: str) -> None:
+    defined = modules_with_loggers() | {"kafka"}  # kafka-python's own
+    for prefix in PYTHON_LOGGERS[java_name]:
+        assert any(f"{name}.".startswith(f"{prefix}.") for name in defined), prefix
+
+
+def test_the_herders_java_name_reaches_the_modules_that_log_for_the_herder() -> None:
+    loggers = manager()
+    LogLevels(loggers).set_level("org.apache.kafka.connect.runtime.distributed", "DEBUG")
+    herder, runtime = "sparkmirror.connect.herder", "sparkmirror.connect.runtime"
+    expected = {
+        f"{herder}.herder_lifecycle",
+        f"{herder}.config_changes",
+        f"{runtime}.herder_thread",
+        f"{runtime}.worker_connectors",
+        f"{runtime}.worker_connector",
+        f"{runtime}.worker_tasks",
+        f"{runtime}.hang_watchdog",
+    }
+    assert expected <= modules_with_loggers()
+    for name in expected:
+        assert loggers.getLogger(name).isEnabledFor(logging.DEBUG)
 
 
 def test_a_level_reaches_every_known_name_below() -> None:

@@ -1,0 +1,26 @@
+"""What a herder needs beside its settings and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sparkmirror.config.secrets.variables import ConfigProvider
+from sparkmirror.connect.herder.herder import ServerInfo
+from sparkmirror.connect.herder.log_levels import LogLevels
+from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
+from sparkmirror.connect.runtime.zombie_fencing import ProducerFencer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HerderDependencies:
+    """Built by `worker`; tests pass small ones."""
+
+    registry: ConnectorRegistry
+    get_server_info: Callable[[], ServerInfo]
+    """Returns the version, and the id of the cluster that holds the stores if it is known yet."""
+    providers: Mapping[str, ConfigProvider] = field(default_factory=dict)
+    fencer: ProducerFencer | None = None
+    """Required with exactly-once support."""
+    log_levels: LogLevels = field(default_factory=LogLevels)
+    """One for the process, shared by all its herders."""

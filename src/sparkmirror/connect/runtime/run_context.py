@@ -1,0 +1,23 @@
+"""What a worker runs its connectors and tasks with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
+from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
+from sparkmirror.connect.runtime.herder_thread import HerderThread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The same for all connectors of one worker."""
+
+    registry: ConnectorRegistry
+    transformer: ConfigTransformer
+    herder_thread: HerderThread
+    stop_timeout_s: float
+    """How long a connector or its tasks may take to stop."""
+    fence_zombies: Callable[[str], None] | None = None
+    """Fences producers of a connector's older tasks; None without exactly-once support."""
