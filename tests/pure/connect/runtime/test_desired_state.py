@@ -8,7 +8,7 @@ import pytest
 
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
-from sparkmirror.store.in_memory import MemoryLog, memory_config_store
+from tests.support.connect.in_memory_stores import MemoryLog, memory_config_store
 
 STATE = DesiredState(
     properties={"name": "c"}, state=TargetState.STARTED, tasks=({"task": "0"},), generation=1
