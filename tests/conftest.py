@@ -5,16 +5,22 @@ Fixtures that start things live with their tier.
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from sparkmirror.java.java_runtime import java_variables
+
 pytest_plugins = ["tests.file_order", "tests.rerun_plugin"]
 
 TESTS = Path(__file__).parent
 TIERS = ("pure", "brokers", "spark")
+
+# Everything that tests start with Spark's own scripts uses the Java that we would use.
+os.environ.update(java_variables(os.environ))
 
 # A slow machine is no reason to fail: each test has a time limit of its own.
 settings.register_profile("sparkmirror", deadline=None, max_examples=50)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sparkmirror.lab.kafka.java_runtime import JavaRuntime
+from sparkmirror.java.java_runtime import JavaRuntime
 
 _LAUNCHER = """#!/bin/sh
 exec "{python}" -IS "$0.py" "$@"
@@ -82,6 +82,14 @@ say("\\t\\t:: org.apache.kafka#kafka_2.13;4.3.1: not found")
 sys.exit(1)
 """
 """What Ivy says when it reaches nobody."""
+
+UNTRUSTED_CERTIFICATE = """
+say("\\tServer access error at url https://repo.example/kafka.pom"
+    " (javax.net.ssl.SSLHandshakeException: PKIX path building failed: no valid path)")
+say("\\t\\t:: org.apache.kafka#kafka_2.13;4.3.1: not found")
+sys.exit(1)
+"""
+"""What Ivy prints behind a company's certificate authority that its Java does not know."""
 
 DISK_FULL = """
 say("java.io.IOException: No space left on device")

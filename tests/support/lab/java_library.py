@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.directories import cache_directory
+from sparkmirror.java.java_runtime import find_java
 from sparkmirror.lab.kafka.ivy import Ivy, MavenCoordinates
-from sparkmirror.lab.kafka.java_runtime import find_java
 from sparkmirror.lab.processes.file_locks import locked
 
 log = logging.getLogger(__name__)

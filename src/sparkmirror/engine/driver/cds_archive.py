@@ -24,6 +24,7 @@ from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.errors import DriverLost
+from sparkmirror.java.java_runtime import java_variables
 
 REBUILD_OPTION = "--again"
 NOOP_DRIVER_MODULE = "sparkmirror.engine.driver.noop_driver_main"
@@ -71,7 +72,8 @@ def _run_noop_driver(home: SparkHome, draft: Path, directory: Path, log: Path) -
 
 
 def main(arguments: list[str]) -> None:
-    """Have an archive, and say where it is."""
+    """Print the path of the archive; build it first if there is none."""
+    os.environ.update(java_variables(os.environ))
     home = linked_spark_home(os.environ)
     is_there = home is not None and home.cds_archive.is_file()
     archive = (

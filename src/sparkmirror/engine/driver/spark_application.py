@@ -33,6 +33,7 @@ from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_ro
 from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import DriverLost
+from sparkmirror.java.java_runtime import java_variables
 
 log = logging.getLogger(__name__)
 
@@ -174,6 +175,7 @@ class SparkApplication:
 
     def _prepare_process(self) -> dict[str, str]:
         """Prepare this process for Spark; returns Spark's settings."""
+        os.environ.update(java_variables(os.environ))
         require_java(os.environ)
         home = (
             linked_spark_home(os.environ) if is_local_master(effective_master(self._spec)) else None

@@ -21,12 +21,15 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
 from sparkmirror.errors import JarsMissing
-from sparkmirror.lab.kafka.java_runtime import JavaRuntime
+from sparkmirror.java.java_runtime import JavaRuntime
 
 SETTINGS_VARIABLE = "SPARKMIRROR_IVY_SETTINGS"
+SYSTEM_TRUST_STORES = (Path("/etc/ssl/certs/java/cacerts"), Path("/etc/pki/java/cacerts"))
+"""Where Debian's and Red Hat's families keep the certificates that every Java should trust."""
 _HEAP = "-Xmx256m"
 _NETWORK_WORDS = ("Server access error", "not found. url=", "proxy server that is not well")
 _FAILURE_WORDS = (*_NETWORK_WORDS, "FAILED", ": not found", "Exception", "error")
+_TLS_FAILURE = re.compile(r"Server access error at url (\S+) \((.*(?:javax\.net\.ssl|PKIX).*)\)")
 _NOT_FOUND = re.compile(r"(\S+)#(\S+);(\S+): not found")
 
 
@@ -124,6 +127,7 @@ class Ivy:
             _HEAP,
             f"-Divy.default.ivy.user.dir={self._work / 'home'}",
             *proxy_options(self._environ),
+            *trust_store_options(self._java, SYSTEM_TRUST_STORES),
             *("-jar", str(find_ivy())),
             *(("-settings", settings) if settings else ()),
             *("-ivy", str(module)),
@@ -172,6 +176,15 @@ def proxy_options(environ: Mapping[str, str]) -> list[str]:
     return options
 
 
+def trust_store_options(java: JavaRuntime, stores: Sequence[Path]) -> list[str]:
+    """Return the option that makes the packaged Java trust what the system's Java would.
+
+    A Java of the user's keeps the trust store that its owner gave it.
+    """
+    existing = [store for store in stores if store.is_file()] if java.is_packaged else []
+    return [f"-Djavax.net.ssl.trustStore={store}" for store in existing[:1]]
+
+
 def _run(command: Sequence[str], listener: _IvyOutputParser, keep_open: Sequence[int]) -> int:
     """Run Ivy to its end; whatever happens here, it does not outlive this call."""
     output, ivys_end = os.pipe()
@@ -205,15 +218,23 @@ def _read_output(output: int, listener: _IvyOutputParser) -> None:
 
 
 def _failure_message(wanted: Sequence[MavenCoordinates], complaints: list[str]) -> str:
-    """Make one sentence of what Ivy said."""
+    """Make one sentence of Ivy's output: what failed, and what to do."""
+    library = ":".join(wanted[0])
+    for tls_failure in filter(None, map(_TLS_FAILURE.search, complaints)):
+        return (
+            f"{library} is not in the cache, and Java does not accept the TLS certificate of"
+            f" {urlsplit(tls_failure[1]).hostname} ({tls_failure[2]}): if your network has a"
+            " certificate authority of its own, name a trust store that holds it, for example"
+            f" JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore={SYSTEM_TRUST_STORES[0]}."
+        )
     if any(word in complaint for complaint in complaints for word in _NETWORK_WORDS):
         return (
-            f"{':'.join(wanted[0])} is not in the cache and the Maven repository cannot be"
+            f"{library} is not in the cache and the Maven repository cannot be"
             f" reached: go online once, set HTTPS_PROXY, or name a mirror in {SETTINGS_VARIABLE}."
         )
-    absent = [":".join(found.groups()) for found in map(_NOT_FOUND.search, complaints) if found]
+    absent = [":".join(match.groups()) for match in map(_NOT_FOUND.search, complaints) if match]
     if absent:
         return f"The Maven repository does not hold {absent[0]}: choose another version."
-    told = dict.fromkeys(complaint for complaint in complaints if not complaint.startswith("::"))
-    said = "; ".join(list(told)[:2]) or "Ivy ended without a word"
-    return f"{':'.join(wanted[0])} cannot be fetched ({said}): try again."
+    causes = dict.fromkeys(complaint for complaint in complaints if not complaint.startswith("::"))
+    excerpt = "; ".join(list(causes)[:2]) or "Ivy printed no reason"
+    return f"{library} cannot be fetched ({excerpt}): try again."

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from sparkmirror.directories import cache_directory
 from sparkmirror.errors import JarsMissing
+from sparkmirror.java.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.ivy import DownloadProgress, Ivy, MavenCoordinates
-from sparkmirror.lab.kafka.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.manifest import Manifest
 from sparkmirror.lab.processes.file_locks import locked
 

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from sparkmirror.directories import cache_directory
+from sparkmirror.java.java_runtime import find_java
 from sparkmirror.lab.cluster.broker_process import broker_command
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.cluster.storage import StorageFormatter
 from sparkmirror.lab.kafka.jar_cache import JarCache
-from sparkmirror.lab.kafka.java_runtime import find_java
 
 
 class KafkaInstallation:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from sparkmirror.errors import LabError
+from sparkmirror.java.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
-from sparkmirror.lab.kafka.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.lab.kafka.kafka_tools import KafkaTool, find_tool
 

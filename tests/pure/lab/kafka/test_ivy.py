@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from sparkmirror.lab.kafka.ivy import MavenCoordinates, find_ivy, module_file, proxy_options
+from sparkmirror.java.java_runtime import JavaRuntime
+from sparkmirror.lab.kafka.ivy import (
+    MavenCoordinates,
+    find_ivy,
+    module_file,
+    proxy_options,
+    trust_store_options,
+)
 
 
 def test_one_module_names_all_coordinates() -> None:
@@ -31,6 +40,16 @@ def test_one_module_names_all_coordinates() -> None:
 )
 def test_proxies_are_said_in_javas_words(environ: dict[str, str], options: list[str]) -> None:
     assert proxy_options(environ) == options
+
+
+def test_packaged_java_trusts_the_first_store_of_the_system(tmp_path: Path) -> None:
+    store = tmp_path / "cacerts"
+    store.touch()
+    packaged = JavaRuntime(path=Path("java"), version="21", is_packaged=True)
+    stores = [tmp_path / "absent", store, store]
+    assert trust_store_options(packaged, stores) == [f"-Djavax.net.ssl.trustStore={store}"]
+    assert trust_store_options(packaged, []) == []
+    assert trust_store_options(JavaRuntime(path=Path("java"), version="21"), stores) == []
 
 
 def test_ivy_is_found_inside_pyspark() -> None:

@@ -24,13 +24,14 @@ from tests.support.lab.fake_ivy import (
     HANGS_SILENTLY,
     NO_NETWORK,
     SLOW_DOWNLOAD,
+    UNTRUSTED_CERTIFICATE,
     FakeIvy,
 )
 
 _FETCH = """
 import pathlib, sys
 from sparkmirror.lab.kafka.jar_cache import JarCache
-from sparkmirror.lab.kafka.java_runtime import JavaRuntime
+from sparkmirror.java.java_runtime import JavaRuntime
 
 cache, java = map(pathlib.Path, sys.argv[1:])
 JarCache(cache, JavaRuntime(path=java, version="17")).ensure("4.3.1")
@@ -201,6 +202,16 @@ def test_no_network_is_one_sentence_with_advice(jars: JarCache, ivy: FakeIvy) ->
         "org.apache.kafka:kafka_2.13:4.3.1 is not in the cache and the Maven repository cannot be"
         " reached: go online once, set HTTPS_PROXY, or name a mirror in SPARKMIRROR_IVY_SETTINGS."
     )
+
+
+def test_tls_failure_is_named_with_its_host_and_cure(jars: JarCache, ivy: FakeIvy) -> None:
+    ivy.set_script(UNTRUSTED_CERTIFICATE)
+    with pytest.raises(JarsMissing) as refused:
+        jars.ensure(DEFAULT_VERSION)
+    message = str(refused.value)
+    assert "TLS certificate of repo.example (javax.net.ssl.SSLHandshakeException: PKIX" in message
+    assert "JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=" in message
+    assert "go online" not in message
 
 
 def test_any_other_failure_quotes_what_was_said(jars: JarCache, ivy: FakeIvy) -> None:

