@@ -3,8 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed lint types imports \
-	fmt docs bench check lock clean
+.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -67,7 +66,7 @@ test-lab: jars ## the tests of the lab itself
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/pure/lab tests/brokers/lab $(ARGS)
 
-test-lab-if-changed: $(READY)
+test-lab-if-changed: $(READY) ## the same, if the lab changed since the last landed commit or if that is unknown
 	@if .ci/changed $(LAB_PATHS); then \
 		$(MAKE) --no-print-directory test-lab; \
 	else \

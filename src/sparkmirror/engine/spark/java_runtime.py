@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sparkmirror.errors import ConfigError
-
-MIN_JAVA_VERSION = 17
+from sparkmirror.java.java_runtime import JAVA_ADVICE, MINIMUM_MAJOR
 
 
 def java_executable(environ: Mapping[str, str]) -> Path:
-    """The Java that Spark's own scripts run: that of `JAVA_HOME`, else `java` on `PATH`."""
+    """The Java that Spark's own scripts run: that of `JAVA_HOME`, else `java` on `PATH`.
+
+    The driver sets `JAVA_HOME` first if the packaged Java is used (`java_variables`).
+    """
     home = environ.get("JAVA_HOME", "")
     return Path(home, "bin", "java") if home else Path("java")
 
@@ -23,6 +25,5 @@ def require_java(environ: Mapping[str, str]) -> None:
     if not shutil.which(java, path=environ.get("PATH")):
         raise ConfigError.of(
             "JAVA_HOME",
-            f"Spark needs Java {MIN_JAVA_VERSION} or newer, and {java} is not there: install it"
-            " and put it on PATH, or point JAVA_HOME at it",
+            f"Spark needs Java {MINIMUM_MAJOR} or newer, and {java} does not exist: {JAVA_ADVICE}",
         )
