@@ -29,7 +29,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.engine.spark.data_source import MirrorDataSource
-from sparkmirror.engine.spark.java_runtime import MIN_JAVA_VERSION
 from sparkmirror.engine.spark.receipt_rows import (
     COLUMN_NAMES,
     PARTITION_COLUMN,
@@ -39,6 +38,7 @@ from sparkmirror.engine.spark.receipt_rows import (
 )
 from sparkmirror.engine.spark.receipt_writer import ReceiptWriter
 from sparkmirror.errors import DriverLost
+from sparkmirror.java.java_runtime import MINIMUM_MAJOR
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class MirrorStreamingQuery:
         secrets among the settings only when it runs.
         """
         shown = {key: value for key, value in settings.items() if not SECRET_KEYS.search(key)}
-        with _translate_errors(f"Spark (it needs Java {MIN_JAVA_VERSION} or newer) did not start"):
+        with _translate_errors(f"Spark (it needs Java {MINIMUM_MAJOR} or newer) did not start"):
             gateway = _start_jvm(_to_spark_conf(shown))
             self._jvm: subprocess.Popen[bytes] = gateway.proc
             context = SparkContext(conf=_to_spark_conf(settings), gateway=gateway)
