@@ -17,7 +17,7 @@ RECORDS = 5_000
 KILOBYTE = b"x" * 1000
 INTERRUPTED = 130
 INCOMPLETE_TEXT = "ot everything was"
-TASK_LOST_TEXT = "is given up: nothing heard for"
+TASK_LOST_TEXT = "is lost: no message for"
 """What is said of drains and tasks on a computer that stands still; a takeover follows."""
 
 

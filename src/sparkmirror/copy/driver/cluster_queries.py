@@ -1,4 +1,4 @@
-"""The two clusters as the conductor asks them: where logs begin and end, topic ids, topic rules.
+"""The conductor's queries to both clusters: log ranges, topic ids, limits of remote topics.
 
 Blocks; belongs to the conductor's thread.
 """
@@ -28,24 +28,24 @@ from sparkmirror.wire.protocol.offsets import (
 from sparkmirror.wire.protocol.topic_log_config import describe_topic_log_configs
 
 QUERY_TIMEOUT_S = 3.0
-"""All others wait as long for partitions that nobody leads; these are asked about again later."""
+"""The limit for partitions without a leader: all others wait as long. They are queried again."""
 FIRST_METADATA_TIMEOUT_S = 1.0
-"""How long a cluster may take to be found before somebody is told that it is waited for."""
+"""Time for the first metadata of a cluster, before an error tells the operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRange:
-    """From where to where a log can be read.
+    """The readable range of a source log.
 
-    An open transaction keeps read_committed from reading on at `end`; the log itself goes on up to
-    `high_watermark`. A position in between is no loss: whoever read everything before got there.
+    With read_committed, `end` is the last stable offset; the log itself ends at `high_watermark`.
+    A position between the two is no loss.
     """
 
     start: int
     end: int
     high_watermark: int
     epoch_end: int | None = None
-    """Where the leader epoch of the last record copied ends now, if anybody can say."""
+    """Where the leader epoch of the last copied record ends, if the brokers know it."""
 
 
 LogRanges = Mapping[TopicPartition, LogRange | ErrorCode]
@@ -53,7 +53,7 @@ LogRanges = Mapping[TopicPartition, LogRange | ErrorCode]
 
 @dataclass(slots=True)
 class ClusterQueries:
-    """Routers to both sides, and the questions a conductor has."""
+    """Queries through one router per cluster."""
 
     source: Router
     target: Router
@@ -62,7 +62,7 @@ class ClusterQueries:
 
     @classmethod
     def create(cls, settings: CopySettings) -> ClusterQueries:
-        """Make the routers; nothing is asked yet."""
+        """Create the routers; sends no request."""
         return cls(
             Router(*resolve_client(settings.source_alias, settings.source, settings.client_id)),
             Router(*resolve_client(settings.target_alias, settings.target, settings.client_id)),
@@ -70,71 +70,69 @@ class ClusterQueries:
         )
 
     def find_topics(self, sources: Iterable[str], targets: Iterable[str]) -> None:
-        """Find both clusters and these topics of theirs, or raise what keeps us from it.
+        """Refresh the metadata of both clusters and these topics. Raises ClusterError.
 
-        The first time that is said soon; a slow cluster is given more time whenever it is tried
-        again.
+        The first call fails soon; each further call doubles the time limit.
         """
-        patience_s, self.metadata_timeout_s = (
+        timeout_s, self.metadata_timeout_s = (
             self.metadata_timeout_s,
             min(2 * self.metadata_timeout_s, CALL_TIMEOUT_S),
         )
-        self.source.refresh(sources, timeout_s=patience_s)
-        self.target.refresh(targets, timeout_s=patience_s)
+        self.source.refresh(sources, timeout_s=timeout_s)
+        self.target.refresh(targets, timeout_s=timeout_s)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections to both clusters."""
         self.source.close()
         self.target.close()
 
     def source_ranges(self, partitions: Iterable[TopicPartition]) -> LogRanges:
-        """From where to where source partitions can be read."""
+        """Return the readable ranges of source partitions."""
         return _log_ranges(self.source, list(partitions), self.read_committed)
 
     def target_ends(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int | ErrorCode]:
-        """Where the remote partitions end."""
+        """Return the end offsets of remote partitions."""
         listed = _list_offsets(self.target, partitions, LATEST)
         return {p: _offset_or_code(outcome) for p, outcome in listed.items()}
 
     def offsets_for_time(
         self, partitions: Iterable[TopicPartition], timestamp_ms: int
     ) -> dict[TopicPartition, int | ErrorCode]:
-        """The first source offset at or after a time; -1 where there is none."""
+        """Return the first source offset at or after a time; -1 where there is none."""
         listed = _list_offsets(self.source, partitions, timestamp_ms)
         return {p: _offset_or_code(outcome) for p, outcome in listed.items()}
 
     def epoch_ends(
         self, epochs: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int | ErrorCode]:
-        """Where leader epochs of source partitions end, as far as the brokers know.
+        """Return where leader epochs of source partitions end; leaves out what brokers do not know.
 
-        A code says that they could not be asked just now: taken for "nobody knows", it would hide
-        what was truncated.
+        A code means that the leader gave no answer now: to ignore it would hide a truncation.
         """
-        questions = {partition: LeaderEpochQuery(epoch) for partition, epoch in epochs.items()}
+        queries = {partition: LeaderEpochQuery(epoch) for partition, epoch in epochs.items()}
         try:
-            ended = offset_for_leader_epoch(self.source, questions, timeout_s=QUERY_TIMEOUT_S)
+            ended = offset_for_leader_epoch(self.source, queries, timeout_s=QUERY_TIMEOUT_S)
         except UnsupportedByBroker:
             return {}
-        found: dict[TopicPartition, int | ErrorCode] = {}
+        ends: dict[TopicPartition, int | ErrorCode] = {}
         for partition, outcome in ended.items():
             if outcome.value is None:
                 if outcome.code.is_retriable:
-                    found[partition] = outcome.code
+                    ends[partition] = outcome.code
             elif outcome.value.end_offset >= 0:
-                found[partition] = outcome.value.end_offset
-        return found
+                ends[partition] = outcome.value.end_offset
+        return ends
 
-    def topic_ids(self, side: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
-        """Ids of topics as hex, empty where brokers give none; a code where one is not known."""
+    def topic_ids(self, router: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
+        """Return topic ids as hex; '' from brokers without topic ids, a code for unknown topics."""
         wanted = set(topics)
-        known = side.refresh(wanted)
+        known = router.refresh(wanted)
         return {name: _topic_id_hex(known.topics.get(name)) for name in wanted}
 
     def target_limits(self, topics: Iterable[str]) -> dict[str, TargetLimits | ErrorCode]:
-        """What remote topics take."""
+        """Return the limits of remote topics."""
         return {
             name: TargetLimits(
                 max_message_bytes=outcome.value.max_message_bytes,
@@ -153,16 +151,16 @@ def _log_ranges(
     led = [partition for partition in partitions if starts[partition].value]
     highs = _list_offsets(router, led, LATEST)
     ends = _list_offsets(router, led, LATEST, read_committed=True) if read_committed else highs
-    reached: dict[TopicPartition, LogRange | ErrorCode] = {p: starts[p].code for p in partitions}
+    ranges: dict[TopicPartition, LogRange | ErrorCode] = {p: starts[p].code for p in partitions}
     for partition in led:
         listed = [outcomes[partition] for outcomes in (starts, ends, highs)]
         failed = [outcome.code for outcome in listed if outcome.value is None]
         if failed:
-            reached[partition] = failed[0]
+            ranges[partition] = failed[0]
         else:
             start, end, high = (outcome.value.offset for outcome in listed if outcome.value)
-            reached[partition] = LogRange(start=start, end=end, high_watermark=max(high, end))
-    return reached
+            ranges[partition] = LogRange(start=start, end=end, high_watermark=max(high, end))
+    return ranges
 
 
 def _list_offsets(
@@ -172,7 +170,7 @@ def _list_offsets(
     *,
     read_committed: bool = False,
 ) -> dict[TopicPartition, ApiResult[ListedOffset]]:
-    """Look up offsets, without waiting long for a partition that nobody leads."""
+    """List offsets; a partition without a leader fails after the query timeout."""
     return list_offsets(
         router,
         dict.fromkeys(partitions, when),

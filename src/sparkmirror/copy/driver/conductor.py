@@ -1,23 +1,25 @@
-"""The conductor: who may copy what, from where, and what to do when a lease ends.
+"""The conductor: grants leases to task attempts and resolves the partitions of those that end.
 
-Lives in the driver, in a thread of its own with an inbox. Tasks come, report and go (`reception`);
-the conductor grants leases, remembers positions, takes partitions away from tasks that fell silent,
-and before anybody else gets a partition whose lease did not end cleanly, fences it and finds out
-where it stands.
+Runs in the driver, in its own thread with an inbox. It handles the messages of tasks
+(`task_events`), grants leases (`lease_grants`), writes positions to the ledger (`ledger_cache`),
+takes partitions from tasks that are silent, and fences and reconciles a partition whose lease did
+not end cleanly (`takeover`) before another task attempt gets it.
 
     waiting ──grant──▶ leased ──clean end──▶ waiting (same identity, no fence)
        ▲                  └──anything else──▶ doubtful ──fence, reconcile──▶ waiting
-       └──── after a while ──── held (a reason; all other partitions go on)
+       └──── after a backoff ── held (with a reason; all other partitions continue)
 
-In exactly-once mode a lease belongs to the term of its task (`terms`), and what is doubtful goes on
-at what was committed (`succession`).
+In exactly-once mode a lease belongs to the transactional producer of its task
+(`transactional_ids`), and a doubtful partition resumes at the committed offset
+(`transactional_takeover`).
 
-Contract for the transport (`engine`): call `joined` when a task attempt has said Hello, `said` for
-every later message, `left` when its connection is gone; deliver what is given to `send`. All of
-these may be called from any thread and return at once. Answer each Report with a Beat without
-asking the conductor, which may be busy. A task that was given up is sent Dismiss: it ends in an
-error, and another attempt of it is wanted. When an epoch is to end, call `end_epoch`: the conductor
-drains every task that is there; the attempts of the next epoch get the leases back as they were.
+Contract for the transport (`engine`): call `on_task_joined` when a task attempt has sent Hello,
+`on_task_message` for every later message, `on_task_left` when its connection is closed; deliver the
+messages given to `send`. These methods do not block and may be called from any thread. Answer each
+ProgressReport with a ReportAck without asking the conductor, which may be busy. A lost attempt gets
+AbortTask: it ends with an error, and a new attempt must be started. To end an epoch, call
+`end_epoch`: the conductor drains every connected task; the attempts of the next epoch get the same
+leases.
 """
 
 from __future__ import annotations
@@ -60,15 +62,15 @@ class Conductor:
     """Grants leases and keeps the ledger. Use: `start()`, feed events, `drain()`, `stop()`."""
 
     def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
-        """Without a store for runs, what was copied where is known only while this lives."""
+        """Without a store for run maps, they are lost when the driver ends."""
         self._progress = ProgressPublisher.for_job(job, runs)
         self._lock = threading.Lock()
         self._events = EventLog()
         self._pending_receipts = PendingReceipts(lambda: time.time_ns() // 1_000_000)
         self._clusters = ClusterQueries.create(job.settings)
         self._transactional_ids = TransactionalIds(self._clusters.target, job)
-        writes_itself = self._transactional_ids.write_entries if job.is_exactly_once else None
-        self._ledger_cache = LedgerCache(ledger, self._lock, writes_itself)
+        write = self._transactional_ids.write_entries if job.is_exactly_once else None
+        self._ledger_cache = LedgerCache(ledger, self._lock, write)
         self._transactional_takeover = TransactionalTakeover(
             clusters=self._clusters,
             transactional_ids=self._transactional_ids,
@@ -109,7 +111,7 @@ class Conductor:
 
     @property
     def job(self) -> CopyJob:
-        """What is copied, and how, by now."""
+        """The current job."""
         return self._task_events.job
 
     @property
@@ -119,13 +121,13 @@ class Conductor:
     # -- from any thread ------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: find both clusters, read the ledger, start the thread.
+        """Connect to both clusters, read the ledger, start the thread. Blocks.
 
-        Raises MirrorError, the first time within seconds; may be called again.
+        Raises MirrorError, the first time within seconds. May be called again after that.
         """
         self._clusters.find_topics(
-            {place.source.topic for place in self._partitions.values()},
-            {place.target.topic for place in self._partitions.values()},
+            {tracked.source.topic for tracked in self._partitions.values()},
+            {tracked.target.topic for tracked in self._partitions.values()},
         )
         self._ledger_cache.load()
         if self.job.is_exactly_once or self._ledger_cache.has_transactional_entries:
@@ -139,64 +141,66 @@ class Conductor:
         self._thread.start()
 
     def on_task_joined(self, hello: Hello, send: SendMessage) -> None:
-        """A task attempt has come; it gets its welcome and its leases through `send`."""
+        """Add a task attempt; it gets its Welcome and its leases through `send`."""
         self._inbox.put(
             lambda: self._task_events.on_joined(TaskAttempt(hello, send, time.monotonic()))
         )
 
     def on_task_message(self, hello: Hello, message: ControlMessage) -> None:
-        """A task attempt has said something (Report, Ended, Done)."""
+        """Handle a message of a task attempt (ProgressReport, LeaseEnded, TaskDone)."""
         self._inbox.put(lambda: self._task_events.on_message(hello, message))
 
     def on_task_left(self, hello: Hello) -> None:
-        """A task attempt is gone, however it went."""
-        self._inbox.put(lambda: self._task_events.on_attempt_lost(hello, "its connection is gone"))
+        """Handle the end of a task attempt's connection."""
+        self._inbox.put(
+            lambda: self._task_events.on_attempt_lost(hello, "its connection is closed")
+        )
 
     def drain(self) -> None:
-        """Have every task give everything back; positions are remembered as they do."""
+        """Ask every task for all its leases, and write the positions to the ledger."""
         self._inbox.put(self._task_events.drain)
 
     def end_epoch(self) -> None:
-        """Have the tasks that are there give everything back, for those that come after them."""
+        """Ask the connected tasks for all leases; the attempts of the next epoch get them."""
         self._inbox.put(self._task_events.end_epoch)
 
     def replan(self, job: CopyJob) -> None:
-        """Go on with another job of the same connector, on the same clusters.
+        """Continue with another job of the same connector, on the same clusters.
 
-        What stays with its task is not interrupted; what another task gets is given back first.
+        A partition that stays with its task is not interrupted; one that moves is revoked first.
         """
         self._inbox.put(lambda: self._task_events.replan(job))
 
     def set_rate(self, bytes_per_s: int) -> None:
-        """Limit every task to so many bytes a second; 0 lifts the limit."""
+        """Limit every task to this rate; 0 means no limit."""
         self._inbox.put(lambda: self._task_events.set_rate(bytes_per_s))
 
     def snapshot(self) -> CopySnapshot:
-        """Where everything stands, as of the last reports. Cheap; any thread."""
+        """Return the state of all partitions as of the last reports. Cheap; any thread."""
         with self._lock:
             return self._task_events.snapshot()
 
     def runs(self, partition: TopicPartition) -> tuple[OffsetRun, ...]:
-        """Which source offsets of a partition lie where on the target, as far as it is known."""
+        """Return the run map of a source partition."""
         with self._lock:
             return tuple(self._partitions[partition].runs)
 
     def is_drained(self) -> bool:
-        """Whether `drain` was asked for and nothing is leased any more."""
+        """Whether `drain` was called and no partition is leased any more."""
         with self._lock:
             return self._task_events.is_drained
 
     def close_epoch(self, epoch: int, *, landed: bool) -> list[MissingReceipt]:
-        """An epoch is over; returns the receipts that none of its attempts has handed in."""
+        """End an epoch; returns the receipts that none of its attempts has written."""
         with self._lock:
             return self._pending_receipts.close_epoch(epoch, landed=landed)
 
     def failure(self) -> Exception | None:
-        """Why the conductor has ended by itself (another driver took over, a bug), if it has."""
+        """Return the error that ended the thread (another driver took over, a bug), or None."""
         return self._failure
 
     def stop(self) -> None:
-        """End the thread and hang up; what is not flushed is flushed. The ledger is closed."""
+        """Flush, end the thread, close all connections and the ledger."""
         self._stopping = True
         if self._thread.is_alive():
             self._thread.join(timeout=30)
@@ -215,14 +219,14 @@ class Conductor:
             self._progress.flush(self._partitions.values())
             self._ledger_cache.flush(self._partitions.values())
         except MirrorError as error:
-            log.error("The conductor stops: %s", error)
+            log.error("Connector %s: the conductor stops: %s", self.job.connector, error)
             self._failure = error
         except Exception as error:
-            log.exception("The conductor stops")
+            log.exception("Connector %s: the conductor stops", self.job.connector)
             self._failure = error
 
     def _run_inbox(self) -> None:
-        """Handle what has arrived, waiting a moment for the first."""
+        """Run all steps in the inbox; waits up to one tick for the first."""
         try:
             step = self._inbox.get(timeout=TICK_S)
             while True:
@@ -233,12 +237,12 @@ class Conductor:
             return
 
     def _tick(self, now: float) -> None:
-        """Take away, settle, grant, remember. Trouble with a cluster is no reason to end."""
+        """Expire, resolve, grant, flush. Logs the error of a cluster and continues."""
         try:
             with self._lock:
                 self._task_events.expire_silent(now)
-                for place in self._partitions.values():
-                    place.end_hold_if_due(now)
+                for tracked in self._partitions.values():
+                    tracked.end_hold_if_due(now)
             self._resolve_doubtful(now)
             self._grant_all(now)
             self._progress.restore(self._partitions)
@@ -251,40 +255,41 @@ class Conductor:
             raise
         except MirrorError as error:
             if str(error) != self._last_error:
-                log.warning("%s", error)
+                log.warning("Connector %s: %s", self.job.connector, error)
             self._last_error = str(error)
 
     def _resolve_doubtful(self, now: float) -> None:
-        uncertain = [p for p in self._partitions.values() if p.state is LeaseState.DOUBTFUL]
+        before = [p for p in self._partitions.values() if p.state is LeaseState.DOUBTFUL]
         self._transactional_takeover.resolve(self._partitions.values())
         doubtful = [
-            p for p in uncertain if p.state is LeaseState.DOUBTFUL and not p.is_transaction_doubtful
+            p for p in before if p.state is LeaseState.DOUBTFUL and not p.is_transaction_doubtful
         ]
         if doubtful:
             self._takeover.resolve(doubtful, self._lease_granter.target_limits(doubtful), now)
-            settled = [place for place in doubtful if place.state is LeaseState.WAITING]
+            resolved = [p for p in doubtful if p.state is LeaseState.WAITING]
             if self.job.is_exactly_once:
                 with self._lock:
-                    for place in settled:
-                        place.make_transactional()
-            self._ledger_cache.save(settled, is_open=False)
+                    for tracked in resolved:
+                        tracked.make_transactional()
+            self._ledger_cache.save(resolved, is_open=False)
         with self._lock:
-            for place in uncertain:
-                if place.last_owner and place.state is LeaseState.WAITING:
-                    self._pending_receipts.add(place.last_owner, place)  # what it had not told
+            for tracked in before:
+                if tracked.last_owner and tracked.state is LeaseState.WAITING:
+                    # What the last owner had appended and not reported.
+                    self._pending_receipts.add(tracked.last_owner, tracked)
 
     def _grant_all(self, now: float) -> None:
         if self._task_events.is_draining:
             return
         for attempt in self._task_events.attempts.active():
-            mine = [
-                place
-                for place in self._partitions.values()
-                if place.state is LeaseState.WAITING and place.task == attempt.hello.task
+            waiting = [
+                tracked
+                for tracked in self._partitions.values()
+                if tracked.state is LeaseState.WAITING and tracked.task == attempt.hello.task
             ]
-            if mine and self.job.is_exactly_once:
-                mine = self._transactional_takeover.grantable(
-                    attempt, mine, self._partitions.values(), now
+            if waiting and self.job.is_exactly_once:
+                waiting = self._transactional_takeover.grantable(
+                    attempt, waiting, self._partitions.values(), now
                 )
-            if mine:
-                self._lease_granter.grant(attempt, mine, now, self._lock)
+            if waiting:
+                self._lease_granter.grant(attempt, waiting, now, self._lock)

@@ -1,12 +1,19 @@
-"""Losses: the source no longer holds what was to be copied next, or is another topic by now.
+"""Data loss: the source no longer has the records to copy next, or a topic was recreated.
 
-    retention    the log begins after the position: what lies between is gone
-    truncated    the log ends before the position: what was copied beyond is not there any more
-    recreated    same name, another topic: nothing of the old one is left
-    remote       the remote topic was recreated: what was copied to the old one is gone
+    retention         the log starts after the position: the records in between were deleted
+    truncated         the log ends before the position: records that were copied are gone
+    recreated         the source topic was deleted and created again
+    remote-recreated  the remote topic was deleted and created again
 
-Pure: finds out which it is and where each policy goes on. Java MirrorMaker 2 passes over all four
-in silence.
+Where copying resumes under each policy:
+
+                      halt   skip                             restart
+    retention         no     at the start of the log          at the start of the log
+    truncated         no     where the log was truncated      at the start of the log
+    recreated         no     at the start of the log          at the start of the log
+    remote-recreated  no     at the position                  at the start of the log
+
+Pure. Java MirrorMaker 2 reports none of the four.
 """
 
 from __future__ import annotations
@@ -20,7 +27,7 @@ from sparkmirror.copy.ledger import LedgerEntry
 
 
 class LossKind(enum.StrEnum):
-    """What was lost."""
+    """The cause of a data loss."""
 
     RETENTION = "retention"
     TRUNCATED = "truncated"
@@ -30,7 +37,7 @@ class LossKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataLoss:
-    """Source offsets from `lost_from` up to, not including, `lost_to` are not there any more."""
+    """Source offsets from `lost_from` up to, not including, `lost_to` are lost."""
 
     kind: LossKind
     lost_from: int
@@ -40,7 +47,7 @@ class DataLoss:
     position: int
 
     def resume_position(self, policy: DataLossPolicy) -> int | None:
-        """The source position under a policy; None means nowhere until somebody decides."""
+        """Return the source position under a policy; None: the operator must decide."""
         if policy is DataLossPolicy.HALT:
             return None
         if policy is DataLossPolicy.RESTART or self.kind is LossKind.RECREATED:
@@ -50,53 +57,56 @@ class DataLoss:
         return self.position if self.kind is LossKind.REMOTE_RECREATED else self.lost_to
 
 
-def find_loss(entry: LedgerEntry, there: LogRange, ids: tuple[str, str]) -> DataLoss | None:
-    """Compare what the ledger remembers with the logs. `ids` are the source's and the remote's."""
-    position, ours = entry.position, entry.extension
-    if ours and ours.source_topic_id and ids[0] and ours.source_topic_id != ids[0]:
+def find_loss(
+    entry: LedgerEntry, source_range: LogRange, topic_ids: tuple[str, str]
+) -> DataLoss | None:
+    """Compare a ledger entry with the logs. `topic_ids`: of the source and the remote topic."""
+    position, extension = entry.position, entry.extension
+    source_id, target_id = topic_ids
+    if extension and _differ(extension.source_topic_id, source_id):
         return _loss(
             LossKind.RECREATED,
-            there,
+            source_range,
             position,
-            (there.start, there.start),
+            (source_range.start, source_range.start),
             "the source topic was deleted and created again; nothing of the old one is left",
         )
-    if ours and ours.target_topic_id and ids[1] and ours.target_topic_id != ids[1]:
+    if extension and _differ(extension.target_topic_id, target_id):
         return _loss(
             LossKind.REMOTE_RECREATED,
-            there,
+            source_range,
             position,
-            (there.start, position),
+            (source_range.start, position),
             "the remote topic was deleted and created again; what was copied before is gone",
         )
-    if there.epoch_end is not None and there.epoch_end < position:
-        cut = max(there.epoch_end, there.start)
+    if source_range.epoch_end is not None and source_range.epoch_end < position:
+        truncated_at = max(source_range.epoch_end, source_range.start)
         return _loss(
             LossKind.TRUNCATED,
-            there,
+            source_range,
             position,
-            (cut, position),
-            f"the source lost offsets {cut} to {position - 1} after they were copied: a replica"
-            " that was behind leads now",
+            (truncated_at, position),
+            f"the source lost offsets {truncated_at} to {position - 1} after they were copied: a"
+            " replica that was behind leads now",
         )
-    return find_range_loss(position, there)
+    return _find_range_loss(position, source_range)
 
 
-def find_range_loss(position: int, there: LogRange) -> DataLoss | None:
-    """Whether a position lies outside the log."""
-    if position < there.start:
+def _find_range_loss(position: int, source_range: LogRange) -> DataLoss | None:
+    """Return the loss if a position lies outside the source log."""
+    start, end = source_range.start, source_range.high_watermark
+    if position < start:
         return _loss(
             LossKind.RETENTION,
-            there,
+            source_range,
             position,
-            (position, there.start),
-            f"the source deleted offsets {position} to {there.start - 1} before they were copied",
+            (position, start),
+            f"the source deleted offsets {position} to {start - 1} before they were copied",
         )
-    end = there.high_watermark
     if position > end:
         return _loss(
             LossKind.TRUNCATED,
-            there,
+            source_range,
             position,
             (end, end),
             f"the source ends at offset {end}, before the position {position}: it was"
@@ -105,14 +115,19 @@ def find_range_loss(position: int, there: LogRange) -> DataLoss | None:
     return None
 
 
+def _differ(stored_id: str, current_id: str) -> bool:
+    """Whether both topic ids are known and differ."""
+    return bool(stored_id and current_id) and stored_id != current_id
+
+
 def _loss(
-    kind: LossKind, there: LogRange, position: int, lost: tuple[int, int], text: str
+    kind: LossKind, source_range: LogRange, position: int, lost: tuple[int, int], text: str
 ) -> DataLoss:
     return DataLoss(
         kind=kind,
         lost_from=lost[0],
         lost_to=lost[1],
         text=text,
-        start=there.start,
+        start=source_range.start,
         position=position,
     )

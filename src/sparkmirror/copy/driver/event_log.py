@@ -1,4 +1,4 @@
-"""What an operator should know of, kept for the snapshot and told to the log: the latest ones."""
+"""Events for the operator: the latest ones are kept for the snapshot, all are logged."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class EventLog:
         self._latest: deque[CopyEvent] = deque(maxlen=MAX_EVENTS)
 
     def publish(
-        self, kind: str, place: TrackedPartition, text: str, lost: tuple[int, int] = NOTHING_LOST
+        self, kind: str, tracked: TrackedPartition, text: str, lost: tuple[int, int] = NOTHING_LOST
     ) -> None:
-        """Add an event about a partition, with the source offsets that are lost, if any are."""
-        log.warning("%s: %s: %s", place.source, kind, text)
+        """Log and keep an event of a partition. `lost`: the range of lost source offsets."""
+        log.warning("%s: %s: %s", tracked.source, kind, text)
         self._latest.append(
             CopyEvent(
                 at_ms=time.time_ns() // 1_000_000,
                 kind=kind,
-                partition=str(place.source),
+                partition=str(tracked.source),
                 text=text,
                 lost_from=lost[0],
                 lost_to=lost[1],
@@ -38,5 +38,5 @@ class EventLog:
         )
 
     def latest(self) -> tuple[CopyEvent, ...]:
-        """All that are kept."""
+        """Return the events that are kept."""
         return tuple(self._latest.copy())

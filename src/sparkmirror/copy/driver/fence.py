@@ -1,35 +1,40 @@
-"""The fence: after it, no earlier owner can append to a partition, however long it slept.
+"""The fence: after it, no earlier owner can append to a partition, however long it was suspended.
 
-A fence is an empty transaction: partitions join it and it is aborted. The coordinator then writes a
-marker with a raised producer epoch into each partition, and every plain batch of the old epoch is
-refused from then on. It costs one target offset per partition, and is made only when a lease did
-not end cleanly.
+A fence is an empty transaction: the partitions are added to it and it is aborted. The coordinator
+then writes a marker with a higher producer epoch into each partition, and the leader refuses every
+plain batch of the old epoch. A fence costs one target offset per partition. It is made only when a
+lease did not end cleanly.
 
     target log   ... the old owner's last batch | marker (epoch + 1) | the new owner: sequence 0
-                                                  `-- before it lies all that the old owner did
+                                                  `-- everything of the old owner lies before it
 
-Rules, each learned from a broker:
-    - the answer to the abort comes before the markers: wait until the coordinator says it is over
-    - a broker may complete a transaction without the marker of a partition that has no leader just
-      then: such partitions are left out, and every marker is confirmed: it must lie at the end of
-      the log, ours, with the new epoch, with nothing behind it but what others wrote. Where one
-      cannot be looked for now, it is looked for later, and no second one is made
-    - one partition that cannot join keeps all others out: leave it out and try again
-    - several ids share the partitions, so that one blocked transaction does not block every
-      takeover
+Rules, each observed on a broker:
+    - the answer to the abort comes before the markers: wait until the coordinator reports the end
+    - a broker may complete a transaction without the marker of a partition that has no leader at
+      that moment. Such partitions are left out, and every marker is confirmed: it must lie at the
+      end of the log, with our producer id and the new epoch, and only batches of other producers
+      may follow it. If the log cannot be read now, the marker is searched later, and no second
+      fence is made
+    - one partition that cannot be added keeps all others out: leave it out and try again
+    - several transactional ids share the partitions, so that one blocked transaction does not
+      block every takeover
 
-Where transactional ids are forbidden there is no fence, only a plain producer id.
+If the principal may not use transactional ids there is no fence, only a plain producer id.
+
+`PartitionFencer` talks to the brokers. The decisions are pure functions: `fence_id_for`,
+`partitions_to_leave_out`, `is_fence_marker`.
 """
 
 from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.errors import ClusterError, ClusterTimeout, NotAuthorized, RequestRefused
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
@@ -48,34 +53,42 @@ END_TIMEOUT_S = 30.0
 POLL_INTERVAL_S = 0.01
 CONFIRM_TIMEOUT_S = 10.0
 MAX_BATCHES_BACK = 100
-"""Batches that others may have written behind a marker before it was looked for."""
+"""How many batches of other producers may follow the marker before it is confirmed."""
 
 
 class DriverFenced(ClusterError):
-    """Another driver holds the fence ids now; this one must stop."""
+    """Another driver uses the fence ids now; this one must stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class FencedPartition:
     """A partition that only the new identity can append to, and where its log ends.
 
-    Without an identity there is no fence: the old identity goes on.
+    Without an identity there is no fence: the old identity continues.
     """
 
     identity: ProducerIdAndEpoch | None
     end_offset: int
 
+    @property
+    def end_before_fence(self) -> int:
+        """Where the log ended before the marker of the fence was written."""
+        return self.end_offset - (1 if self.identity else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
-    """A fence that was raised: under which identity partitions joined, and which one it gave."""
+    """A fence: the identity of its transaction, and the identity after the abort."""
 
     old_identity: ProducerIdAndEpoch
     new_identity: ProducerIdAndEpoch
 
 
 class PartitionFencer:
-    """The fence ids of one connector. They belong to the driver; tasks never see them."""
+    """Fences partitions with the fence ids of one connector, which only the driver uses.
+
+    Blocks; belongs to the conductor's thread.
+    """
 
     def __init__(self, router: Router, prefix: str, count: int = FENCE_IDS) -> None:
         self._router = router
@@ -87,21 +100,21 @@ class PartitionFencer:
         self._version = 0
 
     def identity_for(self, partition: TopicPartition) -> ProducerIdAndEpoch:
-        """The identity under which a partition that nobody wrote to before may be written."""
+        """Return the identity for the first lease of a partition."""
         try:
-            return self._identity(self._fence_id(partition))
+            return self._identity(fence_id_for(self._prefix, partition, self._count))
         except NotAuthorized:
             self._unfenced_identity = self._unfenced_identity or self.new_unfenced_identity()
             return self._unfenced_identity
 
     def new_unfenced_identity(self) -> ProducerIdAndEpoch:
-        """A new identity that can neither fence nor be fenced."""
+        """Return a new identity that can neither fence nor be fenced."""
         return init_producer_id(self._router)
 
     def fence(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
-        """Fence partitions; each one is fenced for sure, or there is a code that says why not."""
+        """Fence partitions; for each one returns the fence, or the code that prevented it."""
         by_id: dict[str, set[TopicPartition]] = {}
         outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
         wanted = set(partitions)
@@ -112,7 +125,8 @@ class PartitionFencer:
             elif partition in self._unconfirmed:
                 outcomes |= self._confirm_markers({partition}, self._unconfirmed.pop(partition))
             else:
-                by_id.setdefault(self._fence_id(partition), set()).add(partition)
+                fence_id = fence_id_for(self._prefix, partition, self._count)
+                by_id.setdefault(fence_id, set()).add(partition)
         for fence_id, group in by_id.items():
             outcomes |= self._fence_group(fence_id, group)
         return outcomes
@@ -123,40 +137,39 @@ class PartitionFencer:
         identity = self._identity(fence_id)
         if self._version < EPOCH_BUMPING_VERSION:
             identity = self._init_producer(fence_id)
-        joined, outcomes = self._add_partitions(fence_id, identity, partitions)
-        if not joined:
+        added, outcomes = self._add_partitions(fence_id, identity, partitions)
+        if not added:
             return dict(outcomes)
-        raised = _Fence(identity, self._abort(fence_id, identity))
+        fence = _Fence(identity, self._abort(fence_id, identity))
         self._await_end(fence_id)
-        return {**outcomes, **self._confirm_markers(joined, raised)}
+        return {**outcomes, **self._confirm_markers(added, fence)}
 
     def _add_partitions(
         self, fence_id: str, identity: ProducerIdAndEpoch, partitions: set[TopicPartition]
     ) -> tuple[set[TopicPartition], dict[TopicPartition, ErrorCode]]:
-        """Join as many partitions as can; those that cannot keep their code."""
+        """Add the partitions that can be added; returns them, and the codes of the others."""
         left_out: dict[TopicPartition, ErrorCode] = {}
         wanted = set(partitions)
         while wanted:
             codes = add_partitions_to_txn(self._router, fence_id, identity, wanted)
-            refused = {p: c for p, c in codes.items() if c is not ErrorCode.NONE}
+            refused = partitions_to_leave_out(codes)
             if not refused:
                 return wanted, left_out
-            if any(code.action is ErrorAction.FENCED for code in refused.values()):
+            if any(code.action is ErrorAction.FENCED for code in codes.values()):
                 raise self._driver_fenced(fence_id)
-            bad = {p: c for p, c in refused.items() if c is not ErrorCode.OPERATION_NOT_ATTEMPTED}
-            left_out |= bad or refused
+            left_out |= refused
             wanted -= set(left_out)
         return wanted, left_out
 
     def _abort(self, fence_id: str, identity: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
         try:
-            raised = end_txn(self._router, fence_id, identity, commit=False, version=self._version)
+            after = end_txn(self._router, fence_id, identity, commit=False, version=self._version)
         except RequestRefused as error:
             if ErrorCode(error.code).action is ErrorAction.FENCED:
                 raise self._driver_fenced(fence_id) from error
             raise
-        self._identities[fence_id] = raised
-        return raised
+        self._identities[fence_id] = after
+        return after
 
     def _await_end(self, fence_id: str) -> None:
         deadline = time.monotonic() + END_TIMEOUT_S
@@ -167,56 +180,53 @@ class PartitionFencer:
             if time.monotonic() > deadline:
                 raise ClusterTimeout(
                     self._router.client.cluster,
-                    f"the fence {fence_id} is not over after {END_TIMEOUT_S:.0f} s; a partition"
+                    f"the fence {fence_id} has not ended after {END_TIMEOUT_S:.0f} s; a partition"
                     " of the target may have no leader",
                 )
             time.sleep(POLL_INTERVAL_S)
 
     def _confirm_markers(
-        self, joined: set[TopicPartition], raised: _Fence
+        self, partitions: set[TopicPartition], fence: _Fence
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
-        """Look for the marker in each partition: only those that have it are fenced."""
+        """Search the marker in each partition: only a partition that has it is fenced."""
         ends = list_offsets(
-            self._router, dict.fromkeys(joined, LATEST), timeout_s=CONFIRM_TIMEOUT_S
+            self._router, dict.fromkeys(partitions, LATEST), timeout_s=CONFIRM_TIMEOUT_S
         )
         outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
         for partition, (code, listed) in ends.items():
-            marked: bool | None = None
+            has_marker: bool | None = None
             if listed is not None and code is ErrorCode.NONE:
-                marked, code = self._find_marker(partition, listed.offset, raised.old_identity)
-            if marked is None:
-                self._unconfirmed[partition] = raised
-            fenced = (
-                FencedPartition(raised.new_identity, listed.offset) if marked and listed else None
-            )
-            outcomes[partition] = fenced or code
+                has_marker, code = self._find_marker(partition, listed.offset, fence.old_identity)
+            if has_marker is None:
+                self._unconfirmed[partition] = fence
+            if has_marker and listed:
+                outcomes[partition] = FencedPartition(fence.new_identity, listed.offset)
+            else:
+                outcomes[partition] = code
         return outcomes
 
     def _find_marker(
-        self, partition: TopicPartition, end: int, joined_as: ProducerIdAndEpoch
+        self, partition: TopicPartition, end: int, identity: ProducerIdAndEpoch
     ) -> tuple[bool | None, ErrorCode]:
-        """Whether the marker is there; None if the log cannot be read now, with the reason."""
+        """Whether the log has the marker; None and the reason if the log cannot be read now."""
         try:
-            return self._has_marker(partition, end, joined_as), ErrorCode.LEADER_NOT_AVAILABLE
+            return self._has_marker(partition, end, identity), ErrorCode.LEADER_NOT_AVAILABLE
         except NotAuthorized:
             return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
         except ClusterError:
             return None, ErrorCode.LEADER_NOT_AVAILABLE
 
     def _has_marker(
-        self, partition: TopicPartition, end: int, joined_as: ProducerIdAndEpoch
+        self, partition: TopicPartition, end: int, identity: ProducerIdAndEpoch
     ) -> bool:
-        """Whether the marker of this fence lies at the end, with nothing of ours behind it.
-
-        Where an abort raises the epoch, so does its marker; otherwise the identity was new.
-        """
-        least = joined_as.epoch + (1 if self._version >= EPOCH_BUMPING_VERSION else 0)
-        at = end
+        """Step back from the end to the last batch of the fence's producer."""
+        offset = end
         for _ in range(MAX_BATCHES_BACK):
-            header, _ = fetch_batch_at(self._router, partition, at - 1)
-            if header.producer_id == joined_as.producer_id:
-                return header.is_control and header.producer_epoch >= least
-            at = header.base_offset
+            header, _ = fetch_batch_at(self._router, partition, offset - 1)
+            verdict = is_fence_marker(header, identity, self._version)
+            if verdict is not None:
+                return verdict
+            offset = header.base_offset
         return False
 
     def _identity(self, fence_id: str) -> ProducerIdAndEpoch:
@@ -230,12 +240,44 @@ class PartitionFencer:
         self._identities[fence_id] = identity
         return identity
 
-    def _fence_id(self, partition: TopicPartition) -> str:
-        number = zlib.crc32(str(partition).encode()) % self._count
-        return f"{self._prefix}-fence-{number}"
-
     def _driver_fenced(self, fence_id: str) -> DriverFenced:
         return DriverFenced(
             self._router.client.cluster,
             f"another driver has taken over the fence {fence_id}; this one stops",
         )
+
+
+def fence_id_for(prefix: str, partition: TopicPartition, count: int = FENCE_IDS) -> str:
+    """Return the transactional id that fences a partition: the same one in every driver."""
+    number = zlib.crc32(str(partition).encode()) % count
+    return f"{prefix}-fence-{number}"
+
+
+def partitions_to_leave_out(
+    codes: Mapping[TopicPartition, ErrorCode],
+) -> dict[TopicPartition, ErrorCode]:
+    """Return the partitions that keep the others out of a transaction, with their codes.
+
+    The broker adds all partitions or none: it answers OPERATION_NOT_ATTEMPTED for those that could
+    be added. If it gives that code alone, no partition can be added.
+    """
+    refused: dict[TopicPartition, ErrorCode] = {}
+    causes: dict[TopicPartition, ErrorCode] = {}
+    for partition, code in codes.items():
+        if code is not ErrorCode.NONE:
+            refused[partition] = code
+            if code is not ErrorCode.OPERATION_NOT_ATTEMPTED:
+                causes[partition] = code
+    return causes or refused
+
+
+def is_fence_marker(header: BatchHeader, identity: ProducerIdAndEpoch, version: int) -> bool | None:
+    """Whether a batch is the marker of a fence; None if another producer wrote the batch.
+
+    Where an abort raises the epoch, the marker has the raised one; otherwise the identity itself
+    was new.
+    """
+    if header.producer_id != identity.producer_id:
+        return None
+    raised = 1 if version >= EPOCH_BUMPING_VERSION else 0
+    return header.is_control and header.producer_epoch >= identity.epoch + raised

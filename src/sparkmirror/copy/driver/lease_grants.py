@@ -1,14 +1,15 @@
-"""Granting: places that wait get a lease that fits both logs, and a task attempt gets the lease.
+"""Lease grants: gives waiting partitions a lease and grants the leases to a task attempt.
 
-A place that is not opened yet is opened first: what the ledger and both logs say decides whether it
-can go on, is doubtful, or has lost something. The rules of a remote topic are asked for once, and
-again after something was refused. Blocks; belongs to the conductor's thread.
+A partition that needs a resume point gets it first (`resume_points`); afterwards it is waiting,
+doubtful, or held because of an error or a loss. The limits of a remote topic are queried once, and
+again after a task reported that the target refused a record.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sparkmirror.copy.control.messages import GrantLeases
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
@@ -24,113 +25,146 @@ from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
 MAX_PARTITIONS_PER_GRANT = 500
-"""Places opened together: large enough for few requests, small enough to answer in between."""
+"""Few requests per grant; and the conductor handles messages between two grants."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossDecision:
+    """What follows from a loss: the text of the event, and the new position or the reason to halt."""
+
+    event_text: str
+    position: int | None = None
+    halt_reason: str = ""
+
+
+def decide_loss(loss: DataLoss, policy: DataLossPolicy) -> LossDecision:
+    """Apply the job's policy to a loss."""
+    position = loss.resume_position(policy)
+    if position is None:
+        return LossDecision(
+            event_text=f"{loss.text}; copying stops",
+            halt_reason=f"{loss.text}; decide with the loss policy",
+        )
+    return LossDecision(event_text=f"{loss.text}; going on at offset {position}", position=position)
 
 
 class LeaseGranter:
-    """Opens places and grants leases on them."""
+    """Grants leases. Blocks; belongs to the conductor's thread."""
 
     def __init__(
         self,
         clusters: ClusterQueries,
-        openings: ResumePointFinder,
-        book: LedgerCache,
+        resume_points: ResumePointFinder,
+        ledger_cache: LedgerCache,
         events: EventLog,
         on_loss: DataLossPolicy,
     ) -> None:
         self._clusters = clusters
-        self._resume_points = openings
-        self._ledger_cache = book
+        self._resume_points = resume_points
+        self._ledger_cache = ledger_cache
         self._events = events
         self.on_loss = on_loss
         self._limits: dict[str, TargetLimits | ErrorCode] = {}
 
     def grant(
-        self, attempt: TaskAttempt, places: list[TrackedPartition], now: float, lock: threading.Lock
+        self,
+        attempt: TaskAttempt,
+        partitions: list[TrackedPartition],
+        now: float,
+        lock: threading.Lock,
     ) -> None:
-        """Grant what can be granted of a task's places; the others are held or doubtful."""
-        for at in range(0, len(places), MAX_PARTITIONS_PER_GRANT):
-            self._grant(attempt, places[at : at + MAX_PARTITIONS_PER_GRANT], now, lock)
+        """Grant what can be granted of a task's waiting partitions; the others change state.
+
+        `lock` protects the partitions: this method holds it only while it changes them.
+        """
+        for first in range(0, len(partitions), MAX_PARTITIONS_PER_GRANT):
+            self._grant(attempt, partitions[first : first + MAX_PARTITIONS_PER_GRANT], now, lock)
 
     def target_limits(
-        self, places: Iterable[TrackedPartition]
+        self, partitions: Iterable[TrackedPartition]
     ) -> dict[str, TargetLimits | ErrorCode]:
-        """What the remote topics of these places take, asked for where it is not known."""
-        known = {topic for topic, rules in self._limits.items() if isinstance(rules, TargetLimits)}
-        unknown = {place.target.topic for place in places} - known
+        """Return the limits of remote topics by name; queries those that are not known."""
+        known = {
+            topic for topic, limits in self._limits.items() if isinstance(limits, TargetLimits)
+        }
+        unknown = {tracked.target.topic for tracked in partitions} - known
         if unknown:
             self._limits |= self._clusters.target_limits(unknown)
         return self._limits
 
     def invalidate_limits(self, topic: str) -> None:
-        """Something was refused: the rules of the topic may have changed, or change soon."""
+        """Query the limits of a remote topic again before the next grant."""
         self._limits.pop(topic, None)
 
     def _grant(
-        self, attempt: TaskAttempt, places: list[TrackedPartition], now: float, lock: threading.Lock
+        self,
+        attempt: TaskAttempt,
+        partitions: list[TrackedPartition],
+        now: float,
+        lock: threading.Lock,
     ) -> None:
-        unopened = [place for place in places if place.needs_resume_point]
-        opened = self._resume_points.find(unopened, self._ledger_cache.entries) if unopened else {}
+        unresolved = [tracked for tracked in partitions if tracked.needs_resume_point]
+        entries = self._ledger_cache.entries
+        resume_points = self._resume_points.find(unresolved, entries) if unresolved else {}
         with lock:
-            for place, opening in opened.items():
-                self._apply_resume_point(place, opening, now)
-        self.target_limits(places)
+            for tracked, resume_point in resume_points.items():
+                self._apply_resume_point(tracked, resume_point, now)
+        self.target_limits(partitions)
         with lock:
-            ready = [place for place in places if self._is_ready(place, now)]
+            ready = [tracked for tracked in partitions if self._is_ready(tracked, now)]
         if not ready:
             return
         self._ledger_cache.save(ready, is_open=True)
-        leases = [place.lease for place in ready if place.lease]
-        targets = {place.target.topic: self._limits_json(place) for place in ready}
+        leases = [tracked.lease for tracked in ready if tracked.lease]
+        limits = {tracked.target.topic: self._limits_json(tracked) for tracked in ready}
         with lock:
-            for place in ready:
-                place.grant_to(attempt.hello)
+            for tracked in ready:
+                tracked.grant_to(attempt.hello)
         attempt.send(
             GrantLeases(
                 leases=leases,
-                target_limits=targets,
+                target_limits=limits,
                 transactional_producer=attempt.transactional_producer,
             )
         )
 
     def _apply_resume_point(
-        self, place: TrackedPartition, opening: ResumePoint, now: float
+        self, tracked: TrackedPartition, resume_point: ResumePoint, now: float
     ) -> None:
-        place.end_offset = opening.source_end
-        if opening.error or opening.lease is None:
-            place.hold(opening.error, now, then=LeaseState.WAITING)
+        """Set the lease of a partition, or hold it; publish a warning or a loss. Lock required."""
+        tracked.end_offset = resume_point.source_end
+        if resume_point.error or resume_point.lease is None:
+            tracked.hold(resume_point.error, now, then=LeaseState.WAITING)
             return
-        place.set_lease(opening.lease)
-        if opening.is_doubtful:
-            place.release(clean=False, now=now)
-        if opening.warning:
-            self._events.publish("remote-truncated", place, opening.warning)
-        if opening.loss:
-            self._handle_loss(place, opening.loss, now)
+        tracked.set_lease(resume_point.lease)
+        if resume_point.is_doubtful:
+            tracked.release(clean=False, now=now)
+        if resume_point.warning:
+            self._events.publish("remote-truncated", tracked, resume_point.warning)
+        if resume_point.loss:
+            self._apply_loss(tracked, resume_point.loss, now)
 
-    def _handle_loss(self, place: TrackedPartition, loss: DataLoss, now: float) -> None:
-        """A loss is always told; the policy decides where to go on."""
-        position = loss.resume_position(self.on_loss)
-        decided = "copying stops" if position is None else f"going on at offset {position}"
+    def _apply_loss(self, tracked: TrackedPartition, loss: DataLoss, now: float) -> None:
+        decision = decide_loss(loss, self.on_loss)
         self._events.publish(
-            loss.kind.value, place, f"{loss.text}; {decided}", (loss.lost_from, loss.lost_to)
+            loss.kind.value, tracked, decision.event_text, (loss.lost_from, loss.lost_to)
         )
-        if position is None:
-            why = f"{loss.text}; decide with the loss policy"
-            place.hold(why, now, then=LeaseState.WAITING, forever=True)
+        if decision.position is None:
+            tracked.hold(decision.halt_reason, now, then=LeaseState.WAITING, forever=True)
         else:
-            place.seek(position)
+            tracked.seek(decision.position)
 
-    def _is_ready(self, place: TrackedPartition, now: float) -> bool:
-        if place.state is not LeaseState.WAITING or place.needs_resume_point:
+    def _is_ready(self, tracked: TrackedPartition, now: float) -> bool:
+        """Whether a partition can be granted now; holds it if the target limits are unknown."""
+        if tracked.state is not LeaseState.WAITING or tracked.needs_resume_point:
             return False
-        rules = self._limits[place.target.topic]
-        if isinstance(rules, TargetLimits):
+        limits = self._limits[tracked.target.topic]
+        if isinstance(limits, TargetLimits):
             return True
-        place.hold(f"target: {place.target.topic}: {rules}", now, then=LeaseState.WAITING)
+        tracked.hold(f"target: {tracked.target.topic}: {limits}", now, then=LeaseState.WAITING)
         return False
 
-    def _limits_json(self, place: TrackedPartition) -> dict[str, object]:
-        rules = self._limits[place.target.topic]
-        assert isinstance(rules, TargetLimits)
-        return target_limits_to_json(rules)
+    def _limits_json(self, tracked: TrackedPartition) -> dict[str, object]:
+        limits = self._limits[tracked.target.topic]
+        assert isinstance(limits, TargetLimits)
+        return target_limits_to_json(limits)

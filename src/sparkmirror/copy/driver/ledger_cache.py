@@ -1,9 +1,9 @@
-"""The book: what the ledger says of every partition, and what is written to it when.
+"""The ledger in memory: the entries of all partitions, and when they are written.
 
-An entry is open while a task may append, and closed when everything that was sent is known to have
-arrived. Closed entries are written when a lease has ended cleanly; open ones before a lease begins
-and then from time to time, so that a takeover has little to look through. What goes in transactions
-has its entry written by the task, in the same transaction; only the first one is written here.
+An entry is open while a task may append, and closed when every sent batch is acknowledged. Closed
+entries are written when a lease has ended cleanly; open ones before a lease is granted and then at
+the flush interval, so that a takeover has little to read. A transactional partition's entries are
+written by its task, in the same transaction as the records; only the first one is written here.
 """
 
 from __future__ import annotations
@@ -19,86 +19,92 @@ WriteEntries = Callable[[Mapping[TopicPartition, LedgerEntry]], None]
 
 
 class LedgerCache:
-    """The ledger's entries in memory, and the way to the ledger."""
+    """Reads and writes the ledger, and keeps its entries."""
 
     def __init__(
         self, ledger: Ledger, lock: threading.Lock, write: WriteEntries | None = None
     ) -> None:
-        """Write through `write`, if the ledger may not be written to by just anybody."""
+        """`write` replaces `ledger.save`, for a ledger that only a transaction may write."""
         self._ledger = ledger
         self._write = write or ledger.save
         self._lock = lock
         self.entries: dict[TopicPartition, LedgerEntry] = {}
 
     def load(self) -> None:
-        """Read the ledger."""
+        """Read the ledger. Blocks."""
         self.entries = self._ledger.load()
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Close the ledger."""
         self._ledger.close()
 
-    def save(self, places: Iterable[TrackedPartition], *, is_open: bool) -> None:
-        """Write where places stand; returns when that is safe. After an error they stay dirty."""
+    def save(self, partitions: Iterable[TrackedPartition], *, is_open: bool) -> None:
+        """Write the leases of partitions; blocks until they are stored.
+
+        After an error the partitions stay dirty.
+        """
         with self._lock:
-            leases = {place: place.lease for place in places if place.lease}
+            leases = {tracked: tracked.lease for tracked in partitions if tracked.lease}
         entries = {
-            place.source: entry
-            for place, lease in leases.items()
-            if not self._is_stored(place, entry := entry_for_lease(lease, is_open=is_open))
+            tracked.source: entry
+            for tracked, lease in leases.items()
+            if not self._is_stored(tracked, entry := entry_for_lease(lease, is_open=is_open))
         }
         if not entries:
             return
         self._write(entries)
         self.entries |= entries
         with self._lock:
-            for place, lease in leases.items():
-                place.is_dirty = place.lease is not lease
+            for tracked, lease in leases.items():
+                tracked.is_dirty = tracked.lease is not lease
 
-    def flush(self, places: Iterable[TrackedPartition]) -> None:
-        """Write what has moved since it was written last."""
-        dirty = [place for place in places if place.is_dirty and not place.is_transactional]
-        dirty = [place for place in dirty if not place.needs_resume_point]
-        self.save([place for place in dirty if place.state is LeaseState.LEASED], is_open=True)
-        self.save([place for place in dirty if place.state is LeaseState.WAITING], is_open=False)
+    def flush(self, partitions: Iterable[TrackedPartition]) -> None:
+        """Write the entries of partitions that changed since the last write."""
+        dirty = [
+            tracked
+            for tracked in partitions
+            if tracked.is_dirty and not tracked.is_transactional and not tracked.needs_resume_point
+        ]
+        self.save([p for p in dirty if p.state is LeaseState.LEASED], is_open=True)
+        self.save([p for p in dirty if p.state is LeaseState.WAITING], is_open=False)
 
     @property
     def has_transactional_entries(self) -> bool:
-        """Whether anything in it was written in a transaction."""
+        """Whether an entry was written in a transaction."""
         return any(
             entry.extension and entry.extension.is_transactional for entry in self.entries.values()
         )
 
     def committed_target_ends(
-        self, places: Iterable[TrackedPartition]
+        self, partitions: Iterable[TrackedPartition]
     ) -> dict[TopicPartition, int]:
-        """Up to where remote partitions hold what the ledger speaks of; -1 if it knows of nothing.
+        """Return up to which offset remote partitions hold committed records; -1 without entry.
 
-        Where somebody else wrote last nobody can tell.
+        Leaves out partitions whose entry Java or an operator wrote: it has no target offset.
         """
         ends: dict[TopicPartition, int] = {}
-        for place in places:
-            entry = self.entries.get(place.source)
+        for tracked in partitions:
+            entry = self.entries.get(tracked.source)
             if entry is None:
-                ends[place.target] = -1
+                ends[tracked.target] = -1
             elif entry.extension:
-                ends[place.target] = entry.extension.expected
+                ends[tracked.target] = entry.extension.expected
         return ends
 
-    def _is_stored(self, place: TrackedPartition, entry: LedgerEntry) -> bool:
-        """Whether the task has written this itself, with what it committed."""
-        return place.is_transactional and self.entries.get(place.source) == entry
+    def _is_stored(self, tracked: TrackedPartition, entry: LedgerEntry) -> bool:
+        """Whether the task has written this entry in its own transaction."""
+        return tracked.is_transactional and self.entries.get(tracked.source) == entry
 
-    def record_and_reopen(self, place: TrackedPartition) -> None:
-        """Take what we know ourselves for what the ledger says, and let the place be opened anew.
+    def record_and_reopen(self, tracked: TrackedPartition) -> None:
+        """Set the entry from the lease in memory, and require a new resume point."""
+        self.record(tracked)
+        tracked.needs_resume_point = True
 
-        A place that is not waiting may still be appended to by whoever had it.
+    def record(self, tracked: TrackedPartition) -> None:
+        """Set the entry from the lease in memory; nothing is written.
+
+        The entry of a partition that is not waiting is open: its last owner may still append.
         """
-        self.record(place)
-        place.needs_resume_point = True
-
-    def record(self, place: TrackedPartition) -> None:
-        """Take what we know ourselves for what the ledger says."""
-        assert place.lease is not None
-        is_open = place.state is not LeaseState.WAITING
-        self.entries[place.source] = entry_for_lease(place.lease, is_open=is_open)
+        assert tracked.lease is not None
+        is_open = tracked.state is not LeaseState.WAITING
+        self.entries[tracked.source] = entry_for_lease(tracked.lease, is_open=is_open)

@@ -1,9 +1,9 @@
-"""Offset syncs: what MirrorMaker 2's checkpoints are made from, written as it writes them.
+"""Writes offset syncs, the source of checkpoints, as MirrorMaker 2 writes them.
 
-The conductor says what was acknowledged and when positions were remembered; when a sync is due, and
-which, are `mirror.offsets.offset_sync_queue`' rules. A thread of its own writes them, so that
-trouble with the cluster that holds the topic does not hold up the copying. A sync that cannot be
-written is kept until it can, or until a later one of its partition takes its place.
+The conductor adds the acknowledged runs and reports when offsets are committed;
+`mirror.offsets.offset_sync_queue` decides when a sync is due, and which. A separate thread writes
+the syncs, so that an unavailable cluster does not delay copying. A sync that cannot be written is
+kept until it can, or until a later sync of its partition replaces it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from sparkmirror.wire.protocol.single_produce import append_records
 log = logging.getLogger(__name__)
 
 MAX_SYNCS_PER_BATCH = 500
-"""Syncs in one batch; each partition has at most one waiting."""
+"""Each partition has at most one pending sync."""
 STOP_TIMEOUT_S = 5.0
 
 
 class OffsetSyncWriter:
-    """Writes the offset syncs of one job."""
+    """Writes the offset syncs of one job. Its methods do not block, except `stop`."""
 
     def __init__(self, topic: OffsetSyncsTopic, client_id: str) -> None:
         self._topic = topic
@@ -45,23 +45,23 @@ class OffsetSyncWriter:
         self._thread = threading.Thread(target=self._run, name="offset-syncs", daemon=True)
 
     def start(self) -> None:
-        """Begin; nothing is waited for."""
+        """Start the thread."""
         self._thread.start()
 
     def add_run(self, partition: TopicPartition, run: OffsetRun) -> None:
-        """Take in a run of acknowledged records of a source partition. Returns at once."""
+        """Add a run of acknowledged records of a source partition."""
         with self._condition:
             self._queue.queue_run(partition, run)
             self._condition.notify()
 
     def on_offsets_committed(self) -> None:
-        """Positions were remembered: what was put off is due now. Returns at once."""
+        """Make delayed syncs due: offsets were committed."""
         with self._condition:
             self._queue.promote_delayed()
             self._condition.notify()
 
     def stop(self) -> None:
-        """Write what is due, if that is quickly done, and end."""
+        """Write what is due within the stop timeout, and end the thread."""
         with self._condition:
             self._queue.promote_delayed()
             self._stopping = True
@@ -87,7 +87,7 @@ class OffsetSyncWriter:
             self._router.close()
 
     def _await_due(self) -> bool:
-        """Wait until there is something to write; False when it is all over."""
+        """Wait for a sync to write; False if it stops and none is left."""
         with self._condition:
             self._condition.wait_for(lambda: bool(self._has_due()) or self._stopping)
             for sync in self._queue.pop_pending():
@@ -112,7 +112,7 @@ class OffsetSyncWriter:
 
     def _log_error(self, error: MirrorError) -> None:
         if str(error) != self._last_error:
-            log.warning("Offset syncs wait to be written to %s: %s", self._topic.name, error)
+            log.warning("Cannot write offset syncs to %s, will retry: %s", self._topic.name, error)
         self._last_error = str(error)
 
     def _pause(self, seconds: float) -> None:

@@ -1,17 +1,17 @@
-"""Counterfoils: what the driver keeps of the receipts that task attempts are to hand in.
+"""Pending receipts: the driver's own record of receipts that task attempts have yet to write.
 
-An attempt hands in its receipts when it ends well, as rows of its epoch. One that dies hands in
-nothing, and an epoch that fails takes the receipts of all its attempts with it; but what they had
-appended is copied. So the driver keeps a counterfoil of every lease, from reports and, after an
-unclean end, from what the takeover found:
+An attempt returns its receipts when it ends well, as rows of its epoch. An attempt that dies
+returns none, and a failed epoch drops the rows of all its attempts; but the records they appended
+are copied. So the driver keeps a receipt of every lease, from reports and, after an unclean end,
+from the takeover:
 
-    began ──▶ open ──Done──▶ handed in ──epoch landed──▶ forgotten
-                └─────lost, or the epoch did not land──▶ unclaimed: the driver writes it itself
+    started ──▶ open ──Done──▶ returned ──epoch committed──▶ dropped
+                  └──lost, or the epoch was not committed──▶ missing: the driver writes it
 
-A counterfoil has fewer details than the receipt: no times of records, no lanes, and of what was
-appended without a report no bytes. The driver's own death takes its counterfoils along.
+The driver's receipt has fewer details than the task's: no timestamps, no lanes, and no bytes for
+records that were appended without a report. When the driver dies, its receipts are lost.
 
-Pure, but for the clock it is given.
+Pure, except for the clock that it is given.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparkmirror.model import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingReceipt:
-    """A receipt that no attempt has handed in."""
+    """A receipt that no attempt has written."""
 
     hello: Hello
     started_ms: int
@@ -37,13 +37,13 @@ class MissingReceipt:
 
 @dataclass(slots=True)
 class _AttemptReceipts:
-    """The counterfoils of one attempt."""
+    """The receipts of one attempt."""
 
     started_ms: int
     ended_ms: int = -1
     is_lost: bool = False
     is_committed: bool | None = None
-    """Whether its epoch has; None until that is over."""
+    """Whether its epoch was committed; None while the epoch runs."""
     receipts: dict[TopicPartition, Receipt] = field(default_factory=dict)
 
     @property
@@ -52,61 +52,64 @@ class _AttemptReceipts:
 
 
 class PendingReceipts:
-    """The counterfoils of all attempts whose receipts have not landed yet."""
+    """The receipts of all attempts whose epoch is not committed yet."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._by_attempt: dict[Hello, _AttemptReceipts] = {}
 
     def on_attempt_started(self, hello: Hello) -> None:
-        """An attempt has come."""
+        """Open the receipts of an attempt."""
         self._by_attempt[hello] = _AttemptReceipts(self._now_ms())
 
-    def add(self, hello: Hello, place: TrackedPartition) -> None:
-        """Account for what was copied of a place since that was done last.
+    def add(self, hello: Hello, tracked: TrackedPartition) -> None:
+        """Add what an attempt copied of a partition since the last call.
 
-        It may turn out later than everything else that a lost attempt had copied still more.
+        A takeover may find records of a lost attempt after its epoch is closed.
         """
-        more = place.pop_receipt()
+        more = tracked.pop_receipt()
         if more is None:
             return
         if hello not in self._by_attempt:
             now_ms = self._now_ms()
             self._by_attempt[hello] = _AttemptReceipts(now_ms, ended_ms=now_ms, is_lost=True)
         receipts = self._by_attempt[hello].receipts
-        before = receipts.get(place.source)
-        receipts[place.source] = before.merged(more) if before else more
+        before = receipts.get(tracked.source)
+        receipts[tracked.source] = before.merged(more) if before else more
 
     def on_attempt_done(self, hello: Hello) -> None:
-        """An attempt has ended well: its own receipts are on their way."""
-        if stub := self._by_attempt.get(hello):
-            stub.ended_ms = self._now_ms()
+        """Close the receipts of an attempt that ended well and returns its own."""
+        if attempt := self._by_attempt.get(hello):
+            attempt.ended_ms = self._now_ms()
 
     def on_attempt_lost(self, hello: Hello) -> None:
-        """An attempt went without a word; it hands in nothing."""
-        if stub := self._by_attempt.get(hello):
-            stub.ended_ms, stub.is_lost = self._now_ms(), True
+        """Close the receipts of an attempt that disappeared and returns none."""
+        if attempt := self._by_attempt.get(hello):
+            attempt.ended_ms, attempt.is_lost = self._now_ms(), True
 
     def close_epoch(self, epoch: int, *, landed: bool) -> list[MissingReceipt]:
-        """An epoch is over, and its rows have landed or not; returns what nobody has claimed."""
-        unclaimed: list[MissingReceipt] = []
-        for hello, stub in list(self._by_attempt.items()):
+        """End an epoch; returns the receipts that the driver must write.
+
+        `landed`: whether the rows of the epoch were written.
+        """
+        missing: list[MissingReceipt] = []
+        for hello, attempt in list(self._by_attempt.items()):
             if hello.epoch > epoch:
                 continue
-            if stub.is_committed is None:
-                stub.is_committed = landed
-            if stub.is_open:
-                continue  # its end is still in the inbox
+            if attempt.is_committed is None:
+                attempt.is_committed = landed
+            if attempt.is_open:
+                continue  # its TaskDone is still in the conductor's inbox
             del self._by_attempt[hello]
-            if stub.is_lost or not stub.is_committed:
-                unclaimed += _missing_receipts(hello, stub)
-        return unclaimed
+            if attempt.is_lost or not attempt.is_committed:
+                missing += _missing_receipts(hello, attempt)
+        return missing
 
 
-def _missing_receipts(hello: Hello, stub: _AttemptReceipts) -> list[MissingReceipt]:
+def _missing_receipts(hello: Hello, attempt: _AttemptReceipts) -> list[MissingReceipt]:
     return [
         MissingReceipt(
-            hello=hello, started_ms=stub.started_ms, ended_ms=stub.ended_ms, receipt=receipt
+            hello=hello, started_ms=attempt.started_ms, ended_ms=attempt.ended_ms, receipt=receipt
         )
-        for _, receipt in sorted(stub.receipts.items())
+        for _, receipt in sorted(attempt.receipts.items())
     ]

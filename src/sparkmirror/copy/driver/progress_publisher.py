@@ -1,7 +1,6 @@
-"""What was copied, told to those who translate: offset syncs for all, exact maps for ourselves.
+"""Publishes progress for offset translation: offset syncs (as MirrorMaker 2) and exact run maps.
 
-The conductor says what tasks have reported and when it writes down positions; this passes it on to
-`syncs` and `run_keeping`, as far as the job wants either. Belongs to the conductor's thread.
+Passes what tasks reported to `offset_sync_writer` and `run_map_store`, if the job has them.
 """
 
 from __future__ import annotations
@@ -18,44 +17,44 @@ from sparkmirror.model import TopicPartition
 
 
 class ProgressPublisher:
-    """Tells of one job's copying."""
+    """Publishes the progress of one job. Belongs to the conductor's thread."""
 
-    def __init__(self, syncs: OffsetSyncWriter | None, keeper: RunMapCache | None) -> None:
+    def __init__(self, syncs: OffsetSyncWriter | None, run_maps: RunMapCache | None) -> None:
         self._syncs = syncs
-        self._run_maps = keeper
+        self._run_maps = run_maps
 
     @classmethod
     def for_job(cls, job: CopyJob, store: RunMapStore | None) -> Self:
-        """Tell what the job wants told. Without a store, maps are not kept."""
+        """Create it for a job. Without a store, run maps are not stored."""
         syncs = OffsetSyncWriter(job.syncs, job.settings.client_id) if job.syncs else None
         return cls(syncs, RunMapCache(store) if store else None)
 
     def start(self) -> None:
-        """Begin, with the maps that were kept."""
+        """Load the stored run maps and start the offset sync writer."""
         if self._run_maps:
             self._run_maps.load()
         if self._syncs:
             self._syncs.start()
 
-    def restore(self, places: Mapping[TopicPartition, TrackedPartition]) -> None:
-        """Give places that were opened just now their maps back."""
+    def restore(self, partitions: Mapping[TopicPartition, TrackedPartition]) -> None:
+        """Give partitions that have got their first lease their stored run maps."""
         if self._run_maps:
-            self._run_maps.restore(places)
+            self._run_maps.restore(partitions)
 
     def on_copied(self, partition: TopicPartition, run: OffsetRun) -> None:
-        """A task has reported a run."""
+        """Publish a run that a task has reported."""
         if self._syncs:
             self._syncs.add_run(partition, run)
 
-    def flush(self, places: Collection[TrackedPartition]) -> None:
-        """Positions are about to be written down."""
+    def flush(self, partitions: Collection[TrackedPartition]) -> None:
+        """Save run maps and make delayed syncs due. Call before the ledger is written."""
         if self._run_maps:
-            self._run_maps.save(places)
+            self._run_maps.save(partitions)
         if self._syncs:
             self._syncs.on_offsets_committed()
 
     def stop(self) -> None:
-        """End."""
+        """Stop the offset sync writer and close the store."""
         if self._syncs:
             self._syncs.stop()
         if self._run_maps:

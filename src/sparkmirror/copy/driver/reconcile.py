@@ -1,32 +1,37 @@
-"""Reconcile: the target's log holds more than the ledger knows, so where does the source go on?
+"""Reconcile: the target log holds more than the ledger knows; find where the source resumes.
 
 The ledger says: everything below source offset S is what lies below target offset T. A dead owner
 appended more:
 
-    target log   .. T | own  own  (others)  own | end          n = records of ours from T on
-    source log   .. S | . . . . . . . . . . . ? |              ? = the n-th to be copied from S on
+    target log   .. T | own  own  (foreign)  own | end         n = own records from T on
+    source log   .. S | . . . . . . . . . . . . ? |            ? = the n-th record to copy from S on
 
-Behind a fence the end cannot move. The n-th record must equal the last one of ours, or nobody can
-say where the dead owner stood: then `NoMatch`. Two ways to find it:
+Behind a fence the end cannot move. The n-th record must equal the last own record; otherwise the
+position of the dead owner is unknown: `ReconcileFailed`. Two methods:
 
-    jump   if the sequence of our last batch proves that nothing else lies between, n is known
-           without reading, and the record at S + n - 1 is compared
-    walk   otherwise both logs are read: ours are counted on the target, and the source is sorted as
-           a task would
+    jump   if the sequence of the last own batch proves that only own records lie before it, n is
+           known without reading, and the record at S + n - 1 is compared
+    walk   otherwise both logs are read: own records are counted on the target, and source batches
+           are converted as a task converts them
 
 A jump over gaps in the source can only end too early, never too late: it repeats records and skips
 none.
+
+Own: written under the producer id of the lease. `Reconciler` reads logs through a `LogReader`;
+everything else here is pure.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.partition_queue import PartitionQueue
 from sparkmirror.errors import MirrorError
+from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.batch.records import Record
@@ -35,17 +40,18 @@ from sparkmirror.wire.net.buffers import BufferPool
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.single_fetch import (
     OffsetOutOfRange,
+    SingleFetchResult,
     fetch_batch_at,
     fetch_records,
     iter_complete_batches,
 )
 
 MAX_BATCHES_BACK = 1000
-"""Batches of others or markers to step over while looking for our last one."""
+"""How many foreign batches and markers are skipped in search of the last own batch."""
 
 
 class ReconcileMethod(enum.StrEnum):
-    """How a position was found."""
+    """How the position was found."""
 
     NOTHING_APPENDED = "nothing-appended"
     JUMP = "jump"
@@ -53,12 +59,43 @@ class ReconcileMethod(enum.StrEnum):
 
 
 class ReconcileFailed(MirrorError):
-    """What lies on the target cannot be found at the source: compacted or changed meanwhile."""
+    """The end of the target log has no match at the source: it was compacted or changed."""
+
+
+class LogReader(Protocol):
+    """Reads partition logs of one cluster."""
+
+    def batch_at(self, partition: TopicPartition, offset: int) -> tuple[BatchHeader, bytes]:
+        """Return the batch that holds an offset. Raises OffsetOutOfRange."""
+        ...
+
+    def fetch(
+        self, partition: TopicPartition, offset: int, *, read_committed: bool = False
+    ) -> SingleFetchResult:
+        """Return what one fetch from an offset on brings."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RouterLogReader:
+    """Reads through a router. Blocks."""
+
+    router: Router
+
+    def batch_at(self, partition: TopicPartition, offset: int) -> tuple[BatchHeader, bytes]:
+        """Fetch the batch that holds an offset."""
+        return fetch_batch_at(self.router, partition, offset)
+
+    def fetch(
+        self, partition: TopicPartition, offset: int, *, read_committed: bool = False
+    ) -> SingleFetchResult:
+        """Fetch once."""
+        return fetch_records(self.router, partition, offset, read_committed=read_committed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconciledPosition:
-    """Where the source goes on, how that was found, and whether others wrote in between."""
+    """Where the source resumes, how that was found, and whether foreign records were found."""
 
     position: int
     appended: int = 0
@@ -68,7 +105,7 @@ class ReconciledPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LastOwnBatch:
-    """Our last batch on the target, and what lay behind it."""
+    """The last own batch on the target, and whether foreign records follow it."""
 
     header: BatchHeader
     record: Record
@@ -79,18 +116,21 @@ class _LastOwnBatch:
 class Reconciler:
     """Finds the position of partitions whose lease did not end cleanly."""
 
-    source: Router
-    target: Router
+    source: LogReader
+    target: LogReader
     read_committed: bool
 
-    def find(self, lease: Lease, end: int, rules: TargetLimits) -> ReconciledPosition:
-        """Where to go on: `lease` is the last one the ledger knows, `end` the target's end."""
+    def find(self, lease: Lease, end: int, limits: TargetLimits) -> ReconciledPosition:
+        """Return where to resume: `lease` is the ledger's, `end` the end of the target log.
+
+        Raises ReconcileFailed, OffsetOutOfRange or what a cluster raises.
+        """
         last = self._last_own_batch(lease, end)
         if last is None:
             return ReconciledPosition(position=lease.position)
-        if _is_contiguous(lease.identity, last.header):
+        if is_contiguous(lease.identity, last.header):
             count = last.header.next_offset - lease.expected
-            position = self._jump(lease, count, last.record, rules)
+            position = self._jump(lease, count, last.record, limits)
             if position is not None:
                 return ReconciledPosition(
                     position=position,
@@ -98,97 +138,95 @@ class Reconciler:
                     method=ReconcileMethod.JUMP,
                     has_foreign_records=last.has_foreign_records,
                 )
-        count, foreign = self._count_own_records(lease, end)
-        position = self._walk(lease, count, last.record, rules)
+        count, has_foreign_records = self._count_own_records(lease, end)
+        position = self._walk(lease, count, last.record, limits)
         return ReconciledPosition(
             position=position,
             appended=count,
             method=ReconcileMethod.WALK,
-            has_foreign_records=foreign,
+            has_foreign_records=has_foreign_records,
         )
 
     # -- the target ------------------------------------------------------------------------------
 
     def _last_own_batch(self, lease: Lease, end: int) -> _LastOwnBatch | None:
-        at, foreign = end, False
+        offset, has_foreign_records = end, False
         for _ in range(MAX_BATCHES_BACK):
-            if at <= lease.expected:
+            if offset <= lease.expected:
                 return None
-            header, batch = fetch_batch_at(self.target, lease.target, at - 1)
+            header, batch = self.target.batch_at(lease.target, offset - 1)
             if not header.is_control:
                 if header.producer_id == lease.identity.producer_id:
                     return _LastOwnBatch(
                         header=header,
                         record=records.read_records(header, batch)[-1],
-                        has_foreign_records=foreign,
+                        has_foreign_records=has_foreign_records,
                     )
-                foreign = True
-            at = header.base_offset
+                has_foreign_records = True
+            offset = header.base_offset
         raise ReconcileFailed(
-            f"{lease.target}: none of its last {MAX_BATCHES_BACK} batches is ours; somebody else"
-            " writes to the remote topic"
+            f"{lease.target}: this mirror wrote none of the last {MAX_BATCHES_BACK} batches;"
+            " another producer writes to the remote topic"
         )
 
     def _count_own_records(self, lease: Lease, end: int) -> tuple[int, bool]:
-        """Count our records from the ledger's place on, and see whether there are others."""
-        at, count, foreign = lease.expected, 0, False
-        while at < end:
-            before = at
-            for header, _ in iter_complete_batches(
-                fetch_records(self.target, lease.target, at).records
-            ):
-                if at <= header.base_offset < end and not header.is_control:
-                    ours = header.producer_id == lease.identity.producer_id
-                    count += header.record_count if ours else 0
-                    foreign = foreign or not ours
-                at = max(at, header.next_offset)
-            if at == before:
-                raise ReconcileFailed(f"{lease.target} cannot be read from offset {at} on")
-        return count, foreign
+        """Count own records from the ledger's target offset on; whether there are foreign ones."""
+        offset, count, has_foreign_records = lease.expected, 0, False
+        while offset < end:
+            before = offset
+            fetched = self.target.fetch(lease.target, offset).records
+            for header, _ in iter_complete_batches(fetched):
+                if offset <= header.base_offset < end and not header.is_control:
+                    is_own = header.producer_id == lease.identity.producer_id
+                    count += header.record_count if is_own else 0
+                    has_foreign_records = has_foreign_records or not is_own
+                offset = max(offset, header.next_offset)
+            if offset == before:
+                raise ReconcileFailed(f"{lease.target} cannot be read from offset {offset} on")
+        return count, has_foreign_records
 
     # -- the source ------------------------------------------------------------------------------
 
-    def _jump(self, lease: Lease, count: int, last: Record, rules: TargetLimits) -> int | None:
-        """Look at the one record where the source must stand if it has no gaps."""
-        guess = lease.position + count - 1
+    def _jump(self, lease: Lease, count: int, last: Record, limits: TargetLimits) -> int | None:
+        """Compare the record at which the source must stand if it has no gaps."""
+        offset = lease.position + count - 1
         try:
-            header, batch = fetch_batch_at(self.source, lease.source, guess)
+            header, batch = self.source.batch_at(lease.source, offset)
         except OffsetOutOfRange:
             return None
-        if header.is_control or header.base_offset > guess:
+        if header.is_control or header.base_offset > offset:
             return None
-        there = next((r for r in records.read_records(header, batch) if r.offset == guess), None)
-        return guess + 1 if there and _same_record(there, last, rules) else None
+        stored = records.read_records(header, batch)
+        record = next((one for one in stored if one.offset == offset), None)
+        return offset + 1 if record and same_record(record, last, limits) else None
 
-    def _walk(self, lease: Lease, count: int, last: Record, rules: TargetLimits) -> int:
-        """Sort the source as a task would, until as many records are met as were appended."""
-        partition = PartitionQueue(_without_identity(lease))
-        sorter = BatchConverter(rules, self.read_committed)
-        pool, met = BufferPool(), 0
-        while met < count:
-            before = partition.next_fetch_offset
-            glimpse = fetch_records(
-                self.source, lease.source, before, read_committed=self.read_committed
-            )
-            frame = pool.allocate(len(glimpse.records))
-            frame.view[:] = glimpse.records
-            refusal = sorter.convert(partition, frame, frame.view, glimpse.aborted_transactions)
-            while partition.ready and met < count:
-                parcel = partition.ready.popleft()
-                met += parcel.record_count
-                if met >= count:
-                    index = parcel.record_count - (met - count) - 1
-                    there = records.read_records(parcel.header, parcel.batch)[index]
-                    if not _same_record(there, last, rules):
+    def _walk(self, lease: Lease, count: int, last: Record, limits: TargetLimits) -> int:
+        """Convert source batches as a task does, up to as many records as were appended."""
+        queue = PartitionQueue(_without_identity(lease))
+        converter = BatchConverter(limits, self.read_committed)
+        pool, converted = BufferPool(), 0
+        while converted < count:
+            before = queue.next_fetch_offset
+            fetched = self.source.fetch(lease.source, before, read_committed=self.read_committed)
+            frame = pool.allocate(len(fetched.records))
+            frame.view[:] = fetched.records
+            refusal = converter.convert(queue, frame, frame.view, fetched.aborted_transactions)
+            while queue.ready and converted < count:
+                pending = queue.ready.popleft()
+                converted += pending.record_count
+                if converted >= count:
+                    index = pending.record_count - (converted - count) - 1
+                    record = records.read_records(pending.header, pending.batch)[index]
+                    if not same_record(record, last, limits):
                         raise _reconcile_failed(lease)
-                    return _offset_of(parcel.spans, index) + 1
-            if refusal or partition.next_fetch_offset == before:
+                    return source_offset_at(pending.spans, index) + 1
+            if refusal or queue.next_fetch_offset == before:
                 raise _reconcile_failed(lease)
-        return partition.next_fetch_offset
+        return queue.next_fetch_offset
 
 
-def _is_contiguous(identity: LeaseIdentity, header: BatchHeader) -> bool:
-    """Whether the sequence of a batch proves that all from the anchor up to it is ours."""
+def is_contiguous(identity: LeaseIdentity, header: BatchHeader) -> bool:
+    """Whether the sequence of a batch proves that everything from the anchor to it is own."""
     same = (header.producer_id, header.producer_epoch) == (
         identity.producer_id,
         identity.producer_epoch,
@@ -200,17 +238,21 @@ def _is_contiguous(identity: LeaseIdentity, header: BatchHeader) -> bool:
     )
 
 
-def _same_record(source: Record, target: Record, rules: TargetLimits) -> bool:
-    alike = (source.key, source.value, source.headers) == (
+def same_record(source: Record, target: Record, limits: TargetLimits) -> bool:
+    """Whether a target record is the copy of a source record.
+
+    A topic with LogAppendTime replaces the timestamp.
+    """
+    same_content = (source.key, source.value, source.headers) == (
         target.key,
         target.value,
         target.headers,
     )
-    return alike and (rules.log_append_time or source.timestamp == target.timestamp)
+    return same_content and (limits.log_append_time or source.timestamp == target.timestamp)
 
 
-def _offset_of(spans: tuple[tuple[int, int], ...], index: int) -> int:
-    """The source offset of the record at an index of a parcel."""
+def source_offset_at(spans: tuple[tuple[int, int], ...], index: int) -> int:
+    """Return the source offset of the record at an index of a pending batch."""
     for first, length in spans:
         if index < length:
             return first + index
@@ -219,13 +261,13 @@ def _offset_of(spans: tuple[tuple[int, int], ...], index: int) -> int:
 
 
 def _without_identity(lease: Lease) -> Lease:
-    """The same place, with an identity that is never used to send anything."""
-    nobody = LeaseIdentity(producer_id=0, producer_epoch=0, anchor=lease.expected)
-    return replace(lease, identity=nobody)
+    """The lease with an identity that is never used to send."""
+    unused = LeaseIdentity(producer_id=0, producer_epoch=0, anchor=lease.expected)
+    return replace(lease, identity=unused)
 
 
 def _reconcile_failed(lease: Lease) -> ReconcileFailed:
     return ReconcileFailed(
-        f"what lies at the end of {lease.target} cannot be found in {lease.source} after offset"
+        f"the end of {lease.target} has no match in {lease.source} after offset"
         f" {lease.position}; the source was compacted or changed meanwhile"
     )

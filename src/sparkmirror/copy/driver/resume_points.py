@@ -1,24 +1,29 @@
-"""Openings: the first lease of each partition, from what the ledger and both logs say.
+"""Resume points: the first lease of each partition, from the ledger entry and both logs.
 
-    ledger             target log                what happens
-    nothing            any                       begin where the job says; append at its end
-    offset only        any                       somebody else wrote it: take it at its word
-    ours, closed       ends where we left it     go on under the same identity, no fence
-    ours, otherwise    more, less or still open  doubtful: fence and reconcile first
-    in a transaction   any                       take it at its word: it was committed with the data
+    ledger entry            target log                resume mode
+    none                    any                       NEW: where the job says; append at the end
+    offset only             any                       ADOPT: Java or an operator wrote the offset
+    sparkmirror's, closed   ends where the entry says CONTINUE: same identity, no fence
+    sparkmirror's, open     any                       DOUBTFUL: fence and reconcile first
+    sparkmirror's, closed   longer or shorter         DOUBTFUL
+    of a transaction        any                       COMMITTED: it was committed with the data
 
-In exactly-once mode leases have no identity; but what was copied without transactions before is
-fenced and reconciled where it is doubtful, all the same.
+In sequenced mode the entry of a transaction is adopted too. A recreated remote topic is empty for
+us: the entry is adopted, and the loss is reported. In exactly-once mode leases have no identity;
+but entries of the sequenced mode that are doubtful are fenced and reconciled in both modes.
 
-Does the source still hold what comes next? If the topic was recreated, its log begins after the
-position, or the epoch of the last record copied ends before it, that is a loss, and the job's
-policy decides. Nothing is passed over in silence. But of a
-doubtful place nobody knows the position yet: whether the log still holds it is asked afterwards, by
-the first fetch.
+A loss (the source topic was recreated, its log starts after the position, or the leader epoch of
+the last copied record ends before the position) is always reported; the job's policy decides where
+copying resumes. Exception: the position of a doubtful partition is not known yet, so only a
+recreated topic counts there; the first fetch finds any other loss.
+
+`ResumePointFinder` queries the clusters. The decisions are pure functions: `resume_mode`,
+`resume_point`, `start_offset`.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -26,17 +31,32 @@ from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange
 from sparkmirror.copy.driver.data_loss import DataLoss, LossKind, find_loss
 from sparkmirror.copy.driver.fence import PartitionFencer
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
-from sparkmirror.copy.job import CopyJob, StartMode
+from sparkmirror.copy.job import CopyJob, StartMode, StartPosition
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
-from sparkmirror.copy.ledger import LedgerEntry, LedgerExtension
+from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
 
+class ResumeMode(enum.Enum):
+    """How copying of a partition resumes: the rows of the table above."""
+
+    NEW = enum.auto()
+    ADOPT = enum.auto()
+    CONTINUE = enum.auto()
+    DOUBTFUL = enum.auto()
+    COMMITTED = enum.auto()
+
+    @property
+    def needs_new_identity(self) -> bool:
+        """Whether the lease appends at the end of the target under a new identity."""
+        return self in (ResumeMode.NEW, ResumeMode.ADOPT)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumePoint:
-    """How one place opens: with a lease, that may be doubtful, or with a loss, or not now."""
+    """The first lease of a partition, maybe doubtful, maybe with a loss; or an error."""
 
     lease: Lease | None = None
     is_doubtful: bool = False
@@ -46,153 +66,229 @@ class ResumePoint:
     source_end: int = -1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLogs:
+    """What the brokers know about a source partition and its remote partition."""
+
+    source: TopicPartition
+    target: TopicPartition
+    source_range: LogRange
+    target_end: int
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+
+    @property
+    def topic_ids(self) -> tuple[str, str]:
+        """Ids of the source and the remote topic."""
+        return self.source_topic_id, self.target_topic_id
+
+
 @dataclass(slots=True)
 class ResumePointFinder:
-    """Makes first leases."""
+    """Finds resume points. Blocks; belongs to the conductor's thread."""
 
     job: CopyJob
     clusters: ClusterQueries
     fences: PartitionFencer
 
     def find(
-        self, places: list[TrackedPartition], entries: Mapping[TopicPartition, LedgerEntry]
+        self, partitions: list[TrackedPartition], entries: Mapping[TopicPartition, LedgerEntry]
     ) -> dict[TrackedPartition, ResumePoint]:
-        """Look at both logs, in a few requests for all places together."""
-        reach = self.clusters.source_ranges([place.source for place in places])
-        ends = self.clusters.target_ends([place.target for place in places])
+        """Query both clusters, in a few requests for all partitions, and decide for each one."""
+        ranges = self.clusters.source_ranges([tracked.source for tracked in partitions])
+        ends = self.clusters.target_ends([tracked.target for tracked in partitions])
         source_ids = self.clusters.topic_ids(
-            self.clusters.source, {place.source.topic for place in places}
+            self.clusters.source, {tracked.source.topic for tracked in partitions}
         )
         target_ids = self.clusters.topic_ids(
-            self.clusters.target, {place.target.topic for place in places}
+            self.clusters.target, {tracked.target.topic for tracked in partitions}
         )
-        starts = self._start_offsets([p for p in places if p.source not in entries], reach)
-        led = [place for place in places if isinstance(reach[place.source], LogRange)]
-        epoch_ends = self.clusters.epoch_ends(_last_epochs(led, entries))
-        opened: dict[TrackedPartition, ResumePoint] = {}
-        for place in places:
-            there, end = reach[place.source], ends[place.target]
-            source_id = source_ids[place.source.topic]
-            target_id = target_ids[place.target.topic]
-            epoch_end = epoch_ends.get(place.source)
-            # Whoever cannot say something now is asked again: without it a loss would go unseen.
-            if isinstance(there, ErrorCode):
-                opened[place] = _unavailable("source", place.source, there)
-            elif isinstance(source_id, ErrorCode):
-                opened[place] = _unavailable("source", place.source, source_id)
-            elif isinstance(epoch_end, ErrorCode):
-                opened[place] = _unavailable("source", place.source, epoch_end)
-            elif isinstance(end, ErrorCode):
-                opened[place] = _unavailable("target", place.target, end)
-            elif isinstance(target_id, ErrorCode):
-                opened[place] = _unavailable("target", place.target, target_id)
+        starts = self._start_offsets([p for p in partitions if p.source not in entries], ranges)
+        readable = [p for p in partitions if isinstance(ranges[p.source], LogRange)]
+        epoch_ends = self.clusters.epoch_ends(_last_epochs(readable, entries))
+        found: dict[TrackedPartition, ResumePoint] = {}
+        for tracked in partitions:
+            logs = _partition_logs(
+                tracked,
+                source_range=ranges[tracked.source],
+                epoch_end=epoch_ends.get(tracked.source),
+                target_end=ends[tracked.target],
+                source_topic_id=source_ids[tracked.source.topic],
+                target_topic_id=target_ids[tracked.target.topic],
+            )
+            if isinstance(logs, str):
+                found[tracked] = ResumePoint(error=logs)
             else:
-                there = replace(there, epoch_end=epoch_end)
-                entry, start = entries.get(place.source), starts.get(place.source)
-                opened[place] = self._find_one(
-                    place, entry, start, there, end, (source_id, target_id)
-                )
-        return opened
+                entry, start = entries.get(tracked.source), starts.get(tracked.source)
+                found[tracked] = self._find_one(logs, entry, start)
+        return found
 
     def _find_one(
-        self,
-        place: TrackedPartition,
-        entry: LedgerEntry | None,
-        start: int | None,
-        there: LogRange,
-        end: int,
-        ids: tuple[str, str],
+        self, logs: PartitionLogs, entry: LedgerEntry | None, start: int | None
     ) -> ResumePoint:
+        loss = find_loss(entry, logs.source_range, logs.topic_ids) if entry else None
+        mode = resume_mode(entry, loss, logs.target_end, self.job.is_exactly_once)
+        identity = self._new_identity(logs) if mode.needs_new_identity else None
         if entry is None:
             assert start is not None
-            return ResumePoint(lease=self._new_lease(place, start, end, ids), source_end=there.end)
-        loss = find_loss(entry, there, ids)
-        is_another = loss is not None and loss.kind is LossKind.REMOTE_RECREATED
-        if self._continues_transactions(entry) and entry.extension and not is_another:
-            lease = _continued_lease(place, entry.position, entry.extension, ids)
-            lease = replace(lease, expected=min(lease.expected, end))
-            cut = truncation_warning(place, entry.extension.expected, end)
-            return ResumePoint(lease=lease, loss=loss, warning=cut, source_end=there.end)
-        if _is_authoritative(entry) or is_another:
-            copied = entry.extension.records if entry.extension else 0
-            lease = replace(self._new_lease(place, entry.position, end, ids), records=copied)
-            return ResumePoint(lease=lease, loss=loss, source_end=there.end)
-        assert entry.extension is not None
-        lease = _continued_lease(place, entry.position, entry.extension, ids)
-        doubtful = entry.extension.is_open or end != entry.extension.expected
-        if doubtful and loss and loss.kind is not LossKind.RECREATED:
-            loss = None
-        if self.job.is_exactly_once and not doubtful:
-            lease = lease.as_transactional()
-        return ResumePoint(lease=lease, is_doubtful=doubtful, loss=loss, source_end=there.end)
+            entry = LedgerEntry(position=start)
+        return resume_point(mode, entry, loss, logs, identity, self.job.is_exactly_once)
 
-    def _continues_transactions(self, entry: LedgerEntry) -> bool:
-        was = entry.extension is not None and entry.extension.is_transactional
-        return was and self.job.is_exactly_once
-
-    def _new_lease(
-        self, place: TrackedPartition, position: int, end: int, ids: tuple[str, str]
-    ) -> Lease:
-        """Append at the end of the target, under the identity of the partition's fence."""
-        return Lease(
-            source=place.source,
-            target=place.target,
-            position=position,
-            expected=end,
-            identity=self._new_identity(place, end),
-            source_topic_id=ids[0],
-            target_topic_id=ids[1],
-        )
-
-    def _new_identity(self, place: TrackedPartition, end: int) -> LeaseIdentity:
+    def _new_identity(self, logs: PartitionLogs) -> LeaseIdentity:
+        """The identity of the partition's fence, anchored at the end of the target."""
         if self.job.is_exactly_once:
             return TRANSACTIONAL_IDENTITY
-        given = self.fences.identity_for(place.target)
-        return LeaseIdentity(producer_id=given.producer_id, producer_epoch=given.epoch, anchor=end)
+        producer = self.fences.identity_for(logs.target)
+        return LeaseIdentity(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            anchor=logs.target_end,
+        )
 
     def _start_offsets(
-        self, places: list[TrackedPartition], reach: Mapping[TopicPartition, LogRange | ErrorCode]
+        self,
+        partitions: list[TrackedPartition],
+        ranges: Mapping[TopicPartition, LogRange | ErrorCode],
     ) -> dict[TopicPartition, int]:
-        """Where to begin with partitions that the ledger does not know."""
+        """Start offsets of partitions without a ledger entry."""
         start = self.job.start
-        begin = {p.source: r for p in places if isinstance(r := reach[p.source], LogRange)}
-        if start.at is StartMode.LATEST:
-            return {p: r.end for p, r in begin.items()}
-        if start.at is StartMode.TIMESTAMP and begin:
-            found = self.clusters.offsets_for_time(begin, start.timestamp_ms)
-            return {
-                p: r.end if isinstance(at := found[p], ErrorCode) or at < 0 else at
-                for p, r in begin.items()
-            }
-        if start.at is StartMode.OFFSETS:
-            return {p: start.offsets.get(str(p), r.start) for p, r in begin.items()}
-        return {p: r.start for p, r in begin.items()}
+        readable = {p.source: r for p in partitions if isinstance(r := ranges[p.source], LogRange)}
+        offsets: Mapping[TopicPartition, int | ErrorCode] = {}
+        if start.at is StartMode.TIMESTAMP and readable:
+            offsets = self.clusters.offsets_for_time(readable, start.timestamp_ms)
+        return {
+            partition: start_offset(start, partition, source_range, offsets.get(partition))
+            for partition, source_range in readable.items()
+        }
 
 
-def _unavailable(side: str, partition: TopicPartition, code: ErrorCode) -> ResumePoint:
-    return ResumePoint(error=f"{side}: {partition}: {code}")
+def start_offset(
+    start: StartPosition,
+    partition: TopicPartition,
+    source_range: LogRange,
+    offset_for_time: int | ErrorCode | None,
+) -> int:
+    """Return where copying of a partition without a ledger entry starts.
+
+    `offset_for_time` is the broker's answer for the timestamp of `start`: a partition without a
+    record of that time or later starts at its end.
+    """
+    match start.at:
+        case StartMode.LATEST:
+            return source_range.end
+        case StartMode.TIMESTAMP:
+            if (
+                offset_for_time is None
+                or isinstance(offset_for_time, ErrorCode)
+                or offset_for_time < 0
+            ):
+                return source_range.end
+            return offset_for_time
+        case StartMode.OFFSETS:
+            return start.offsets.get(str(partition), source_range.start)
+        case StartMode.EARLIEST:
+            return source_range.start
 
 
-def truncation_warning(place: TrackedPartition, expected: int, end: int) -> str:
-    """What to say of a remote partition that ends before what it had acknowledged, if it does."""
+def resume_mode(
+    entry: LedgerEntry | None, loss: DataLoss | None, target_end: int, is_exactly_once: bool
+) -> ResumeMode:
+    """Decide by the table of this module."""
+    if entry is None:
+        return ResumeMode.NEW
+    if entry.extension is None or (loss and loss.kind is LossKind.REMOTE_RECREATED):
+        return ResumeMode.ADOPT
+    if entry.extension.is_transactional:
+        return ResumeMode.COMMITTED if is_exactly_once else ResumeMode.ADOPT
+    if entry.extension.is_open or target_end != entry.extension.expected:
+        return ResumeMode.DOUBTFUL
+    return ResumeMode.CONTINUE
+
+
+def resume_point(
+    mode: ResumeMode,
+    entry: LedgerEntry,
+    loss: DataLoss | None,
+    logs: PartitionLogs,
+    new_identity: LeaseIdentity | None,
+    is_exactly_once: bool,
+) -> ResumePoint:
+    """Make the lease for a mode. `new_identity` is required if the mode needs one."""
+    source_end = logs.source_range.end
+    if mode.needs_new_identity:
+        assert new_identity is not None
+        lease = Lease(
+            source=logs.source,
+            target=logs.target,
+            position=entry.position,
+            expected=logs.target_end,
+            identity=new_identity,
+            records=entry.extension.records if entry.extension else 0,
+            source_topic_id=logs.source_topic_id,
+            target_topic_id=logs.target_topic_id,
+        )
+        return ResumePoint(lease=lease, loss=loss, source_end=source_end)
+    lease = _continued_lease(entry, logs)
+    if mode is ResumeMode.COMMITTED:
+        warning = truncation_warning(logs.target, lease.expected, logs.target_end)
+        lease = replace(lease, expected=min(lease.expected, logs.target_end))
+        return ResumePoint(lease=lease, loss=loss, warning=warning, source_end=source_end)
+    is_doubtful = mode is ResumeMode.DOUBTFUL
+    if is_doubtful and loss and loss.kind is not LossKind.RECREATED:
+        loss = None
+    if is_exactly_once and not is_doubtful:
+        lease = lease.as_transactional()
+    return ResumePoint(lease=lease, is_doubtful=is_doubtful, loss=loss, source_end=source_end)
+
+
+def truncation_warning(target: TopicPartition, expected: int, end: int) -> str:
+    """Return the warning if a remote partition ends before what it acknowledged, else ''."""
     if end >= expected:
         return ""
     return (
-        f"{place.target} ends at offset {end}, not at {expected}: the target has lost records that"
+        f"{target} ends at offset {end}, not at {expected}: the target has lost records that"
         " it had acknowledged; compare it with the source"
     )
 
 
-def _is_authoritative(entry: LedgerEntry) -> bool:
-    """Whether what the ledger says is all there is to know: somebody else's, or committed."""
-    return entry.extension is None or entry.extension.is_transactional
+def _partition_logs(
+    tracked: TrackedPartition,
+    *,
+    source_range: LogRange | ErrorCode,
+    epoch_end: int | ErrorCode | None,
+    target_end: int | ErrorCode,
+    source_topic_id: str | ErrorCode,
+    target_topic_id: str | ErrorCode,
+) -> PartitionLogs | str:
+    """Combine the brokers' answers; the error text if one is missing.
+
+    Without all answers a loss could stay unnoticed: the conductor asks again later.
+    """
+    if isinstance(source_range, ErrorCode):
+        return f"source: {tracked.source}: {source_range}"
+    if isinstance(source_topic_id, ErrorCode):
+        return f"source: {tracked.source}: {source_topic_id}"
+    if isinstance(epoch_end, ErrorCode):
+        return f"source: {tracked.source}: {epoch_end}"
+    if isinstance(target_end, ErrorCode):
+        return f"target: {tracked.target}: {target_end}"
+    if isinstance(target_topic_id, ErrorCode):
+        return f"target: {tracked.target}: {target_topic_id}"
+    return PartitionLogs(
+        source=tracked.source,
+        target=tracked.target,
+        source_range=replace(source_range, epoch_end=epoch_end),
+        target_end=target_end,
+        source_topic_id=source_topic_id,
+        target_topic_id=target_topic_id,
+    )
 
 
 def _last_epochs(
-    places: Iterable[TrackedPartition], entries: Mapping[TopicPartition, LedgerEntry]
+    partitions: Iterable[TrackedPartition], entries: Mapping[TopicPartition, LedgerEntry]
 ) -> dict[TopicPartition, int]:
-    """Of which leader epoch the last record copied was, where that is remembered."""
-    known = {place.source: entries[place.source] for place in places if place.source in entries}
+    """The leader epoch of the last copied record, where the ledger has it."""
+    known = {p.source: entries[p.source] for p in partitions if p.source in entries}
     return {
         partition: entry.extension.source_epoch
         for partition, entry in known.items()
@@ -200,17 +296,17 @@ def _last_epochs(
     }
 
 
-def _continued_lease(
-    place: TrackedPartition, position: int, ours: LedgerExtension, ids: tuple[str, str]
-) -> Lease:
+def _continued_lease(entry: LedgerEntry, logs: PartitionLogs) -> Lease:
+    """The lease that the ledger entry was written for."""
+    assert entry.extension is not None
     return Lease(
-        source=place.source,
-        target=place.target,
-        position=position,
-        expected=ours.expected,
-        identity=ours.identity,
-        records=ours.records,
-        source_topic_id=ids[0],
-        target_topic_id=ids[1],
-        last_epoch=(ours.source_epoch, position),
+        source=logs.source,
+        target=logs.target,
+        position=entry.position,
+        expected=entry.extension.expected,
+        identity=entry.extension.identity,
+        records=entry.extension.records,
+        source_topic_id=logs.source_topic_id,
+        target_topic_id=logs.target_topic_id,
+        last_epoch=(entry.extension.source_epoch, entry.position),
     )

@@ -1,11 +1,12 @@
-"""Where each record went, remembered: the exact maps of all partitions outlive the driver.
+"""Stores run maps, so that the exact offset maps of all partitions survive the driver.
 
-The checkpoint connector, in another process, translates with them. They are written a little before
-positions are (`book`), and say up to which positions they are complete. What comes back after a
-crash may end before the position that copying goes on at: then something is missing in between, and
-the map says so (`mirror.offsets.run_map_segments`) instead of calling it a hole.
+The checkpoint connector, in another process, translates offsets with them. They are written before
+the ledger (`ledger_cache`) and say up to which positions they are complete. A map loaded after a
+crash may end before the position at which copying resumes. Then runs are missing in between, and
+the map is marked coarse there (`mirror.offsets.run_map_segments`): the gap is no gap in the source.
 
-Losing them costs exactness, never records: trouble with keeping is told and otherwise ignored.
+Losing maps makes translation less exact and loses no record: errors of the store are logged and
+otherwise ignored.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ RunSegments = Mapping[int, RunMapSegment]
 
 
 class RunMapStore(Protocol):
-    """Where segments are kept."""
+    """Stores segments of run maps."""
 
     def load(self) -> dict[TopicPartition, RunSegments]:
-        """All segments of this connector, by source partition."""
+        """Return all segments of this connector by source partition."""
         ...
 
     def save(self, segments: Mapping[tuple[TopicPartition, int], RunMapSegment | None]) -> None:
-        """Keep these; None removes one."""
+        """Store segments; None deletes one."""
         ...
 
     def close(self) -> None:
-        """Let go of what it needs to be reached."""
+        """Close its connections."""
         ...
 
 
 class RunMapCache:
-    """Keeps the maps of one job. Belongs to the conductor's thread."""
+    """The run maps of one job and their store. Belongs to the conductor's thread."""
 
     def __init__(self, store: RunMapStore) -> None:
         self._store = store
@@ -52,54 +53,54 @@ class RunMapCache:
         self._last_error = ""
 
     def load(self) -> None:
-        """Read what was kept."""
+        """Read the stored maps."""
         try:
             self._loaded = self._store.load()
         except MirrorError as error:
             self._log_error("read", error)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._store.close()
 
-    def restore(self, places: Mapping[TopicPartition, TrackedPartition]) -> None:
-        """Give places that have got their first lease the maps that were kept of them."""
+    def restore(self, partitions: Mapping[TopicPartition, TrackedPartition]) -> None:
+        """Give partitions that have got their first lease their stored maps."""
         for partition in list(self._loaded):
-            place = places.get(partition)
-            if place and place.lease and not place.needs_resume_point:
-                place.runs = restore_run_map(self._loaded.pop(partition), place.lease)
+            tracked = partitions.get(partition)
+            if tracked and tracked.lease and not tracked.needs_resume_point:
+                tracked.runs = restore_run_map(self._loaded.pop(partition), tracked.lease)
 
-    def save(self, places: Iterable[TrackedPartition]) -> None:
-        """Write what has changed."""
+    def save(self, partitions: Iterable[TrackedPartition]) -> None:
+        """Write the segments that have changed."""
         segments: dict[tuple[TopicPartition, int], RunMapSegment | None] = {}
         written: dict[TrackedPartition, tuple[int, int]] = {}
-        for place in places:
-            if place.lease is not None:
-                written[place] = (place.lease.position, place.lease.expected)
-                segments |= self._changes(place, place.lease)
+        for tracked in partitions:
+            if tracked.lease is not None:
+                written[tracked] = (tracked.lease.position, tracked.lease.expected)
+                segments |= self._changes(tracked, tracked.lease)
         if not segments:
             return
         try:
             self._store.save(segments)
         except MirrorError as error:
-            self._log_error("written", error)
+            self._log_error("write", error)
             return
         self._last_error = ""
-        for place, complete_to in written.items():
-            place.runs.mark_saved()
-            self._complete_to[place.source] = complete_to
+        for tracked, complete_to in written.items():
+            tracked.runs.mark_saved()
+            self._complete_to[tracked.source] = complete_to
 
     def _changes(
-        self, place: TrackedPartition, lease: Lease
+        self, tracked: TrackedPartition, lease: Lease
     ) -> dict[tuple[TopicPartition, int], RunMapSegment | None]:
-        if self._complete_to.get(place.source) != (lease.position, lease.expected):
-            place.runs.mark_latest_dirty()
-        segments, removed = place.runs.unsaved_changes()
+        if self._complete_to.get(tracked.source) != (lease.position, lease.expected):
+            tracked.runs.mark_latest_dirty()
+        segments, removed = tracked.runs.unsaved_changes()
         changes: dict[tuple[TopicPartition, int], RunMapSegment | None] = {
-            (place.source, number): None for number in removed
+            (tracked.source, number): None for number in removed
         }
         for number, runs in segments.items():
-            changes[place.source, number] = RunMapSegment(
+            changes[tracked.source, number] = RunMapSegment(
                 runs=runs,
                 source_position=lease.position,
                 next_target_offset=lease.expected,
@@ -107,15 +108,15 @@ class RunMapCache:
             )
         return changes
 
-    def _log_error(self, what: str, error: MirrorError) -> None:
+    def _log_error(self, action: str, error: MirrorError) -> None:
         if str(error) != self._last_error:
-            log.warning("Maps of what was copied cannot be %s: %s", what, error)
+            log.warning("Cannot %s run maps, offset translation is less exact: %s", action, error)
         self._last_error = str(error)
 
 
 def restore_run_map(segments: RunSegments, lease: Lease) -> SegmentedRunMap:
-    """Make a map of what was kept, true for whoever goes on with this lease."""
-    runs = SegmentedRunMap.restore({number: one.runs for number, one in segments.items()})
+    """Make a map of stored segments that is true for copying that resumes with this lease."""
+    runs = SegmentedRunMap.restore({number: segment.runs for number, segment in segments.items()})
     latest = segments[max(segments)]
     ids = {latest.target_topic_id, lease.target_topic_id} - {""}
     is_behind = (runs.source_end or 0) > lease.position or (runs.target_end or 0) > lease.expected

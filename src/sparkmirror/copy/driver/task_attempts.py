@@ -1,7 +1,6 @@
-"""The task attempts that are connected: who they are, when they were last heard, who has gone.
+"""The connected task attempts: one per task, a later attempt replaces an earlier one.
 
-A task has one attempt at a time; whoever comes later replaces whoever was there. Knows nothing of
-partitions and decides nothing: the conductor does.
+Knows no partitions and decides nothing.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ SendMessage = Callable[[ControlMessage], None]
 
 @dataclass(slots=True, eq=False)
 class TaskAttempt:
-    """A task attempt that is connected."""
+    """A connected task attempt."""
 
     hello: Hello
     send: SendMessage
     last_message_at: float
     is_draining: bool = False
     transactional_producer: TransactionalProducer | None = None
-    """Under which it commits, in exactly-once mode; None until it has one, and after it failed."""
+    """Commits its transactions in exactly-once mode; None before the first and after a failure."""
 
     def drain(self) -> None:
-        """Ask for everything back; it gets nothing more."""
+        """Ask the attempt for all leases; it gets no more."""
         self.is_draining = True
         self.send(Drain())
 
-    def abort(self, why: str) -> None:
-        """Tell it, should it still be there, that nothing it had is its own any more."""
+    def abort(self, reason: str) -> None:
+        """Tell the attempt, if it still runs, that it owns no lease any more."""
         self.is_draining = True
-        self.send(AbortTask(reason=why))
+        self.send(AbortTask(reason=reason))
 
 
 class TaskAttempts:
@@ -47,27 +46,27 @@ class TaskAttempts:
         return iter(list(self._by_task.values()))
 
     def find(self, hello: Hello) -> TaskAttempt | None:
-        """The attempt that said this hello, unless it was given up or replaced."""
+        """Return the attempt that sent this hello; None if it was removed or replaced."""
         attempt = self._by_task.get(hello.task)
         return attempt if attempt and attempt.hello == hello else None
 
     def current_for(self, hello: Hello) -> TaskAttempt | None:
-        """Whoever is there already for the task of a newcomer."""
+        """Return the connected attempt of the same task."""
         return self._by_task.get(hello.task)
 
     def add(self, attempt: TaskAttempt) -> None:
-        """Let a newcomer in."""
+        """Add an attempt; it replaces an earlier attempt of its task."""
         self._by_task[attempt.hello.task] = attempt
 
     def remove(self, hello: Hello) -> None:
-        """See an attempt off."""
+        """Remove an attempt, unless another one has replaced it."""
         if self.find(hello):
             del self._by_task[hello.task]
 
     def active(self) -> list[TaskAttempt]:
-        """Those that may get leases."""
+        """Return the attempts that may get leases."""
         return [attempt for attempt in self if not attempt.is_draining]
 
     def silent_since(self, moment: float) -> list[TaskAttempt]:
-        """Those that were last heard before a moment."""
+        """Return the attempts whose last message came before a moment."""
         return [attempt for attempt in self if attempt.last_message_at < moment]

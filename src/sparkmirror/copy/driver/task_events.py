@@ -1,12 +1,21 @@
-"""Tasks come, report and go: who is there, who holds which place, and what becomes of it.
+"""Task events: handles what task attempts send, and releases the partitions of those that end.
 
-What the conductor does with places (`conductor`) begins where this ends: here a place is freed,
-cleanly or doubtfully, and there somebody gets it again. Knows no cluster and does not wait: every
-method is called with the conductor's lock held.
+Here a partition is released, cleanly or doubtfully; the conductor (`conductor`) resolves and grants
+it again.
+
+    a lease ended because              what follows
+    closed                             waiting: the next owner continues
+    out-of-range, source-gone,         held, then waiting with a new resume point; doubtful if the
+    target-gone                        last transaction is doubtful
+    refused, not-authorized            held; the limits of the remote topic are queried again
+    ambiguous, fenced                  waiting after a clean end, else doubtful
+
+Queries no cluster and does not block. Requires the conductor's lock for every method.
 """
 
 from __future__ import annotations
 
+import enum
 import logging
 import time
 from collections import Counter, defaultdict
@@ -39,9 +48,30 @@ from sparkmirror.model import TopicPartition
 log = logging.getLogger(__name__)
 
 
+class LeaseEndAction(enum.Enum):
+    """What the driver does after a lease has ended and the partition is released."""
+
+    NOTHING = enum.auto()
+    REOPEN = enum.auto()
+    """Hold it, then find a new resume point."""
+    RETRY = enum.auto()
+    """Query the target limits again, hold it, then keep its state."""
+
+
+def lease_end_action(reason: LeaseEndReason, *, is_transaction_doubtful: bool) -> LeaseEndAction:
+    """Decide by the table of this module."""
+    match reason:
+        case LeaseEndReason.OUT_OF_RANGE | LeaseEndReason.SOURCE_GONE | LeaseEndReason.TARGET_GONE:
+            return LeaseEndAction.NOTHING if is_transaction_doubtful else LeaseEndAction.REOPEN
+        case LeaseEndReason.REFUSED | LeaseEndReason.NOT_AUTHORIZED:
+            return LeaseEndAction.RETRY
+        case LeaseEndReason.CLOSED | LeaseEndReason.AMBIGUOUS | LeaseEndReason.FENCED:
+            return LeaseEndAction.NOTHING
+
+
 @dataclass(slots=True, kw_only=True)
 class TaskEventHandler:
-    """Where tasks come to, with all places of a job."""
+    """Tracks the partitions of a job and the task attempts that are connected."""
 
     job: CopyJob
     ledger_cache: LedgerCache
@@ -63,12 +93,12 @@ class TaskEventHandler:
         }
 
     def snapshot(self) -> CopySnapshot:
-        """Where everything stands, as of the last reports."""
+        """Return the state of all partitions as of the last reports."""
         return CopySnapshot(
             partitions={
-                str(p): place.view()
-                for p, place in self.partitions.items()
-                if place.is_planned or place.state is LeaseState.LEASED
+                str(partition): tracked.view()
+                for partition, tracked in self.partitions.items()
+                if tracked.is_planned or tracked.state is LeaseState.LEASED
             },
             lanes={topic: dict(counts) for topic, counts in self._lanes.items()},
             events=self.events.latest(),
@@ -76,18 +106,18 @@ class TaskEventHandler:
 
     @property
     def is_drained(self) -> bool:
-        """Whether everything was asked back, and came."""
+        """Whether `drain` was called and no partition is leased any more."""
         return self.is_draining and all(
-            place.state is not LeaseState.LEASED for place in self.partitions.values()
+            tracked.state is not LeaseState.LEASED for tracked in self.partitions.values()
         )
 
     # -- tasks -----------------------------------------------------------------------------------
 
     def on_joined(self, attempt: TaskAttempt) -> None:
-        """A task attempt has come; another one of its task is given up for it."""
+        """Add a task attempt and send its Welcome. An earlier attempt of its task is lost."""
         before = self.attempts.current_for(attempt.hello)
         if before:
-            self.on_attempt_lost(before.hello, "another attempt of its task has come")
+            self.on_attempt_lost(before.hello, "another attempt of its task has connected")
         self.attempts.add(attempt)
         self.pending_receipts.on_attempt_started(attempt.hello)
         attempt.send(Welcome(settings=self.job.settings.to_json()))
@@ -95,10 +125,10 @@ class TaskEventHandler:
             attempt.drain()
 
     def on_message(self, hello: Hello, message: ControlMessage) -> None:
-        """A task attempt has said something."""
+        """Handle a message of a task attempt. Ignores attempts that are lost."""
         attempt = self.attempts.find(hello)
         if attempt is None:
-            return  # a task that was given up: whatever it says, its partitions were taken over
+            return  # its partitions were taken over already
         attempt.last_message_at = time.monotonic()
         match message:
             case ProgressReport():
@@ -108,142 +138,141 @@ class TaskEventHandler:
             case TaskDone():
                 self._on_done(hello)
             case _:
-                log.warning("A task does not say %s", type(message).__name__)
+                log.warning(
+                    "Task %d: ignored unexpected message %s", hello.task, type(message).__name__
+                )
 
     def _on_report(self, hello: Hello, report: ProgressReport) -> None:
         for topic, counts in report.lanes.items():
             self._lanes[topic].update(counts)
-        for key, standing in report.progress.items():
-            place = self._partition_owned_by(hello, key)
-            if place:
-                place.on_progress(standing)
+        for key, progress in report.progress.items():
+            tracked = self._partition_owned_by(hello, key)
+            if tracked:
+                tracked.on_progress(progress)
         for key, source_first, target_first, length in report.runs:
-            place = self._partition_owned_by(hello, key)
-            if place:
-                place.add_run(source_first, target_first, length)
-                self.progress.on_copied(place.source, OffsetRun(source_first, target_first, length))
+            tracked = self._partition_owned_by(hello, key)
+            if tracked:
+                tracked.add_run(source_first, target_first, length)
+                run = OffsetRun(source_first, target_first, length)
+                self.progress.on_copied(tracked.source, run)
         for key, size in report.bytes.items():
-            place = self._partition_owned_by(hello, key)
-            if place:
-                place.bytes += size
+            tracked = self._partition_owned_by(hello, key)
+            if tracked:
+                tracked.bytes += size
 
     def _on_lease_ended(self, hello: Hello, ended: LeaseEnded) -> None:
-        place = self._partition_owned_by(hello, ended.partition)
-        if place is None:
+        tracked = self._partition_owned_by(hello, ended.partition)
+        if tracked is None:
             return
         now = time.monotonic()
-        place.advance_to(ended.position, ended.expected, ended.records)
-        self.pending_receipts.add(hello, place)
-        place.release(clean=ended.is_clean, now=now)
-        if place.is_transactional:
-            self._on_transactional_end(hello, place)
+        tracked.advance_to(ended.position, ended.expected, ended.records)
+        self.pending_receipts.add(hello, tracked)
+        tracked.release(clean=ended.is_clean, now=now)
+        if tracked.is_transactional:
+            self._on_transactional_end(hello, tracked)
         if ended.reason is LeaseEndReason.CLOSED:
             return
-        if ended.message != place.last_event_text:
-            self.events.publish(ended.reason.value, place, ended.message)
-            place.last_event_text = ended.message
-        match ended.reason:
-            case (
-                LeaseEndReason.OUT_OF_RANGE
-                | LeaseEndReason.SOURCE_GONE
-                | LeaseEndReason.TARGET_GONE
-            ) if not place.is_transaction_doubtful:
-                self.ledger_cache.record_and_reopen(place)
-                place.hold(ended.message, now, then=LeaseState.WAITING)
-            case LeaseEndReason.REFUSED | LeaseEndReason.NOT_AUTHORIZED:
-                self.lease_granter.invalidate_limits(place.target.topic)
-                place.hold(ended.message, now, then=place.state)
+        if ended.message != tracked.last_event_text:
+            self.events.publish(ended.reason.value, tracked, ended.message)
+            tracked.last_event_text = ended.message
+        match lease_end_action(
+            ended.reason, is_transaction_doubtful=tracked.is_transaction_doubtful
+        ):
+            case LeaseEndAction.REOPEN:
+                self.ledger_cache.record_and_reopen(tracked)
+                tracked.hold(ended.message, now, then=LeaseState.WAITING)
+            case LeaseEndAction.RETRY:
+                self.lease_granter.invalidate_limits(tracked.target.topic)
+                tracked.hold(ended.message, now, then=tracked.state)
 
-    def _on_transactional_end(self, hello: Hello, place: TrackedPartition) -> None:
-        """What ends cleanly was committed; what does not ends the term of the whole task."""
-        if place.state is LeaseState.WAITING:
-            self.ledger_cache.record(place)
+    def _on_transactional_end(self, hello: Hello, tracked: TrackedPartition) -> None:
+        """After a clean end everything is committed; else the task needs a new producer."""
+        if tracked.state is LeaseState.WAITING:
+            self.ledger_cache.record(tracked)
         elif attempt := self.attempts.find(hello):
             attempt.transactional_producer = None
 
-    def on_attempt_lost(self, hello: Hello, why: str) -> None:
-        """Give a task attempt up: what it had is doubtful."""
+    def on_attempt_lost(self, hello: Hello, reason: str) -> None:
+        """Remove a task attempt; its partitions become doubtful."""
         attempt = self.attempts.find(hello)
         if attempt is None:
             return
         self.attempts.remove(hello)
-        attempt.abort(why)
+        attempt.abort(reason)
         now = time.monotonic()
-        owned = [place for place in self.partitions.values() if place.owner == hello]
-        for place in owned:
-            self.pending_receipts.add(hello, place)
-            place.release(clean=False, now=now)
+        owned = [tracked for tracked in self.partitions.values() if tracked.owner == hello]
+        for tracked in owned:
+            self.pending_receipts.add(hello, tracked)
+            tracked.release(clean=False, now=now)
         self.pending_receipts.on_attempt_lost(hello)
         if owned:
             log.warning(
-                "Task %d (attempt %d) is given up: %s; %d partitions are taken over",
+                "Task %d (attempt %d) is lost: %s; taking over %d partitions",
                 hello.task,
                 hello.attempt,
-                why,
+                reason,
                 len(owned),
             )
 
     def _on_done(self, hello: Hello) -> None:
-        """A task has given everything back; what was granted since then it never used."""
+        """Remove an attempt that gave everything back; it used no lease granted since then."""
         self.attempts.remove(hello)
         self.pending_receipts.on_attempt_done(hello)
         now = time.monotonic()
-        for place in self.partitions.values():
-            if place.owner == hello:
-                place.release(clean=True, now=now)
+        for tracked in self.partitions.values():
+            if tracked.owner == hello:
+                tracked.release(clean=True, now=now)
 
     def expire_silent(self, now: float) -> None:
-        """Give up whoever was not heard for too long."""
-        for attempt in self.attempts.silent_since(now - self.job.task_timeout_s):
-            self.on_attempt_lost(
-                attempt.hello, f"nothing heard for {self.job.task_timeout_s:.0f} s"
-            )
+        """Remove attempts that sent nothing within the task timeout."""
+        timeout_s = self.job.task_timeout_s
+        for attempt in self.attempts.silent_since(now - timeout_s):
+            self.on_attempt_lost(attempt.hello, f"no message for {timeout_s:.0f} s")
 
     def _partition_owned_by(self, hello: Hello, key: str) -> TrackedPartition | None:
-        place = self.partitions.get(TopicPartition.parse(key))
-        return place if place and place.owner == hello else None
+        tracked = self.partitions.get(TopicPartition.parse(key))
+        return tracked if tracked and tracked.owner == hello else None
 
     def drain(self) -> None:
-        """Ask for everything back, for good."""
+        """Ask every attempt for all leases; attempts that connect later get none."""
         self.is_draining = True
         self.end_epoch()
 
     def end_epoch(self) -> None:
-        """Ask those who are there for everything back."""
+        """Ask the connected attempts for all leases."""
         for attempt in self.attempts.active():
             attempt.drain()
 
     def replan(self, job: CopyJob) -> None:
-        """Go on with another job; what another task gets is asked back first."""
+        """Continue with another job; revokes the leases that move to another task."""
         self.job = self.resume_points.job = job
         self.lease_granter.on_loss = job.on_loss
         tasks = {partition: n for n, task in enumerate(job.tasks) for partition in task}
         for partition, task in tasks.items():
-            place = self.partitions.get(partition)
-            if place is None:
+            tracked = self.partitions.get(partition)
+            if tracked is None:
                 self.partitions[partition] = TrackedPartition(
                     partition, job.remote_partition(partition), task
                 )
             else:
-                if not place.is_planned and place.lease and place.state is LeaseState.WAITING:
-                    self.ledger_cache.record_and_reopen(
-                        place
-                    )  # long ago perhaps: both logs are looked at again
-                place.task = task
-        for partition, place in self.partitions.items():
+                if not tracked.is_planned and tracked.lease and tracked.state is LeaseState.WAITING:
+                    # It may have been out of the job for long: query both logs again.
+                    self.ledger_cache.record_and_reopen(tracked)
+                tracked.task = task
+        for partition, tracked in self.partitions.items():
             if partition not in tasks:
-                place.task = NO_TASK
+                tracked.task = NO_TASK
         for attempt in self.attempts.active():
             moved = [
-                str(place.source)
-                for place in self.partitions.values()
-                if place.owner == attempt.hello and place.task != attempt.hello.task
+                str(tracked.source)
+                for tracked in self.partitions.values()
+                if tracked.owner == attempt.hello and tracked.task != attempt.hello.task
             ]
             if moved:
                 attempt.send(RevokeLeases(partitions=moved))
 
     def set_rate(self, bytes_per_s: int) -> None:
-        """Limit every task, those to come too."""
+        """Limit every task, including attempts that connect later."""
         settings = replace(self.job.settings, bytes_per_s=bytes_per_s)
         self.job = replace(self.job, settings=settings)
         for attempt in self.attempts:

@@ -1,9 +1,10 @@
-"""One source partition in the conductor's book: who has it, where it stands, what it waits for.
+"""One source partition as the conductor tracks it: its state, its lease, its owner.
 
-waiting   ready to be granted: its lease says where to go on, unless it must be opened first
+waiting   a task attempt can get it: the lease says where copying resumes, unless
+          `needs_resume_point` is set
 leased    a task attempt copies it
-doubtful  its last owner went without a word: fence and reconcile before the next one
-held      nothing is done about it until `not_before`; the reason is told to the operator
+doubtful  its last owner disappeared: fence and reconcile before the next grant
+held      nothing happens until `held_until`; `reason` is shown to the operator
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from sparkmirror.model import TopicPartition
 
 NEVER = float("inf")
 NO_TASK = -1
-"""The task of a place that the plan does not hold any more."""
+"""The task of a partition that the job no longer contains."""
 
 
 class LeaseState(enum.StrEnum):
-    """What a place waits for."""
+    """The state of a tracked partition."""
 
     WAITING = "waiting"
     LEASED = "leased"
@@ -46,32 +47,32 @@ class TrackedPartition:
     owner: Hello | None = None
     end_offset: int = -1
     bytes: int = 0
-    """Copied, as told by whoever had it."""
+    """Bytes copied since the driver started, from reports of tasks."""
     reason: str = ""
     held_until: float = 0.0
     runs: SegmentedRunMap = field(default_factory=SegmentedRunMap)
     needs_resume_point: bool = True
-    """Whether both logs must be looked at before it can be granted."""
+    """Whether the conductor must query both logs before it can grant a lease."""
     is_dirty: bool = False
-    """Whether the ledger does not know yet where it stands."""
+    """Whether the lease has changed since the ledger was written."""
     is_repositioned: bool = False
-    """Whether it goes on at a place of the source that what lies on the target says nothing of."""
+    """Whether `seek` moved the position: the end of the target log then says nothing about it."""
     doubtful_since: float = 0.0
     may_have_hanging_transaction: bool = True
-    """Whether a transaction may hang in its remote partition (exactly-once mode)."""
+    """Whether a transaction may hang in the remote partition (exactly-once mode)."""
     last_owner: Hello | None = None
     last_task: int = NO_TASK
-    """The task that had it last, whosever it is now."""
+    """The task that had the last lease; `task` may be another one by now."""
     last_event_text: str = ""
-    """What was told of it last, without any progress since."""
+    """The text of the last event since the position last changed."""
     _receipt_base: tuple[Lease, int] | None = None
-    """How far receipts account for it, and for how many bytes, since it was granted."""
+    """The lease and the bytes up to which receipts account for what was copied."""
     _state_after_hold: LeaseState = LeaseState.WAITING
     _backoff: Backoff = field(default_factory=lambda: Backoff(initial_s=0.2, max_s=10.0))
 
     @property
     def is_planned(self) -> bool:
-        """Whether the plan holds it."""
+        """Whether the job contains it."""
         return self.task != NO_TASK
 
     @property
@@ -81,36 +82,41 @@ class TrackedPartition:
 
     @property
     def is_transaction_doubtful(self) -> bool:
-        """Whether its last transaction may not count, so that nobody knows where it stands."""
+        """Whether it is unknown if the last transaction was committed."""
         return self.is_transactional and self.state is LeaseState.DOUBTFUL
 
+    @property
+    def is_halted(self) -> bool:
+        """Whether it is held until the operator decides."""
+        return self.state is LeaseState.HELD and self.held_until == NEVER
+
     def grant_to(self, owner: Hello) -> None:
-        """A task attempt has it now."""
+        """Make a task attempt the owner. Requires a lease and the state WAITING."""
         assert self.lease is not None
         assert self.state is LeaseState.WAITING
         self.state, self.owner, self.last_task = LeaseState.LEASED, owner, owner.task
         self.last_owner = owner
         self._receipt_base = (self.lease, self.bytes)
-        self.is_repositioned = False  # what is appended from now on is what the lease says
+        self.is_repositioned = False  # from now on the target log shows how far the owner came
 
     def advance_to(self, position: int, expected: int, records: int) -> None:
-        """What its owner reported."""
+        """Move the lease to what its owner reported."""
         assert self.lease is not None
         if (position, expected) != (self.lease.position, self.lease.expected):
             self.lease = self.lease.advanced_to(position, expected, records)
             self.is_dirty, self.last_event_text = True, ""
 
-    def on_progress(self, standing: LeaseProgress) -> None:
-        """Take in a report."""
-        self.advance_to(standing.position, standing.expected, standing.records)
-        if self.lease and self.lease.source_epoch != standing.leader_epoch:
-            self.lease = self.lease.with_source_epoch(standing.leader_epoch)
-        self.end_offset, self.reason = standing.end_offset, standing.held_reason
-        if not standing.held_reason:
+    def on_progress(self, progress: LeaseProgress) -> None:
+        """Apply a progress report of its owner."""
+        self.advance_to(progress.position, progress.expected, progress.records)
+        if self.lease and self.lease.source_epoch != progress.leader_epoch:
+            self.lease = self.lease.with_source_epoch(progress.leader_epoch)
+        self.end_offset, self.reason = progress.end_offset, progress.held_reason
+        if not progress.held_reason:
             self._backoff.reset()
 
     def add_run(self, source_first: int, target_first: int, length: int) -> None:
-        """Add to the exact map. What contradicts it starts a new one: never a wrong answer."""
+        """Add a run to the map. A run that contradicts the map starts a new map."""
         try:
             self.runs.append(source_first, target_first, length)
         except RunMapConflict:
@@ -118,9 +124,9 @@ class TrackedPartition:
             self.runs.append(source_first, target_first, length)
 
     def pop_receipt(self) -> Receipt | None:
-        """A receipt of what was copied since the last one, if anything was.
+        """Return a receipt of what was copied since the last one; None if no record was copied.
 
-        Its offsets are those between which it lies: gaps and markers may lie there, too.
+        The records lie between the offsets of the receipt; gaps and markers may lie there too.
         """
         if self._receipt_base is None or self.lease is None:
             return None
@@ -140,7 +146,10 @@ class TrackedPartition:
         )
 
     def release(self, *, clean: bool, now: float) -> None:
-        """Its owner has it no longer; that it is closed is news for the ledger too."""
+        """Take it from its owner: WAITING after a clean end, else DOUBTFUL.
+
+        A clean end makes it dirty: the ledger must store that the entry is closed.
+        """
         self.owner = None
         self.state = LeaseState.WAITING if clean else LeaseState.DOUBTFUL
         self.is_dirty = self.is_dirty or clean
@@ -148,7 +157,7 @@ class TrackedPartition:
         self.doubtful_since = now
 
     def hold(self, reason: str, now: float, *, then: LeaseState, forever: bool = False) -> None:
-        """Do nothing for a while, longer each time, and tell why until there is progress."""
+        """Hold it for the backoff time, or `forever`; then it gets the state `then`."""
         self.state, self.owner, self.reason, self._state_after_hold = (
             LeaseState.HELD,
             None,
@@ -157,35 +166,30 @@ class TrackedPartition:
         )
         self.held_until = NEVER if forever else now + self._backoff.next_delay_s()
 
-    @property
-    def is_halted(self) -> bool:
-        """Whether it waits for somebody to decide, however long that takes."""
-        return self.state is LeaseState.HELD and self.held_until == NEVER
-
     def end_hold_if_due(self, now: float) -> None:
-        """A held place goes on when its time has come."""
+        """End a hold whose time has passed."""
         if self.state is LeaseState.HELD and now >= self.held_until:
             self.state = self._state_after_hold
 
     def set_lease(self, lease: Lease) -> None:
-        """It is known where it stands: the next owner gets this lease."""
+        """Set the lease that the next owner gets; the state becomes WAITING."""
         self.lease, self.state, self.owner = lease, LeaseState.WAITING, None
         self.is_dirty, self.is_repositioned, self.needs_resume_point = True, False, False
 
     def make_transactional(self) -> None:
-        """What is copied from now on is committed by the task."""
+        """Replace the identity of the lease: from now on the task commits in transactions."""
         assert self.lease is not None
         self.lease = self.lease.as_transactional()
 
     def seek(self, position: int) -> None:
-        """Go on somewhere else at the source; what was known of the way there is void."""
+        """Move the source position, and drop the run map."""
         assert self.lease is not None
         self.lease = replace(self.lease, position=position)
         self.runs.reset()
         self.is_dirty = self.is_repositioned = True
 
     def view(self) -> PartitionView:
-        """For the snapshot."""
+        """Return its part of the snapshot."""
         return PartitionView(
             remote=self.target.topic,
             task=self.task,

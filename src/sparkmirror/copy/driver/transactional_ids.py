@@ -1,14 +1,14 @@
-"""The transactional ids of a connector: who may commit, and how nobody else can any more.
+"""The transactional ids of a connector: which producer may commit, and how others are fenced.
 
-    <group id>-<connector>-<task>        a task's, as Kafka Connect names them
-    <group id>-<connector>-conductor     the conductor's own, for what it writes to the ledger
+    <group id>-<connector>-<task>        a task's id, named as Kafka Connect names it
+    <group id>-<connector>-conductor     the conductor's id, for what it writes to the ledger
 
-Taking an id aborts what was open under it and fences whoever had it: Java's workers and ours stop
-one another. A conductor that begins takes its own id first, so that no earlier conductor can write
-or hand out anything, and then every id that any task of the connector has had, whatever number of
-tasks there is now; only then does what was committed not change any more. Later an id is taken when
-its task is replaced or has failed, and before that the conductor makes sure that it still is the
-only one.
+InitProducerId for an id aborts its open transaction and fences the producer that had it: workers of
+Java and of sparkmirror stop one another. A conductor that starts first fences its own id, so that
+no earlier conductor can write or grant anything, and then the id of every task that the connector
+has had, whatever the number of tasks is now. After that, committed offsets do not change any more.
+Later an id is fenced when its task is replaced or has failed; before that the conductor checks that
+no other conductor has fenced its own id.
 
 Blocks; belongs to the conductor's thread.
 """
@@ -47,13 +47,13 @@ log = logging.getLogger(__name__)
 
 CONDUCTOR = "conductor"
 BACKOFF_RESET_S = 5.0
-"""A task that has worked so long has overcome whatever made it fail before."""
+"""A task that worked for this time gets a short backoff again."""
 NEVER = float("-inf")
 
 
 @dataclass(slots=True)
 class _TaskTransactionalId:
-    """One task's id: when it was taken last, and the term that nobody has used yet."""
+    """One task's id: when it was last fenced, and the producer that no attempt has used yet."""
 
     fenced_at: float = NEVER
     producer_id: int = NO_PRODUCER_ID
@@ -63,7 +63,7 @@ class _TaskTransactionalId:
 
 
 class TransactionalIds:
-    """Takes the ids of one connector and makes terms of them."""
+    """Fences the ids of one connector and makes producers for its tasks."""
 
     def __init__(self, router: Router, job: CopyJob) -> None:
         self._router = router
@@ -74,80 +74,80 @@ class TransactionalIds:
         self._task_ids: dict[int, _TaskTransactionalId] = {}
 
     def fence_all(self) -> None:
-        """Make sure that nobody who came before can commit anything any more."""
+        """Fence every earlier conductor and task of the connector."""
         self._version = transaction_version(self._router)
         self._own_identity = self._init_producer(self._prefix + CONDUCTOR)
         for task in sorted(self._known_tasks()):
             self._fence_task(task)
 
     def acquire(self, task: int) -> TransactionalProducer | None:
-        """A term for a task attempt; None if the task has failed so often that it must wait."""
-        office = self._id_for_task(task)
-        if office.unused_producer is None and not self.fence(task):
+        """Return a producer for a task attempt; None while the task must wait for its backoff."""
+        task_id = self._id_for_task(task)
+        if task_id.unused_producer is None and not self.fence(task):
             return None
-        term, office.unused_producer = office.unused_producer, None
-        return term
+        producer, task_id.unused_producer = task_id.unused_producer, None
+        return producer
 
     def fence(self, task: int) -> bool:
-        """Take a task's id again; false if that was done a moment ago and must wait."""
-        office, now = self._id_for_task(task), time.monotonic()
-        if now < office.retry_at:
+        """Fence a task's id; False while the task must wait for its backoff."""
+        task_id, now = self._id_for_task(task), time.monotonic()
+        if now < task_id.retry_at:
             return False
         self._check_not_fenced()
-        if now - office.fenced_at > BACKOFF_RESET_S:
-            office.backoff.reset()
+        if now - task_id.fenced_at > BACKOFF_RESET_S:
+            task_id.backoff.reset()
         self._fence_task(task)
-        office.retry_at = now + office.backoff.next_delay_s()
+        task_id.retry_at = now + task_id.backoff.next_delay_s()
         return True
 
     def fenced_since(self, task: int, moment: float) -> bool:
-        """Whether nobody who had the task's id at that moment can commit any more."""
+        """Whether the task's id was fenced after a moment: its owner then can commit no more."""
         return self._id_for_task(task).fenced_at > moment
 
     def end_hanging_transactions(
         self, committed: Mapping[TopicPartition, int]
     ) -> frozenset[TopicPartition]:
-        """End what hangs in remote partitions nobody writes to; return those where nothing does.
+        """End hanging transactions in remote partitions; return the partitions without any.
 
-        `committed` says up to where each of them holds what was committed. A task that works under
-        the id that something hangs under is fenced: it will get another term.
+        Requires that no task writes to the partitions. `committed` maps each partition to the
+        target offset up to which it holds committed records. If the transaction belongs to the id
+        of a running task, that task is fenced and gets a new producer.
         """
-        tasks = {office.producer_id: task for task, office in self._task_ids.items()}
-        seen, hanging = find_hanging_transactions(self._router, committed, tasks)
-        for partition, producer_id, start in hanging:
-            if not self._end_hanging_one(
-                tasks[producer_id], partition, start < committed[partition]
-            ):
-                seen -= {partition}
-        return seen
+        tasks = {task_id.producer_id: task for task, task_id in self._task_ids.items()}
+        clear, hanging = find_hanging_transactions(self._router, committed, tasks)
+        for transaction in hanging:
+            task, commit = tasks[transaction.producer_id], transaction.was_committed(committed)
+            if not self._end_hanging_one(task, transaction.partition, commit):
+                clear -= {transaction.partition}
+        return clear
 
     def _end_hanging_one(self, task: int, partition: TopicPartition, commit: bool) -> bool:
-        office = self._id_for_task(task)
-        if office.unused_producer is None and not self.fence(task):
+        task_id = self._id_for_task(task)
+        if task_id.unused_producer is None and not self.fence(task):
             return False
-        assert office.unused_producer is not None
+        assert task_id.unused_producer is not None
         log.warning(
-            "%s: a transaction of %s hangs; it is %s",
+            "%s: a transaction of %s hangs: it is now %s",
             partition,
-            office.unused_producer.transactional_id,
+            task_id.unused_producer.transactional_id,
             "committed" if commit else "aborted",
         )
-        office.unused_producer = self._write_marker(
-            office.unused_producer, partition, commit=commit
+        task_id.unused_producer = self._write_marker(
+            task_id.unused_producer, partition, commit=commit
         )
         return True
 
     def write_entries(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
-        """Write to the offsets topic, in a transaction of the conductor's own."""
-        own = self._check_not_fenced()
-        term = self._make_producer(self._prefix + CONDUCTOR, own)
+        """Write to the offsets topic in a transaction of the conductor."""
+        identity = self._check_not_fenced()
+        producer = self._make_producer(self._prefix + CONDUCTOR, identity)
         with self._raise_driver_fenced():
-            committer = Committer(self._router, term, self._job.settings.source_alias)
+            committer = Committer(self._router, producer, self._job.settings.source_alias)
             self._own_identity = committer.commit(entries)
 
     def _check_not_fenced(self) -> ProducerIdAndEpoch:
-        """Make sure that no other conductor has come since, and that nothing of ours is open."""
-        assert self._own_identity is not None, "terms are begun first"
+        """Abort our open transaction. Raises DriverFenced if another conductor fenced our id."""
+        assert self._own_identity is not None, "fence_all comes first"
         with self._raise_driver_fenced():
             self._own_identity = self._init_producer(
                 self._prefix + CONDUCTOR, present=self._own_identity
@@ -156,41 +156,46 @@ class TransactionalIds:
 
     def _fence_task(self, task: int) -> None:
         transactional_id = f"{self._prefix}{task}"
-        office = self._id_for_task(task)
-        office.fenced_at = time.monotonic()
+        task_id = self._id_for_task(task)
+        task_id.fenced_at = time.monotonic()
         identity = self._init_producer(transactional_id)
-        office.producer_id = identity.producer_id
-        office.unused_producer = self._make_producer(transactional_id, identity)
+        task_id.producer_id = identity.producer_id
+        task_id.unused_producer = self._make_producer(transactional_id, identity)
 
     def _write_marker(
-        self, term: TransactionalProducer, partition: TopicPartition, *, commit: bool
+        self, producer: TransactionalProducer, partition: TopicPartition, *, commit: bool
     ) -> TransactionalProducer:
-        """Write a marker into one partition; return the term to go on with."""
+        """Write a marker into one partition; return the producer with its new epoch."""
         codes = add_partitions_to_txn(
-            self._router, term.transactional_id, term.identity, [partition]
+            self._router, producer.transactional_id, producer.identity, [partition]
         )
         if codes[partition] is not ErrorCode.NONE:
             cluster = self._router.client.cluster
             raise error_for_code(cluster, "AddPartitionsToTxn", codes[partition], str(partition))
         identity = end_txn(
             self._router,
-            term.transactional_id,
-            term.identity,
+            producer.transactional_id,
+            producer.identity,
             commit=commit,
             version=self._version,
         )
-        return replace(term, identity=identity)
+        return replace(producer, identity=identity)
 
     def _known_tasks(self) -> set[int]:
-        """Every task that the connector has, or had as far as anybody remembers."""
+        """Every task that the connector has or had, as far as the job and the brokers know."""
         tasks = set(range(max(len(self._job.tasks), self._job.previous_task_count)))
         try:
-            known = list_transactional_ids(self._router)
+            listed = list_transactional_ids(self._router)
         except UnsupportedByBroker as error:
-            log.warning("%s: only tasks that are known here are fenced", error)
+            log.warning(
+                "Connector %s: cannot list transactional ids (%s); fencing tasks %s only",
+                self._job.connector,
+                error,
+                sorted(tasks),
+            )
             return tasks
         numbers = {
-            name.removeprefix(self._prefix) for name in known if name.startswith(self._prefix)
+            name.removeprefix(self._prefix) for name in listed if name.startswith(self._prefix)
         }
         return tasks | {int(number) for number in numbers if number.isdecimal()}
 

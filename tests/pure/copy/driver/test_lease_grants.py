@@ -1,0 +1,210 @@
+"""Lease grants: resume points, losses and target limits decide which partitions are granted."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.copy.control.messages import ControlMessage, GrantLeases, Hello
+from sparkmirror.copy.driver.cluster_queries import LogRange
+from sparkmirror.copy.driver.data_loss import DataLoss, LossKind
+from sparkmirror.copy.driver.event_log import EventLog
+from sparkmirror.copy.driver.lease_grants import LeaseGranter, LossDecision, decide_loss
+from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.resume_points import ResumePointFinder
+from sparkmirror.copy.driver.task_attempts import TaskAttempt
+from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
+from sparkmirror.copy.job import DataLossPolicy
+from sparkmirror.copy.lease import Lease, LeaseIdentity
+from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
+from sparkmirror.errors import ClusterUnavailable
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from tests.support.copy.scripted_clusters import (
+    InMemoryLedger,
+    ScriptedClusters,
+    ScriptedFences,
+    copy_job,
+)
+
+SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
+HELLO = Hello(task=0, attempt=0, host="h", pid=1)
+STORED = Lease(
+    source=SOURCE,
+    target=TARGET,
+    position=100,
+    expected=50,
+    identity=LeaseIdentity(producer_id=7, producer_epoch=1, anchor=3),
+    source_topic_id="s",
+    target_topic_id="s",
+)
+CLOSED = entry_for_lease(STORED, is_open=False)
+HALT, SKIP, RESTART = DataLossPolicy
+
+
+class Granting:
+    """A granter with one partition, and what the task attempt is sent."""
+
+    def __init__(self, policy: DataLossPolicy = HALT, entry: LedgerEntry | None = CLOSED) -> None:
+        self.clusters = ScriptedClusters.scripted()
+        self.ledger, self.lock, self.events = InMemoryLedger(), threading.Lock(), EventLog()
+        self.cache = LedgerCache(self.ledger, self.lock)
+        self.cache.entries = {SOURCE: entry} if entry else {}
+        job = copy_job((SOURCE,), on_loss=policy)
+        finder = ResumePointFinder(job, self.clusters, ScriptedFences(self.clusters))
+        self.granter = LeaseGranter(self.clusters, finder, self.cache, self.events, policy)
+        self.tracked = TrackedPartition(SOURCE, TARGET, 0)
+        self.sent: list[ControlMessage] = []
+
+    def grant(self) -> None:
+        attempt = TaskAttempt(HELLO, self.sent.append, 0.0)
+        self.granter.grant(attempt, [self.tracked], 10.0, self.lock)
+
+    @property
+    def granted(self) -> list[Lease]:
+        return [lease for m in self.sent if isinstance(m, GrantLeases) for lease in m.leases]
+
+    @property
+    def event_kinds(self) -> list[str]:
+        return [event.kind for event in self.events.latest()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "skip", "restart"),
+    [
+        (LossKind.RETENTION, 120, 5),
+        (LossKind.TRUNCATED, 90, 5),
+        (LossKind.RECREATED, 5, 5),
+        (LossKind.REMOTE_RECREATED, 100, 5),
+    ],
+)
+def test_a_loss_halts_or_moves_the_position_by_policy(
+    kind: LossKind, skip: int, restart: int
+) -> None:
+    loss = DataLoss(kind=kind, lost_from=90, lost_to=120, text="x", start=5, position=100)
+    assert decide_loss(loss, HALT) == LossDecision(
+        event_text="x; copying stops", halt_reason="x; decide with the loss policy"
+    )
+    assert decide_loss(loss, SKIP) == LossDecision(
+        event_text=f"x; going on at offset {skip}", position=skip
+    )
+    assert decide_loss(loss, RESTART).position == restart
+
+
+def test_a_ready_partition_is_granted_after_its_open_entry_is_stored() -> None:
+    granting = Granting()
+    granting.grant()
+    assert [lease.position for lease in granting.granted] == [100]
+    assert (granting.tracked.state, granting.tracked.owner) == (LeaseState.LEASED, HELLO)
+    stored = granting.ledger.entries[SOURCE].extension
+    assert stored
+    assert stored.is_open
+
+
+def test_a_ledger_that_cannot_be_written_grants_nothing() -> None:
+    granting = Granting()
+    granting.ledger.error = ClusterUnavailable("A", "down")
+    with pytest.raises(ClusterUnavailable):
+        granting.grant()
+    assert granting.granted == []
+    assert granting.tracked.state is LeaseState.WAITING
+
+
+@pytest.mark.parametrize(("policy", "position"), [(HALT, None), (SKIP, 0), (RESTART, 0)], ids=str)
+def test_a_recreated_source_topic_halts_or_restarts(
+    policy: DataLossPolicy, position: int | None
+) -> None:
+    granting = Granting(policy)
+    granting.clusters.topic_id = "new"
+    granting.cache.entries[SOURCE] = _with_ids(CLOSED, "old", "new")
+    granting.grant()
+    assert granting.event_kinds == ["recreated"]
+    assert [lease.position for lease in granting.granted] == ([] if position is None else [0])
+    assert granting.tracked.is_halted == (policy is HALT)
+
+
+@pytest.mark.parametrize(("policy", "position"), [(HALT, None), (SKIP, 100), (RESTART, 0)], ids=str)
+def test_a_recreated_remote_topic_halts_or_is_filled_from_the_policys_position(
+    policy: DataLossPolicy, position: int | None
+) -> None:
+    granting = Granting(policy)
+    granting.clusters.topic_id, granting.clusters.target_end = "new", 0
+    granting.cache.entries[SOURCE] = _with_ids(CLOSED, "new", "old")
+    granting.grant()
+    (event,) = granting.events.latest()
+    assert (event.kind, event.lost_from, event.lost_to) == ("remote-recreated", 0, 100)
+    assert [(lease.position, lease.expected) for lease in granting.granted] == (
+        [] if position is None else [(position, 0)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "position"), [(HALT, None), (SKIP, 120), (RESTART, 120)], ids=str
+)
+def test_deleted_records_halt_or_are_skipped(policy: DataLossPolicy, position: int | None) -> None:
+    granting = Granting(policy)
+    granting.clusters.source_range = LogRange(start=120, end=200, high_watermark=200)
+    granting.grant()
+    (event,) = granting.events.latest()
+    assert (event.kind, event.lost_from, event.lost_to) == ("retention", 100, 120)
+    assert "100 to 119" in event.text
+    assert [lease.position for lease in granting.granted] == (
+        [] if position is None else [position]
+    )
+    assert ("100 to 119" in granting.tracked.reason) == (policy is HALT)
+
+
+@pytest.mark.parametrize(("policy", "position"), [(HALT, None), (SKIP, 70), (RESTART, 0)], ids=str)
+def test_a_truncated_source_halts_or_resumes_where_it_was_truncated(
+    policy: DataLossPolicy, position: int | None
+) -> None:
+    granting = Granting(policy)
+    extension = CLOSED.extension
+    assert extension
+    entry = replace(CLOSED, extension=replace(extension, source_epoch=3))
+    granting.cache.entries[SOURCE] = entry
+    granting.clusters.epoch_end = 70
+    granting.grant()
+    (event,) = granting.events.latest()
+    assert (event.kind, event.lost_from, event.lost_to) == ("truncated", 70, 100)
+    assert [lease.position for lease in granting.granted] == (
+        [] if position is None else [position]
+    )
+
+
+def test_a_doubtful_partition_is_not_granted() -> None:
+    granting = Granting(entry=entry_for_lease(STORED, is_open=True))
+    granting.grant()
+    assert granting.granted == []
+    assert granting.tracked.state is LeaseState.DOUBTFUL
+
+
+def test_an_unanswered_query_holds_the_partition_and_it_is_tried_again() -> None:
+    granting = Granting()
+    granting.clusters.target_end = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    granting.grant()
+    assert granting.granted == []
+    assert granting.tracked.reason == "target: A.t-0: NOT_LEADER_OR_FOLLOWER (6)"
+    granting.clusters.target_end = 50
+    granting.tracked.end_hold_if_due(1e9)
+    granting.grant()
+    assert len(granting.granted) == 1
+
+
+def test_unknown_limits_hold_the_partition_until_they_are_known() -> None:
+    granting = Granting()
+    granting.clusters.limits = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    granting.grant()
+    assert granting.tracked.reason == "target: A.t: UNKNOWN_TOPIC_OR_PARTITION (3)"
+    granting.clusters.limits = ScriptedClusters.limits
+    granting.tracked.end_hold_if_due(1e9)
+    granting.grant()
+    assert len(granting.granted) == 1
+
+
+def _with_ids(entry: LedgerEntry, source_id: str, target_id: str) -> LedgerEntry:
+    assert entry.extension
+    extension = replace(entry.extension, source_topic_id=source_id, target_topic_id=target_id)
+    return replace(entry, extension=extension)

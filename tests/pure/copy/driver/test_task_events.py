@@ -1,0 +1,341 @@
+"""Task events: what the driver does with a partition when its task reports, ends or disappears."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.copy.control.messages import (
+    AbortTask,
+    ControlMessage,
+    Drain,
+    Hello,
+    LeaseEnded,
+    LeaseEndReason,
+    LeaseProgress,
+    ProgressReport,
+    RevokeLeases,
+    SetRateLimit,
+    TaskDone,
+    Welcome,
+)
+from sparkmirror.copy.driver.event_log import EventLog
+from sparkmirror.copy.driver.lease_grants import LeaseGranter
+from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.pending_receipts import PendingReceipts
+from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
+from sparkmirror.copy.driver.resume_points import ResumePointFinder
+from sparkmirror.copy.driver.task_attempts import TaskAttempt
+from sparkmirror.copy.driver.task_events import LeaseEndAction, TaskEventHandler, lease_end_action
+from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
+from sparkmirror.copy.job import DataLossPolicy
+from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
+from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+from tests.support.copy.scripted_clusters import (
+    InMemoryLedger,
+    ScriptedClusters,
+    ScriptedFences,
+    copy_job,
+)
+
+P0, P1, P2 = (TopicPartition("t", number) for number in range(3))
+IDENTITY = LeaseIdentity(producer_id=7, producer_epoch=1, anchor=0)
+NOTHING, REOPEN, RETRY = LeaseEndAction
+PRODUCER = TransactionalProducer(
+    transactional_id="g-c-0",
+    identity=ProducerIdAndEpoch(7, 1),
+    transaction_version=2,
+    connector="c",
+    offsets_topic="offsets",
+    commit_interval_s=0.1,
+)
+
+
+class Driver:
+    """A handler with two tasks, and what their attempts are sent."""
+
+    def __init__(self, identity: LeaseIdentity = IDENTITY) -> None:
+        clusters = ScriptedClusters.scripted()
+        job = copy_job((P0, P1), (P2,), task_timeout_s=10.0)
+        finder = ResumePointFinder(job, clusters, ScriptedFences(clusters))
+        self.cache = LedgerCache(InMemoryLedger(), threading.Lock())
+        events = EventLog()
+        self.granter = LeaseGranter(clusters, finder, self.cache, events, job.on_loss)
+        self.handler = TaskEventHandler(
+            job=job,
+            ledger_cache=self.cache,
+            events=events,
+            progress=ProgressPublisher(None, None),
+            resume_points=finder,
+            lease_granter=self.granter,
+            pending_receipts=PendingReceipts(lambda: 0),
+        )
+        self.identity = identity
+        self.sent: dict[Hello, list[ControlMessage]] = {}
+
+    def join(self, task: int = 0, attempt: int = 0, at: float = 0.0) -> Hello:
+        hello = Hello(task=task, attempt=attempt, host="h", pid=1)
+        self.sent[hello] = []
+        self.handler.on_joined(TaskAttempt(hello, self.sent[hello].append, at))
+        return hello
+
+    def grant(self, hello: Hello, *partitions: TopicPartition) -> None:
+        for partition in partitions:
+            tracked = self.tracked(partition)
+            tracked.set_lease(
+                Lease(
+                    source=partition,
+                    target=tracked.target,
+                    position=100,
+                    expected=50,
+                    identity=self.identity,
+                )
+            )
+            tracked.grant_to(hello)
+
+    def tracked(self, partition: TopicPartition) -> TrackedPartition:
+        return self.handler.partitions[partition]
+
+    def end(
+        self, hello: Hello, reason: LeaseEndReason, *, is_clean: bool = True, records: int = 10
+    ) -> TrackedPartition:
+        self.handler.on_message(
+            hello,
+            LeaseEnded(
+                partition=str(P0),
+                reason=reason,
+                message="the reason",
+                position=100 + records,
+                expected=50 + records,
+                records=records,
+                is_clean=is_clean,
+            ),
+        )
+        return self.tracked(P0)
+
+    def states(self) -> list[str]:
+        return [self.tracked(partition).state.value for partition in (P0, P1, P2)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "action", "if_transaction_is_doubtful"),
+    [
+        (LeaseEndReason.CLOSED, NOTHING, NOTHING),
+        (LeaseEndReason.AMBIGUOUS, NOTHING, NOTHING),
+        (LeaseEndReason.FENCED, NOTHING, NOTHING),
+        (LeaseEndReason.OUT_OF_RANGE, REOPEN, NOTHING),
+        (LeaseEndReason.SOURCE_GONE, REOPEN, NOTHING),
+        (LeaseEndReason.TARGET_GONE, REOPEN, NOTHING),
+        (LeaseEndReason.REFUSED, RETRY, RETRY),
+        (LeaseEndReason.NOT_AUTHORIZED, RETRY, RETRY),
+    ],
+)
+def test_the_reason_decides_what_follows_the_end_of_a_lease(
+    reason: LeaseEndReason, action: LeaseEndAction, if_transaction_is_doubtful: LeaseEndAction
+) -> None:
+    assert lease_end_action(reason, is_transaction_doubtful=False) is action
+    assert lease_end_action(reason, is_transaction_doubtful=True) is if_transaction_is_doubtful
+
+
+def test_a_clean_end_leaves_the_lease_to_the_next_owner() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    tracked = driver.end(hello, LeaseEndReason.CLOSED)
+    assert tracked.state is LeaseState.WAITING
+    assert tracked.lease
+    assert (tracked.lease.position, tracked.lease.identity) == (110, IDENTITY)
+    assert driver.handler.events.latest() == ()
+
+
+def test_an_unclean_end_is_doubtful() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    tracked = driver.end(hello, LeaseEndReason.AMBIGUOUS, is_clean=False)
+    assert tracked.state is LeaseState.DOUBTFUL
+    assert [event.kind for event in driver.handler.events.latest()] == ["ambiguous"]
+
+
+def test_a_position_out_of_range_needs_a_new_resume_point_after_a_hold() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    tracked = driver.end(hello, LeaseEndReason.OUT_OF_RANGE)
+    assert (tracked.state, tracked.needs_resume_point) == (LeaseState.HELD, True)
+    tracked.end_hold_if_due(1e12)
+    assert tracked.state is LeaseState.WAITING
+    entry = driver.cache.entries[P0]
+    assert entry.extension
+    assert (entry.position, entry.extension.is_open) == (110, False)
+
+
+def test_an_unclean_end_out_of_range_is_an_open_entry() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.end(hello, LeaseEndReason.TARGET_GONE, is_clean=False)
+    entry = driver.cache.entries[P0]
+    assert entry.extension
+    assert entry.extension.is_open, "the takeover decides where copying resumes"
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_refused_record_is_held_and_published_once(is_clean: bool) -> None:
+    driver = Driver()
+    hello = driver.join()
+    after = LeaseState.WAITING if is_clean else LeaseState.DOUBTFUL
+    for _ in range(3):
+        driver.grant(hello, P0)
+        tracked = driver.end(hello, LeaseEndReason.REFUSED, is_clean=is_clean, records=0)
+        assert (tracked.state, tracked.reason) == (LeaseState.HELD, "the reason")
+        tracked.end_hold_if_due(1e12)
+        assert tracked.state is after
+    assert [event.kind for event in driver.handler.events.latest()] == ["refused"]
+
+
+def test_a_failed_transaction_takes_the_producer_of_its_task() -> None:
+    driver = Driver(TRANSACTIONAL_IDENTITY)
+    hello = driver.join()
+    attempt = driver.handler.attempts.find(hello)
+    assert attempt
+    attempt.transactional_producer = PRODUCER
+    driver.grant(hello, P0, P1)
+    driver.end(hello, LeaseEndReason.CLOSED)
+    assert attempt.transactional_producer is PRODUCER, "a clean end was committed"
+    assert driver.cache.entries[P0].position == 110
+    driver.grant(hello, P0)
+    driver.end(hello, LeaseEndReason.FENCED, is_clean=False)
+    assert attempt.transactional_producer is None
+
+
+def test_a_lost_attempt_leaves_doubtful_partitions_and_is_told_to_abort() -> None:
+    driver = Driver()
+    hello, other = driver.join(0), driver.join(1)
+    driver.grant(hello, P0, P1)
+    driver.grant(other, P2)
+    driver.handler.on_attempt_lost(hello, "x")
+    assert driver.states() == ["doubtful", "doubtful", "leased"]
+    assert driver.sent[hello][-1] == AbortTask(reason="x")
+    driver.end(hello, LeaseEndReason.CLOSED)
+    assert driver.states()[0] == "doubtful", "its messages are ignored from then on"
+
+
+def test_a_later_attempt_replaces_an_earlier_one_of_its_task() -> None:
+    driver = Driver()
+    first = driver.join(attempt=0)
+    driver.grant(first, P0)
+    second = driver.join(attempt=1)
+    assert isinstance(driver.sent[first][-1], AbortTask)
+    assert [type(message) for message in driver.sent[second]] == [Welcome]
+    assert driver.states()[0] == "doubtful"
+
+
+def test_a_silent_attempt_is_lost_after_the_task_timeout() -> None:
+    driver = Driver()
+    hello = driver.join(at=100.0)
+    driver.grant(hello, P0)
+    driver.handler.expire_silent(110.0)
+    assert driver.states()[0] == "leased"
+    driver.handler.expire_silent(110.1)
+    assert driver.states()[0] == "doubtful"
+    assert driver.sent[hello][-1] == AbortTask(reason="no message for 10 s")
+
+
+def test_a_finished_task_never_used_what_it_still_owns() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.handler.on_message(hello, TaskDone())
+    assert driver.states()[0] == "waiting"
+    assert driver.handler.attempts.find(hello) is None
+
+
+def test_reports_count_only_for_partitions_that_the_attempt_owns() -> None:
+    driver = Driver()
+    hello, other = driver.join(0), driver.join(1)
+    driver.grant(hello, P0)
+    progress = LeaseProgress(position=105, expected=55, records=5, end_offset=120, leader_epoch=3)
+    report = ProgressReport(
+        progress={str(P0): progress}, runs=[(str(P0), 100, 50, 5)], bytes={str(P0): 700}
+    )
+    driver.handler.on_message(other, report)
+    assert driver.tracked(P0).view().position == 100
+    driver.handler.on_message(hello, report)
+    view = driver.tracked(P0).view()
+    assert (view.position, view.expected, view.records, view.bytes, view.end) == (
+        *(105, 55, 5, 700),
+        120,
+    )
+    assert [tuple(run) for run in driver.tracked(P0).runs] == [(100, 50, 5)]
+
+
+def test_drained_means_nothing_is_leased_and_later_attempts_get_nothing() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.handler.drain()
+    assert driver.sent[hello][-1] == Drain()
+    before = driver.handler.is_drained
+    driver.end(hello, LeaseEndReason.CLOSED)
+    assert (before, driver.handler.is_drained) == (False, True)
+    late = driver.join(1)
+    assert driver.sent[late][-1] == Drain()
+
+
+def test_the_end_of_an_epoch_drains_only_the_connected_attempts() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.handler.end_epoch()
+    assert driver.sent[hello][-1] == Drain()
+    later = driver.join(attempt=1)
+    assert [type(message) for message in driver.sent[later]] == [Welcome]
+
+
+def test_a_new_plan_revokes_only_what_moves() -> None:
+    driver = Driver()
+    hello, other = driver.join(0), driver.join(1)
+    driver.grant(hello, P0, P1)
+    driver.grant(other, P2)
+    driver.handler.replan(replace(driver.handler.job, tasks=((P0,), (P1, P2))))
+    assert driver.sent[hello][-1] == RevokeLeases(partitions=[str(P1)])
+    assert [type(message) for message in driver.sent[other]] == [Welcome]
+    assert driver.states() == ["leased", "leased", "leased"], "until the task gives it back"
+
+
+def test_a_partition_that_left_the_job_is_hidden_and_reopened_when_it_returns() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    job = driver.handler.job
+    driver.handler.replan(replace(job, tasks=((P1,), (P2,))))
+    assert str(P0) in driver.handler.snapshot().partitions, "its task still copies"
+    driver.end(hello, LeaseEndReason.CLOSED)
+    assert str(P0) not in driver.handler.snapshot().partitions
+    driver.handler.replan(job)
+    tracked = driver.tracked(P0)
+    assert (tracked.task, tracked.needs_resume_point) == (0, True)
+    assert driver.cache.entries[P0].position == 110
+
+
+def test_a_new_plan_brings_its_loss_policy_and_its_new_partitions() -> None:
+    driver = Driver()
+    added = TopicPartition("t", 3)
+    job = replace(driver.handler.job, on_loss=DataLossPolicy.SKIP, tasks=((P0, added), (P1,)))
+    driver.handler.replan(job)
+    assert driver.granter.on_loss is DataLossPolicy.SKIP
+    assert driver.tracked(added).target == TopicPartition("A.t", 3)
+
+
+def test_a_rate_limit_reaches_every_attempt_and_those_that_connect_later() -> None:
+    driver = Driver()
+    hello = driver.join(0)
+    driver.handler.set_rate(500)
+    assert driver.sent[hello][-1] == SetRateLimit(bytes_per_s=500)
+    (welcome,) = driver.sent[driver.join(1)]
+    assert isinstance(welcome, Welcome)
+    assert welcome.settings["bytes_per_s"] == 500

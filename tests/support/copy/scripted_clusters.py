@@ -1,0 +1,130 @@
+"""Clusters, fences and a ledger in memory, for pure tests of what the conductor decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange, LogRanges
+from sparkmirror.copy.driver.fence import FencedPartition, PartitionFencer
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.ledger import LedgerEntry
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.errors import MirrorError
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.target_limits import TargetLimits
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+
+FENCE_PRODUCER = ProducerIdAndEpoch(9, 2)
+PROPERTIES = {"bootstrap.servers": "127.0.0.1:1"}
+SETTINGS = CopySettings(source=PROPERTIES, target=PROPERTIES)
+
+
+def copy_job(*tasks: tuple[TopicPartition, ...], **more: Any) -> CopyJob:
+    """A job with these tasks; the remote topic of `t` is `A.t`."""
+    topics = {partition.topic for task in tasks for partition in task}
+    return CopyJob(
+        connector="c",
+        group_id="g",
+        settings=SETTINGS,
+        offsets_topic="offsets",
+        remote_topics={topic: f"A.{topic}" for topic in topics},
+        tasks=tasks,
+        **more,
+    )
+
+
+class ScriptedClusters(ClusterQueries):
+    """Answers every query of a kind with one value, and sends no request."""
+
+    source_range: LogRange | ErrorCode = LogRange(start=0, end=200, high_watermark=200)
+    target_end: int | ErrorCode = 50
+    topic_id: str | ErrorCode = ""
+    epoch_end: int | ErrorCode = 200
+    limits: TargetLimits | ErrorCode = TargetLimits()
+
+    @classmethod
+    def scripted(cls) -> ScriptedClusters:
+        """Without brokers."""
+        made = cls.create(SETTINGS)
+        assert isinstance(made, ScriptedClusters)
+        return made
+
+    def source_ranges(self, partitions: Iterable[TopicPartition]) -> LogRanges:
+        """The same range for each partition."""
+        return dict.fromkeys(partitions, self.source_range)
+
+    def target_ends(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int | ErrorCode]:
+        """The same end for each partition."""
+        return dict.fromkeys(partitions, self.target_end)
+
+    def topic_ids(self, router: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
+        """The same id for each topic."""
+        return dict.fromkeys(topics, self.topic_id)
+
+    def epoch_ends(
+        self, epochs: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int | ErrorCode]:
+        """The same end for each epoch."""
+        return dict.fromkeys(epochs, self.epoch_end)
+
+    def target_limits(self, topics: Iterable[str]) -> dict[str, TargetLimits | ErrorCode]:
+        """The same limits for each topic."""
+        return dict.fromkeys(topics, self.limits)
+
+
+class ScriptedFences(PartitionFencer):
+    """Fences every partition with one outcome, and counts."""
+
+    def __init__(self, clusters: ClusterQueries) -> None:
+        super().__init__(clusters.target, "g-c")
+        self.outcome: FencedPartition | ErrorCode | MirrorError = FencedPartition(
+            FENCE_PRODUCER, 51
+        )
+        self.first_identity = FENCE_PRODUCER
+        self.fenced: list[TopicPartition] = []
+
+    def identity_for(self, partition: TopicPartition) -> ProducerIdAndEpoch:
+        """One identity for all partitions."""
+        return self.first_identity
+
+    def new_unfenced_identity(self) -> ProducerIdAndEpoch:
+        """Another identity."""
+        return ProducerIdAndEpoch(77, 0)
+
+    def fence(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+        """The scripted outcome for each partition."""
+        if isinstance(self.outcome, MirrorError):
+            raise self.outcome
+        wanted = list(partitions)
+        self.fenced += wanted
+        return dict.fromkeys(wanted, self.outcome)
+
+
+class InMemoryLedger:
+    """A ledger in memory that keeps every write."""
+
+    def __init__(self) -> None:
+        self.entries: dict[TopicPartition, LedgerEntry] = {}
+        self.writes: list[dict[TopicPartition, LedgerEntry]] = []
+        self.error: MirrorError | None = None
+
+    def load(self) -> dict[TopicPartition, LedgerEntry]:
+        """All entries."""
+        return dict(self.entries)
+
+    def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
+        """Store, or raise the scripted error."""
+        if self.error:
+            raise self.error
+        self.writes.append(dict(entries))
+        self.entries |= entries
+
+    def close(self) -> None:
+        """No-op."""
