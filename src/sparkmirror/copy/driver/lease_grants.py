@@ -30,7 +30,7 @@ MAX_PARTITIONS_PER_GRANT = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossDecision:
-    """What follows from a loss: the text of the event, and the new position or the reason to halt."""
+    """What follows from a loss: the event, and the new position or the reason to halt."""
 
     event_text: str
     position: int | None = None
