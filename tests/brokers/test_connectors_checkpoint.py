@@ -315,11 +315,11 @@ def test_groups_are_found_by_filter_and_by_what_they_committed(
     finally:
         connector.stop()
     reasons = {
-        "no": "groups and groups.exclude leave it out",
-        "with,comma": "its id holds a comma, so it cannot be assigned to a task",
+        "no": "groups and groups.exclude exclude it",
+        "with,comma": "its id contains a comma, so it cannot be assigned to a task",
         "elsewhere": f"it has committed offsets only on topics that are not mirrored: {other}",
         "never": "no such group has committed an offset on A",
-        "a": "it is about to be followed",
+        "a": "its first checkpoints follow soon",
     }
     parsed, router = MirrorCheckpointConfig.parse(config), mirroring.source.access.new_router()
     for name, reason in reasons.items():

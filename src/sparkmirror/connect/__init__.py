@@ -1,1 +1,1 @@
-"""What a Connect worker does: herder, lifecycle, the three connectors. Knows no HTTP, no Spark."""
+"""A Connect worker: the herder, the runtime, the three connectors. Imports no HTTP and no Spark."""

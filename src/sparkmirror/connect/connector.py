@@ -1,9 +1,9 @@
-"""A connector, as the herder sees it: it is started with a config and says what its tasks are.
+"""The interface of a connector: the herder starts it with a config and asks for task configs.
 
-    herder ── start, task_configs, stop ──▶ Connector        (one thread of its own per connector)
+    herder ── start, task_configs, stop ──▶ Connector        (one thread per connector)
     herder ◀── request_task_reconfiguration, raise_error ── ConnectorContext      (any thread)
 
-What the words mean is Kafka Connect's. Connectors are written against this module; it knows none.
+The terms are Kafka Connect's.
 """
 
 from __future__ import annotations
@@ -14,57 +14,57 @@ from typing import Protocol, TypeAlias
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 
 ExpandedConfig: TypeAlias = Mapping[str, str]
-"""A config in which every `${provider:path:key}` has been replaced. Holds secrets: never log it."""
+"""A config with every `${provider:path:key}` replaced. Contains secrets: never log it."""
 
 
 class ConnectorContext(Protocol):
-    """What a connector may tell the herder. Any thread may; nothing here blocks.
+    """How a connector calls the herder. Any thread may call; no method blocks.
 
-    Once the connector was stopped, or given up because it hung, nobody listens any more.
+    After the connector was stopped, or abandoned because it hung, calls have no effect.
     """
 
     def request_task_reconfiguration(self) -> None:
-        """Ask for a call of `task_configs`. Tasks are restarted only if their configs changed."""
+        """Request a call of `task_configs`. Tasks restart only if their configs changed."""
         ...
 
     def raise_error(self, error: BaseException) -> None:
-        """Make the connector FAILED, with the error as its trace. Its tasks go on."""
+        """Make the connector FAILED, with the error as trace. Its tasks keep running."""
         ...
 
     def is_cancelled(self) -> bool:
-        """Say whether whatever blocks should come to an end: nobody waits for it any more."""
+        """Return whether a blocking call should end: its result is no longer needed."""
         ...
 
 
 class Connector(Protocol):
-    """What plans the work. One thread of its own calls it, one method at a time.
+    """Plans the tasks. One thread calls it, one method at a time.
 
-    A method may block while it talks to clusters (`is_cancelled` says when to end it), and raises
-    whatever error makes the connector FAILED; the first line of its trace is what people see.
+    A method may block while it waits for a cluster (`is_cancelled` says when to end). An error that
+    it raises makes the connector FAILED; operators see the first line of its trace.
     """
 
     def start(self, config: ExpandedConfig) -> None:
-        """Begin to watch; called once. PAUSED and STOPPED connectors are not started."""
+        """Start; called once. PAUSED and STOPPED connectors are not started."""
         ...
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Give a config for each task, at most `max_tasks`; called only while started.
+        """Return one config per task, at most `max_tasks`. Called only while started.
 
-        The same work must always give the same texts. An error is logged and the call repeated
-        with growing pauses; the connector stays RUNNING meanwhile, and says so in its status.
+        The same work must always give the same configs. After an error the herder repeats the call
+        with growing pauses; the status stays RUNNING and shows the error.
         """
         ...
 
     def stop(self) -> None:
-        """End what `start` began. Also called after a `start` that failed or was cancelled."""
+        """Stop. Also called after a `start` that failed or was cancelled."""
         ...
 
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
     ) -> bool:
-        """Refuse (OffsetsRejected) what an operator wants to write into the offsets topic.
+        """Validate offsets that an operator writes to the offsets topic. Raises OffsetsRejected.
 
-        Called on an instance that is never started, while the connector is STOPPED. A reset comes
-        as tombstones (offset None). True: the offsets were taken note of wherever else they count.
+        Called on an instance that is never started, while the connector is STOPPED. A reset passes
+        tombstones (offset None). Return True if no other system keeps offsets of this connector.
         """
         ...

@@ -1,10 +1,10 @@
-"""All tasks of one connector, run together: as one Spark query, or as threads of the worker.
+"""The tasks of one connector as one group: a Spark query, or threads of the worker.
 
-    herder ── start, reassign, pause, resume, restart, stop ──▶ TaskGroup   (the connector's thread)
+    herder ── start, reassign, pause, resume, restart, stop ──▶ TaskGroup   (the tasks' thread)
     herder ◀── on_running, on_paused, on_failed, on_stopped, on_topics ── TaskListener (any thread)
 
-The group says what became of each task; only what was said is written to the status topic. A
-partition that makes no progress is said: with a remark while the task runs, or as a failure.
+The group reports the state of each task; the herder writes only reported states to the status
+topic. A partition that makes no progress is reported: as a problem of a running task, or a failure.
 """
 
 from __future__ import annotations
@@ -18,76 +18,76 @@ from sparkmirror.connect.connector import ExpandedConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlan:
-    """What the tasks of one connector are to do. Holds secrets: keep it in memory."""
+    """The configs of one connector's tasks. Contains secrets: keep it in memory."""
 
     connector: str
-    """Its name."""
+    """The connector's name."""
     config: ExpandedConfig = field(repr=False)
-    """The connector's own config."""
+    """The connector's config."""
     tasks: tuple[ExpandedConfig, ...] = field(repr=False)
-    """Task i's config at place i; never empty."""
+    """Item i is the config of task i; never empty."""
     generation: int
-    """Counts the sets of task configs: a task of an older set is a zombie."""
+    """Counts the sets of task configs. A task of an older set is a zombie."""
 
 
 class TaskListener(Protocol):
-    """Who wants to know how tasks are doing. Any thread may call; nothing here blocks."""
+    """Receives the states of tasks. Any thread may call; no method blocks."""
 
-    def on_running(self, task: int, remark: str = "") -> None:
-        """It works. `remark` says what does not (`orders-3 held: ...`), and is shown to people.
+    def on_running(self, task: int, problem: str = "") -> None:
+        """The task runs. The status shows `problem` (`orders-3 held: ...`).
 
-        Say it again whenever the remark changes; an empty one means that all is well again.
+        Report again whenever the problem changes; an empty text means that it is solved.
         """
         ...
 
     def on_paused(self, task: int) -> None:
-        """It holds still and has given everything back."""
+        """The task is paused and has released its partitions."""
         ...
 
     def on_failed(self, task: int, error: BaseException) -> None:
-        """It has ended and will not come back unless restarted; others go on."""
+        """The task has ended and needs a restart; other tasks keep running."""
         ...
 
     def on_stopped(self, task: int) -> None:
-        """It has ended because it was told to."""
+        """The task has ended on request."""
         ...
 
     def on_topics(self, task: int, topics: Collection[str]) -> None:
-        """It has written to these topics (as the target names them). Repeating them is free."""
+        """The task has written to these topics of the target. Repeated reports cost nothing."""
         ...
 
 
 class TaskGroup(Protocol):
-    """What runs the tasks. One thread calls it, one method at a time.
+    """Runs the tasks. One thread calls it, one method at a time.
 
-    A method that raises makes every task FAILED that it was about. Lives through one series of
+    An error of a method makes all tasks FAILED. The order of calls is
     start, (reassign | pause | resume | restart)*, stop.
     """
 
     def start(self, plan: TaskPlan, *, paused: bool) -> None:
-        """Begin. `on_running` (or `on_paused`) follows for each task, when it is so."""
+        """Start. `on_running` (or `on_paused`) follows for each task."""
         ...
 
     def reassign(self, plan: TaskPlan) -> None:
-        """Go on with another plan, at best without interrupting what stays the same.
+        """Continue with another plan, if possible without interrupting unchanged work.
 
-        Tasks that are no more get `on_stopped`; all others `on_running` (or `on_paused`) anew.
+        `on_stopped` follows for removed tasks, `on_running` (or `on_paused`) for all others.
         Failed tasks start again.
         """
         ...
 
     def pause(self) -> None:
-        """Hold still: `on_paused` follows for each task that has not failed."""
+        """Pause. `on_paused` follows for each task that has not failed."""
         ...
 
     def resume(self) -> None:
-        """Go on: `on_running` follows for each task that has not failed."""
+        """Resume. `on_running` follows for each task that has not failed."""
         ...
 
     def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
-        """Begin these tasks anew, failed or not, with configs whose secrets were fetched again."""
+        """Restart these tasks, failed or not. The secrets in their configs were fetched again."""
         ...
 
-    def stop(self, within_s: float) -> None:
-        """Drain and end; returns when no task runs, at the latest after `within_s`."""
+    def stop(self, timeout_s: float) -> None:
+        """Drain and stop. Blocks until no task runs, at most `timeout_s`."""
         ...

@@ -1,1 +1,1 @@
-"""What MirrorMaker 2's three connectors do, and their tasks as far as they run in the worker."""
+"""MirrorMaker 2's three connectors, and the tasks that run as threads of the worker."""

@@ -1,1 +1,1 @@
-"""What a worker can be asked: the herder, its thread, its requests and queries."""
+"""The herder: requests, queries, validation, start and stop of one worker."""

@@ -1,7 +1,7 @@
-"""Requests that change what the config topic says: connectors, their configs, asked-for states.
+"""Requests that write to the config topic: connectors, configs, target states.
 
-Belongs to the herder's thread, so that nothing comes between looking and writing. What follows
-from a change is done when it is read back from the topic, not here. The texts are Connect's.
+Belongs to the herder thread, so that the state cannot change between a check and its write. A
+change takes effect when it is read back from the topic, not here. The texts are Connect's.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from sparkmirror.store.store_api import ConfigBackingStore
 
 
 class ConfigRequests:
-    """Writes to the config store what people ask for."""
+    """Checks requests and writes them to the config store."""
 
     def __init__(self, configs: ConfigBackingStore, tick_stage: TickThreadStage) -> None:
         self._configs = configs
         self._tick_stage = tick_stage
 
     def create_connector(self, name: str, config: RawConfig, state: TargetState | None) -> None:
-        """Write a connector that must not be there yet."""
+        """Write a new connector. Raises AlreadyExists."""
         if self._configs.snapshot().connector_config(name) is not None:
             raise AlreadyExists(f"Connector {name} already exists")
         with self._write_stage("writing connector configuration to Kafka"):
             self._configs.put_connector_config(name, config, state)
 
     def put_connector(self, name: str, config: RawConfig) -> bool:
-        """Write a connector; say whether it is a new one."""
+        """Write a connector; return whether it is new."""
         is_new = self._configs.snapshot().connector_config(name) is None
         with self._write_stage("writing connector configuration to Kafka"):
             self._configs.put_connector_config(name, config)
         return is_new
 
     def patched_config(self, name: str, patch: RawConfig) -> dict[str, str | None]:
-        """Say what a connector's config becomes with a patch: null takes a key away."""
+        """Return a connector's config with a patch applied: null removes a key."""
         merged = in_hash_map_order({**self.require_config(name), **patch})
         return {
             key: value for key, value in merged.items() if value is not None or key not in patch
         }
 
     def delete_connector(self, name: str) -> None:
-        """Write that a connector is no more."""
+        """Write that a connector is deleted. Raises NotFound."""
         self.require_config(name)
         with self._write_stage("removing connector configuration from Kafka"):
             self._configs.remove_connector_config(name)
 
     def set_target_state(self, name: str, state: TargetState) -> None:
-        """Write the asked-for state. A stopped connector has no tasks."""
+        """Write the target state; for STOPPED also an empty set of tasks. Raises NotFound."""
         current = self._configs.snapshot()
         if current.connector_config(name) is None:
             raise NotFound(f"Unknown connector {name}")
@@ -67,17 +67,17 @@ class ConfigRequests:
             self._configs.put_target_state(name, state)
 
     def request_restart(self, request: RestartRequest) -> None:
-        """Write that a restart was asked for."""
+        """Write a restart request."""
         with self._write_stage("writing restart request to Kafka"):
             self._configs.put_restart_request(request)
 
     def set_logger_level(self, namespace: str, level: str) -> None:
-        """Write the log level of a name space, for every worker."""
+        """Write the log level of a namespace, for every worker."""
         with self._write_stage("writing logger level to Kafka"):
             self._configs.put_logger_level(namespace, level)
 
     def require_config(self, name: str) -> ConfigProperties:
-        """Return a connector's config, or raise NotFound."""
+        """Return a connector's config. Raises NotFound."""
         config = self._configs.snapshot().connector_config(name)
         if config is None:
             raise NotFound(f"Connector {name} not found")
@@ -88,11 +88,11 @@ class ConfigRequests:
         return state.target_state(name) is TargetState.STOPPED and state.task_count(name) == 0
 
     @contextmanager
-    def _write_stage(self, doing: str) -> Iterator[None]:
+    def _write_stage(self, description: str) -> Iterator[None]:
         try:
-            with self._tick_stage.enter(doing):
+            with self._tick_stage.enter(description):
                 yield
         except LeadershipLost as error:
-            raise RequestFailed(f"Error {doing}: {error}") from error
+            raise RequestFailed(f"Error {description}: {error}") from error
         except MirrorError as error:
-            raise RequestFailed(f"Error {doing}") from error
+            raise RequestFailed(f"Error {description}") from error

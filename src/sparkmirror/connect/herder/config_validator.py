@@ -1,7 +1,7 @@
-"""Judges configs before they are stored, and describes plug-ins.
+"""Validates configs before they are stored, and lists plug-ins.
 
-What a placeholder stands for is fetched for the judgement and shown to nobody: an answer holds
-what was written, and a fault of a fetched value is told without it. Any thread may call.
+Values of placeholders are fetched for the validation and never shown: an answer contains the
+placeholder, and an error about a fetched value leaves the value out. Any thread may call.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ _CONFIG: Final = "org.apache.kafka.common.config.ConfigException: "
 
 
 class ConfigValidator:
-    """Judges with the worker's terms and providers."""
+    """Validates with the worker's capabilities and config providers."""
 
     def __init__(self, terms: WorkerCapabilities, providers: Mapping[str, ConfigProvider]) -> None:
         self._terms = terms
         self._providers = providers
 
     def require_valid(self, config: Props) -> None:
-        """Raise BadRequest, listing every fault, unless the config may be stored."""
-        modern = migrate_deprecated_keys(config)
-        for notice in modern.notices:
+        """Raise BadRequest with every error, unless the config is valid."""
+        migrated = migrate_deprecated_keys(config)
+        for notice in migrated.notices:
             log.warning("%s", notice)
         try:
-            expanded = self._expand(modern.props)
+            expanded = self._expand(migrated.props)
         except ConfigError as error:
             raise RequestFailed(str(error)) from error
         try:
             validation = validate_connector_config(expanded, self._terms)
         except BadRequest:
-            raise BadRequest(self._class_error(modern.props)) from None
+            raise BadRequest(self._class_error(migrated.props)) from None
         refusal = rest_answers.invalid_config_message(
-            _with_placeholders(validation, modern.props, expanded)
+            _with_placeholders(validation, migrated.props, expanded)
         )
         if refusal is not None:
             raise BadRequest(refusal)
 
     def validate(self, plugin: str, config: Props) -> dict[str, Any]:
-        """Answer with every finding about every key. Faults are part of the answer."""
+        """Return Connect's validate answer: every key with its errors."""
         written = migrate_deprecated_keys(config).props
         try:
             expanded = self._expand(written)
@@ -71,34 +71,34 @@ class ConfigValidator:
             result = rest_answers.validate_config_answer(plugin, expanded, self._terms)
         except BadRequest as error:
             if str(error).startswith(_MISMATCH):
-                told = written.get(CONNECTOR_CLASS)
+                class_name = written.get(CONNECTOR_CLASS)
                 raise BadRequest(
-                    f"{_MISMATCH}{told} does not match request type {plugin}"
+                    f"{_MISMATCH}{class_name} does not match request type {plugin}"
                 ) from None
             named = expanded.get(CONNECTOR_CLASS)
-            is_unheard_of = named is not None and find_plugin(named) is None
-            cause = f"{CONNECT_EXCEPTION}: " if is_unheard_of else ""
+            is_unknown = named is not None and find_plugin(named) is None
+            cause = f"{CONNECT_EXCEPTION}: " if is_unknown else ""
             raise RequestFailed(f"{_BAD_REQUEST}{cause}{self._class_error(written)}") from None
         for entry in result["configs"]:
             _restore_placeholders(entry["value"], written, expanded)
         return result
 
     def _class_error(self, written: Props) -> str:
-        """Say what is wrong with the class, quoting what was written and not what was fetched."""
+        """Return the error about the class, with the placeholder instead of the fetched value."""
         try:
             validate_connector_config(written, self._terms)
         except BadRequest as error:
             return str(error)
-        return f"{written.get(CONNECTOR_CLASS)} stands for no connector"
+        return f"{written.get(CONNECTOR_CLASS)} is not the name of a connector class"
 
     def _expand(self, config: Props) -> Props:
-        said = {key: value for key, value in config.items() if value is not None}
-        values = expand_variables(said, self._providers).values
+        present = {key: value for key, value in config.items() if value is not None}
+        values = expand_variables(present, self._providers).values
         return {key: values.get(key) for key in config}
 
 
 def list_plugins(*, connectors_only: bool) -> Sequence[Mapping[str, Any]]:
-    """List what this worker offers."""
+    """Return the plug-ins of this worker."""
     offered = CONNECTOR_PLUGINS if connectors_only else PLUGINS
     return [
         {"class": plugin.class_name, "type": plugin.type.value, "version": PLUGIN_VERSION}
@@ -121,7 +121,7 @@ def _with_placeholders(validation: ConfigInfos, written: Props, expanded: Props)
 
 
 def _restore_placeholders(value: dict[str, Any], written: Props, expanded: Props) -> None:
-    """Put back what was written, in one entry of the answer."""
+    """Replace the fetched value by its placeholder in one entry of the answer."""
     name = value["name"]
     value["errors"] = list(_error_text(name, value["errors"], written, expanded))
     if value["value"] is not None and written.get(name) != expanded.get(name):

@@ -1,6 +1,6 @@
-"""Answers read from the stores: what connectors are, how they do, what they use.
+"""Queries answered from the stores: configs, states and active topics of connectors.
 
-Any thread may ask; nothing here waits for the herder's thread.
+Any thread may call; no query waits for the herder thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNKNOWN_TYPE = "unknown"
 
 
 class ConnectorQueries:
-    """Reads configs and statuses for people."""
+    """Reads the config and status stores."""
 
     def __init__(
         self, configs: ConfigBackingStore, statuses: StatusBackingStore, *, tracks_topics: bool
@@ -37,11 +37,11 @@ class ConnectorQueries:
         self._tracks_topics = tracks_topics
 
     def connectors(self) -> Sequence[str]:
-        """List all names."""
+        """Return the names of all connectors."""
         return self._configs.snapshot().connectors()
 
     def connector_info(self, name: str) -> ConnectorInfo:
-        """Say what a connector is, its config in the order that Java would list it."""
+        """Return a connector, its config in the order of Java's HashMap. Raises NotFound."""
         state = self._configs.snapshot()
         config = state.connector_config(name)
         if config is None:
@@ -57,7 +57,7 @@ class ConnectorQueries:
         )
 
     def task_configs(self, name: str) -> Sequence[TaskInfo]:
-        """List a connector's task configs as they are stored."""
+        """Return a connector's stored task configs. Raises NotFound."""
         state = self._configs.snapshot()
         if state.connector_config(name) is None:
             raise NotFound(f"Connector {name} not found")
@@ -69,7 +69,7 @@ class ConnectorQueries:
         ]
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
-        """Say how a connector and its tasks do."""
+        """Return the states of a connector and its tasks. Raises NotFound."""
         status = self._statuses.connector_status(name)
         if status is None:
             raise NotFound(f"No status found for connector {name}")
@@ -82,14 +82,14 @@ class ConnectorQueries:
         )  # fmt: skip
 
     def task_status(self, name: str, task: int) -> StateInfo:
-        """Say how one task does."""
+        """Return the state of one task. Raises NotFound."""
         status = self._statuses.task_status(name, task)
         if status is None:
             raise NotFound(f"No status found for task {name}-{task}")
         return _state(status)
 
     def active_topics(self, name: str) -> Sequence[str]:
-        """List the topics that a connector was seen to use."""
+        """Return the topics that a connector has used. Raises Forbidden."""
         if not self._tracks_topics:
             raise Forbidden("Topic tracking is disabled.")
         return [status.topic for status in self._statuses.topic_statuses(name)]

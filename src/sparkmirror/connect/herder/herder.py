@@ -1,18 +1,17 @@
-"""What a worker can be asked: one method for each thing Connect's REST API offers.
+"""The herder's interface: one method per operation of Connect's REST API.
 
-The REST room talks to this and to nothing else; the herder keeps it. Every method may be called
-by several threads, blocks until its answer is certain (a change has been read back from the config
-topic), and raises `errors.RequestError`s, which carry the words people see. Values are plain. The
-config that `create` and `put_config` get holds the connector's own `name`: REST has put it there,
-at the end, or has refused another one.
+`rest` uses only this interface. Any thread may call a method. A method blocks until its result is
+certain: a change has been read back from the config topic. It raises subclasses of
+`errors.RequestError` with the message that REST shows. The config passed to `create_connector` and
+`put_connector_config` contains `name`: REST adds it at the end, or rejects a different one.
 
     error             status   when
-    NotFound          404      no such connector, task, status, plug-in, logger, log level
+    NotFound          404      no such connector, task, status, plug-in, logger or level
     AlreadyExists     409
     Conflict          409      cannot be done at this moment
     BadRequest        400
     Forbidden         403      this worker does not allow it (tracking of topics)
-    OffsetsRejected   500      as Connect, although it is the caller's doing
+    OffsetsRejected   500      as in Connect, although the caller is at fault
     RequestFailed     500      timed out, could not be written, a start failed, a class is unknown
                                to `validate`
 """
@@ -26,12 +25,12 @@ from typing import Any, Protocol
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 
 RawConfig = Mapping[str, str | None]
-"""A config as it was sent, in the order it was sent: every value is text, or null."""
+"""A config as REST received it, in that order. A value is text or null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorTaskId:
-    """Which task of which connector."""
+    """A connector's name and a task's number."""
 
     connector: str
     task: int
@@ -39,7 +38,7 @@ class ConnectorTaskId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorInfo:
-    """A connector as it was configured."""
+    """A connector's config and tasks."""
 
     name: str
     config: RawConfig
@@ -49,7 +48,7 @@ class ConnectorInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskInfo:
-    """A task as its connector configured it."""
+    """A task's config."""
 
     id: ConnectorTaskId
     config: RawConfig
@@ -57,7 +56,7 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateInfo:
-    """How a connector or a task is doing. `trace` is empty while all is well."""
+    """The state of a connector or task. `trace` is None unless there is a problem."""
 
     state: str
     worker_id: str
@@ -67,7 +66,7 @@ class StateInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorStateInfo:
-    """How a connector and each of its tasks are doing."""
+    """The states of a connector and its tasks."""
 
     name: str
     connector: StateInfo
@@ -77,7 +76,7 @@ class ConnectorStateInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """The worker and the cluster it keeps its state in."""
+    """The worker's version, and the cluster that holds its internal topics."""
 
     version: str
     commit: str
@@ -86,7 +85,7 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStatus:
-    """Whether the worker can serve: `status` is starting, healthy or unhealthy."""
+    """The worker's health: `status` is starting, healthy or unhealthy."""
 
     status: str
     message: str
@@ -94,7 +93,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutConnectorResult:
-    """What came of writing a connector's config."""
+    """The result of writing a connector's config."""
 
     info: ConnectorInfo
     created: bool
@@ -102,7 +101,7 @@ class PutConnectorResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggerLevel:
-    """A logger's level, and when it was last set at run time."""
+    """A logger's level, and the time it was last set at run time."""
 
     level: str | None
     last_modified_ms: int | None
@@ -110,14 +109,14 @@ class LoggerLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorOffset:
-    """One entry of a connector's offsets: JSON objects; a null offset means forgotten."""
+    """One of a connector's offsets, as JSON objects; a null offset removes it."""
 
     partition: Mapping[str, Any] | None = None
     offset: Mapping[str, Any] | None = None
 
 
 class Herder(Protocol):
-    """Everything that REST can ask of a worker."""
+    """All operations that REST offers."""
 
     def server_info(self) -> ServerInfo: ...
     def health(self) -> WorkerStatus: ...

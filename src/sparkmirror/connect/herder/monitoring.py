@@ -1,7 +1,7 @@
-"""What can be watched of a mirror beyond Connect's own API: partitions and groups, one by one.
+"""Monitoring beyond Connect's API: the state of every partition and every group.
 
-The REST room serves it under paths that Connect does not have; whoever runs connectors keeps it.
-Any thread may ask; nothing blocks; a connector that has nothing to show shows nothing.
+`rest` serves it under paths that Connect does not have; `worker` implements it. Any thread may
+call; no method blocks. A connector of another class has no entries.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorPartitionStatus:
-    """One source partition: how far its copy is. Offsets are the next ones, -1 if unknown."""
+    """Progress of one source partition. Offsets are those of the next record, -1 if unknown."""
 
     topic: str
     partition: int
@@ -29,16 +29,16 @@ class MirrorPartitionStatus:
     records: int
     bytes: int
     reason: str
-    """Why it does not move, if it does not."""
+    """Why it makes no progress; empty if it does."""
 
 
 class MirrorMonitor(Protocol):
-    """Everything that can be watched."""
+    """Reads the progress of partitions and groups."""
 
     def partitions(self, connector: str) -> Sequence[MirrorPartitionStatus]:
-        """How far a source connector is, partition by partition."""
+        """Return the partitions of a source connector."""
         ...
 
     def groups(self, connector: str) -> Sequence[GroupPartitionReport]:
-        """What became of each group's offsets at a checkpoint connector, and why."""
+        """Return each group's offsets of a checkpoint connector, and why they are as they are."""
         ...

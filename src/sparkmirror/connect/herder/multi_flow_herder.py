@@ -1,9 +1,8 @@
-"""The herders of several flows, asked as if they were one worker (dedicated mode).
+"""The herders of several flows as one herder (dedicated mode).
 
-Each flow has connectors of the same names, so here they are called `<source>-><target>.<name>`.
-Where only one flow has a connector of a name, the name alone will do. What the connectors are is
-said in the file that the process was started with: it can be read, paused, restarted and so on
-here, but changed only there.
+All flows have connectors of the same names, so REST shows them as `<source>-><target>.<name>`. If
+only one flow has a connector of a name, the name alone is accepted. The properties file of the
+process configures the connectors: REST can read, pause and restart them, but not change them.
 """
 
 from __future__ import annotations
@@ -30,38 +29,38 @@ from sparkmirror.errors import Conflict, Forbidden, NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.model import SourceAndTarget
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 HEALTHY = "healthy"
 
 
 class MultiFlowHerder:
-    """Implements `Herding` over several others. Holds nothing of its own."""
+    """Implements `Herder` with several herders. Has no state of its own."""
 
     def __init__(self, herders: Mapping[SourceAndTarget, Herder], file: str) -> None:
-        """`file` is where people change what cannot be changed here."""
-        assert herders, "a node without flows does not start"
+        """`file` is the properties file that configures the connectors."""
+        assert herders, "a node needs at least one flow"
         self._herders = dict(herders)
         self._file = file
 
     # -- the worker ------------------------------------------------------------------------------
 
     def server_info(self) -> ServerInfo:
-        """Say who this is; the cluster is the first flow's target."""
+        """Return the first flow's answer: the cluster is its target."""
         return self._first_herder().server_info()
 
     def health(self) -> WorkerStatus:
-        """The first flow that is not healthy speaks for all."""
+        """Return the first flow that is not healthy, or a healthy one."""
         healths = {flow: herder.health() for flow, herder in self._herders.items()}
         for flow, health in healths.items():
             if health.status != HEALTHY:
                 return replace(health, message=f"{flow}: {health.message}")
         return next(iter(healths.values()))
 
-    # -- reading ---------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------
 
     def connectors(self) -> Sequence[str]:
-        """List the connectors of all flows."""
+        """Return the connectors of all flows."""
         return [
             flow_connector_name(flow, name)
             for flow, herder in self._herders.items()
@@ -69,130 +68,134 @@ class MultiFlowHerder:
         ]
 
     def connector_info(self, name: str) -> ConnectorInfo:
-        """Say what a connector is."""
-        flow, herder, own = self._find_herder(name)
-        return _renamed_info(flow, herder.connector_info(own))
+        """Return config, tasks and type of a connector."""
+        flow, herder, own_name = self._find_herder(name)
+        return _renamed_info(flow, herder.connector_info(own_name))
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
-        """Say how a connector and its tasks do."""
-        flow, herder, own = self._find_herder(name)
-        return replace(herder.connector_status(own), name=flow_connector_name(flow, own))
+        """Return the states of a connector and its tasks."""
+        flow, herder, own_name = self._find_herder(name)
+        return replace(herder.connector_status(own_name), name=flow_connector_name(flow, own_name))
 
     def task_status(self, name: str, task: int) -> StateInfo:
-        """Say how a task does."""
-        return self._delegate(name, lambda herder, own: herder.task_status(own, task))
+        """Return the state of a task."""
+        return self._delegate(name, lambda herder, own_name: herder.task_status(own_name, task))
 
     def task_configs(self, name: str) -> Sequence[TaskInfo]:
-        """List a connector's task configs."""
-        flow, herder, own = self._find_herder(name)
-        return [replace(info, id=_renamed_task(flow, info.id)) for info in herder.task_configs(own)]
+        """Return a connector's task configs."""
+        flow, herder, own_name = self._find_herder(name)
+        return [
+            replace(info, id=_renamed_task(flow, info.id)) for info in herder.task_configs(own_name)
+        ]
 
-    # -- changing --------------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------
 
     def create_connector(
         self, name: str, config: RawConfig, initial_state: TargetState | None
     ) -> PutConnectorResult:
-        """Refuse: the file says which connectors there are."""
+        """Raise Forbidden: the properties file lists the connectors."""
         self._reject_change()
 
     def put_connector_config(self, name: str, config: RawConfig) -> PutConnectorResult:
-        """Refuse: the file says what the connectors are."""
+        """Raise Forbidden: the properties file configures the connectors."""
         self._reject_change()
 
     def patch_connector_config(self, name: str, patch: RawConfig) -> ConnectorInfo:
-        """Refuse: the file says what the connectors are."""
+        """Raise Forbidden: the properties file configures the connectors."""
         self._reject_change()
 
     def delete_connector(self, name: str) -> None:
-        """Refuse: the file says which connectors there are."""
+        """Raise Forbidden: the properties file lists the connectors."""
         self._reject_change()
 
     def pause_connector(self, name: str) -> None:
-        """Have a connector and its tasks hold still."""
-        self._delegate(name, lambda herder, own: herder.pause_connector(own))
+        """Pause a connector and its tasks."""
+        self._delegate(name, lambda herder, own_name: herder.pause_connector(own_name))
 
     def resume_connector(self, name: str) -> None:
-        """Have a connector run again."""
-        self._delegate(name, lambda herder, own: herder.resume_connector(own))
+        """Resume a connector."""
+        self._delegate(name, lambda herder, own_name: herder.resume_connector(own_name))
 
     def stop_connector(self, name: str) -> None:
-        """Have a connector give up its tasks."""
-        self._delegate(name, lambda herder, own: herder.stop_connector(own))
+        """Stop a connector and remove its tasks."""
+        self._delegate(name, lambda herder, own_name: herder.stop_connector(own_name))
 
     def restart_connector(self, name: str) -> None:
-        """Start a connector anew."""
-        self._delegate(name, lambda herder, own: herder.restart_connector(own))
+        """Restart a connector."""
+        self._delegate(name, lambda herder, own_name: herder.restart_connector(own_name))
 
     def restart_connector_and_tasks(
         self, name: str, *, include_tasks: bool, only_failed: bool
     ) -> ConnectorStateInfo:
-        """Start a connector and tasks of it anew."""
-        flow, herder, own = self._find_herder(name)
+        """Restart a connector and its tasks."""
+        flow, herder, own_name = self._find_herder(name)
         status = herder.restart_connector_and_tasks(
-            own, include_tasks=include_tasks, only_failed=only_failed
+            own_name, include_tasks=include_tasks, only_failed=only_failed
         )
-        return replace(status, name=flow_connector_name(flow, own))
+        return replace(status, name=flow_connector_name(flow, own_name))
 
     def restart_task(self, name: str, task: int) -> None:
-        """Start a task anew."""
-        self._delegate(name, lambda herder, own: herder.restart_task(own, task))
+        """Restart a task."""
+        self._delegate(name, lambda herder, own_name: herder.restart_task(own_name, task))
 
     def active_topics(self, name: str) -> Sequence[str]:
-        """List the topics a connector has used."""
-        return self._delegate(name, lambda herder, own: herder.active_topics(own))
+        """Return the topics that a connector has used."""
+        return self._delegate(name, lambda herder, own_name: herder.active_topics(own_name))
 
     def reset_active_topics(self, name: str) -> None:
-        """Forget the topics a connector has used."""
-        self._delegate(name, lambda herder, own: herder.reset_active_topics(own))
+        """Reset the active topics of a connector."""
+        self._delegate(name, lambda herder, own_name: herder.reset_active_topics(own_name))
 
     def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """List how far a connector came."""
-        return self._delegate(name, lambda herder, own: herder.connector_offsets(own))
+        """Return a connector's stored offsets."""
+        return self._delegate(name, lambda herder, own_name: herder.connector_offsets(own_name))
 
     def alter_connector_offsets(self, name: str, offsets: Sequence[ConnectorOffset]) -> str:
-        """Say anew how far a stopped connector came."""
+        """Write offsets of a stopped connector."""
         return self._delegate(
-            name, lambda herder, own: herder.alter_connector_offsets(own, offsets)
+            name, lambda herder, own_name: herder.alter_connector_offsets(own_name, offsets)
         )
 
     def reset_connector_offsets(self, name: str) -> str:
-        """Forget how far a stopped connector came."""
-        return self._delegate(name, lambda herder, own: herder.reset_connector_offsets(own))
+        """Remove the offsets of a stopped connector."""
+        return self._delegate(
+            name, lambda herder, own_name: herder.reset_connector_offsets(own_name)
+        )
 
     # -- the same for every flow -----------------------------------------------------------------
 
     def plugins(self, *, connectors_only: bool) -> Sequence[Mapping[str, Any]]:
-        """List plug-ins."""
+        """Return the plug-ins of this worker."""
         return self._first_herder().plugins(connectors_only=connectors_only)
 
     def plugin_config(self, plugin: str, version: str | None = None) -> Sequence[Mapping[str, Any]]:
-        """List a plug-in's keys."""
+        """Return every config key of a plug-in."""
         return self._first_herder().plugin_config(plugin, version)
 
     def validate_connector_config(self, plugin: str, config: RawConfig) -> Mapping[str, Any]:
-        """Judge a config."""
+        """Validate a config; the answer contains the errors."""
         return self._first_herder().validate_connector_config(plugin, config)
 
     def all_logger_levels(self) -> Mapping[str, LoggerLevel]:
-        """List loggers: they are the whole process's."""
+        """Return the levels of all loggers of the process."""
         return self._first_herder().all_logger_levels()
 
     def logger_level(self, name: str) -> LoggerLevel:
-        """Say a logger's level."""
+        """Return the level of a logger."""
         return self._first_herder().logger_level(name)
 
     def set_logger_level(self, name: str, level: str, *, everywhere: bool) -> Sequence[str]:
-        """Set a logger's level."""
+        """Set the level of a logger."""
         return self._first_herder().set_logger_level(name, level, everywhere=everywhere)
 
-    # -- who is meant ----------------------------------------------------------------------------
+    # -- finding the herder------------------------------------------------------------------------
 
     def _first_herder(self) -> Herder:
         return next(iter(self._herders.values()))
 
-    def _delegate(self, name: str, question: Callable[[Herder, str], Answer]) -> Answer:
-        _, herder, own = self._find_herder(name)
-        return question(herder, own)
+    def _delegate(self, name: str, method: Callable[[Herder, str], Result]) -> Result:
+        _, herder, own_name = self._find_herder(name)
+        return method(herder, own_name)
 
     def _find_herder(self, name: str) -> tuple[SourceAndTarget, Herder, str]:
         for flow, herder in self._herders.items():
@@ -215,7 +218,7 @@ class MultiFlowHerder:
 
 
 def flow_connector_name(flow: SourceAndTarget, name: str) -> str:
-    """How a flow's connector is called among those of other flows."""
+    """Return the name that REST shows for a flow's connector."""
     return f"{flow}.{name}"
 
 

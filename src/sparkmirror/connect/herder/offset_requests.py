@@ -1,7 +1,7 @@
-"""Requests about a connector's offsets: show, alter, reset. The texts are Connect's.
+"""Requests for a connector's offsets: list, alter, reset. The texts are Connect's.
 
-Offsets are changed only while the connector is STOPPED and has no tasks: otherwise a task would
-write its own over them. With exactly-once support, older producers are fenced first.
+Offsets change only while the connector is STOPPED and has no tasks: otherwise a task would
+overwrite them. With exactly-once support, older producers are fenced first.
 """
 
 from __future__ import annotations
@@ -33,21 +33,24 @@ _PARTIAL_SUCCESS: Final = (
 
 
 class _NoOpContext:
-    """The context of a connector that is asked about offsets and never started."""
+    """The context of a connector that only validates offsets and never starts."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def request_task_reconfiguration(self) -> None:
-        """It has no tasks."""
+        """No-op: the connector has no tasks."""
 
     def raise_error(self, error: BaseException) -> None:
-        """Nobody would see it in a status."""
-        log.warning("A connector that does not run raised an error: %s", error)
+        """Log the error: no status can show it."""
+        log.warning("Connector %s, which does not run, raised an error: %s", self._name, error)
 
     def is_cancelled(self) -> bool:
         return False
 
 
 class OffsetRequests:
-    """Reads and writes offsets for people."""
+    """Reads and writes the offsets of connectors."""
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class OffsetRequests:
         self._run_context = run_context
 
     def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """List all that is stored for a connector. Any thread may ask."""
+        """Return all stored offsets of a connector. Any thread may call. Raises NotFound."""
         self._require_config(name)
         self._offsets.refresh()
         return [
@@ -70,7 +73,7 @@ class OffsetRequests:
         ]
 
     def alter(self, name: str, offsets: Sequence[ConnectorOffset]) -> str:
-        """Write offsets; a null one is forgotten."""
+        """Write offsets; null removes one. Requires the task thread. Raises RequestError."""
         if not offsets:
             raise BadRequest(
                 "Partitions / offsets need to be provided for an alter offsets request"
@@ -82,13 +85,13 @@ class OffsetRequests:
         return self._write(name, config, alterations, "altered")
 
     def reset(self, name: str) -> str:
-        """Forget all offsets of a connector."""
+        """Remove all offsets of a connector. Requires the task thread. Raises RequestError."""
         config = self._require_stopped(name)
         self._offsets.refresh()
-        forgotten = [
+        tombstones = [
             OffsetAlteration(s.partition, None) for s in self._offsets.connector_offsets(name)
         ]
-        return self._write(name, config, forgotten, "reset")
+        return self._write(name, config, tombstones, "reset")
 
     def _write(
         self,
@@ -99,16 +102,16 @@ class OffsetRequests:
     ) -> str:
         expanded = self._run_context.transformer.transform(config).values
         connector = lookup_connector(self._run_context.registry, expanded).connector(
-            name, _NoOpContext()
+            name, _NoOpContext(name)
         )
-        everywhere = connector.alter_offsets(expanded, alterations)
+        is_complete = connector.alter_offsets(expanded, alterations)
         if self._run_context.fence_zombies is not None:
             self._run_context.fence_zombies(name)
         self._offsets.save(
             StoredOffset(connector=name, partition=partition, offset=offset)
             for partition, offset in alterations
         )
-        return _SUCCESS.format(done) if everywhere else _PARTIAL_SUCCESS.format(done, done)
+        return _SUCCESS.format(done) if is_complete else _PARTIAL_SUCCESS.format(done, done)
 
     def _require_config(self, name: str) -> ConfigProperties:
         config = self._configs.snapshot().connector_config(name)

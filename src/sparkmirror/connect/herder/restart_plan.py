@@ -1,4 +1,4 @@
-"""Which parts of a connector a restart concerns. Pure."""
+"""Selects what a restart request restarts. Pure."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ RESTARTING = LifecycleState.RESTARTING.value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPlan:
-    """What to begin anew, and what people are told of it."""
+    """What to restart, and the status that the request returns."""
 
     connector: bool
     tasks: tuple[int, ...]
     status: ConnectorStateInfo
-    """The status with the parts concerned as RESTARTING. They keep their traces."""
+    """The status, with restarted parts as RESTARTING. They keep their traces."""
 
 
 def plan_restart(request: RestartRequest, status: ConnectorStateInfo) -> RestartPlan:
-    """Pick everything, or what failed; tasks only if they were asked for."""
+    """Select everything or only what failed; tasks only if the request includes them."""
 
-    def concerns(part: StateInfo) -> bool:
+    def is_selected(part: StateInfo) -> bool:
         return not request.only_failed or part.state == FAILED
 
-    connector = concerns(status.connector)
+    connector = is_selected(status.connector)
     tasks = tuple(
-        number for number, task in status.tasks.items() if request.include_tasks and concerns(task)
+        number
+        for number, task in status.tasks.items()
+        if request.include_tasks and is_selected(task)
     )
-    told = replace(
+    restarting = replace(
         status,
         connector=_restarting(status.connector) if connector else status.connector,
         tasks=_with_restarting_tasks(status.tasks, tasks),
     )
-    return RestartPlan(connector=connector, tasks=tasks, status=told)
+    return RestartPlan(connector=connector, tasks=tasks, status=restarting)
 
 
 def _with_restarting_tasks(

@@ -1,4 +1,4 @@
-"""What a worker is told by its config file, as far as the herder needs it."""
+"""The worker's settings that the herder needs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ HEALTH_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """One worker, and what it grants and allows."""
+    """One worker's identity, capabilities and timeouts."""
 
     worker_id: str
-    """`host:port` of its REST server; in dedicated mode it names the flow too."""
+    """`host:port` of its REST server; in dedicated mode also the flow."""
     group_id: str
     client_id: str = ""
     terms: WorkerCapabilities = WorkerCapabilities()
     tracks_topics: bool = True
     allows_topic_reset: bool = True
     stop_timeout_s: float = 5.0
-    """How long connectors and tasks may take to end."""
+    """How long a connector or its tasks may take to stop."""
     request_timeout_s: float = REQUEST_TIMEOUT_S
     health_timeout_s: float = HEALTH_TIMEOUT_S
 
     @property
     def log_prefix(self) -> str:
-        """What Connect puts before the herder's lines."""
+        """Connect's prefix of the herder's log lines."""
         client = self.client_id or f"connect-{self.worker_id}"
         return f"[Worker clientId={client}, groupId={self.group_id}] "
 
@@ -42,12 +42,12 @@ class WorkerSettings:
         cls,
         config: Mapping[str, ParsedValue],
         worker_id: str,
-        said: Mapping[str, str] = MappingProxyType({}),
+        file_values: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
-        """Pick from the parsed config of a worker (`config.files.worker_file`).
+        """Read the parsed config of a worker (`config.files.worker_file`).
 
-        `said` is all that its file says, expanded: what an override policy reads itself is no key
-        of the worker's own.
+        `file_values` are all values of its file, expanded: the override policy reads keys that the
+        worker's config table does not have.
         """
         return cls(
             worker_id=worker_id,
@@ -56,7 +56,7 @@ class WorkerSettings:
             terms=WorkerCapabilities(
                 exactly_once=str(config["exactly.once.source.support"]).lower() == "enabled",
                 override_policy=str(config["connector.client.config.override.policy"]),
-                override_allowlist=split_list(said.get(OVERRIDE_ALLOWLIST, "")),
+                override_allowlist=split_list(file_values.get(OVERRIDE_ALLOWLIST, "")),
             ),
             tracks_topics=config["topic.tracking.enable"] is True,
             allows_topic_reset=config["topic.tracking.allow.reset"] is True,

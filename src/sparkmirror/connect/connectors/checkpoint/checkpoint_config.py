@@ -1,4 +1,4 @@
-"""What the checkpoint connector reads in its config."""
+"""The checkpoint connector's config."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sparkmirror.mirror.topics.internal_topics import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorCheckpointConfig:
-    """The checkpoint connector's keys, read. Intervals are in seconds; None means never."""
+    """The checkpoint connector's parsed keys. Intervals are in seconds; None means never."""
 
     shared: MirrorConnectorConfig
     topic_filter: TopicFilter
@@ -38,27 +38,27 @@ class MirrorCheckpointConfig:
 
     @classmethod
     def parse(cls, config: Mapping[str, str]) -> Self:
-        """Read everything, or raise ConfigError with all faults."""
-        reading = TypedConfig(CHECKPOINT, config)
+        """Parse all keys. Raises ConfigError with all errors."""
+        typed_config = TypedConfig(CHECKPOINT, config)
         return cls(
-            shared=MirrorConnectorConfig.from_config(reading, config),
-            topic_filter=topic_filter(reading, config),
-            group_filter=group_filter(reading, config),
-            refresh_groups_s=reading.get_interval_s("refresh.groups"),
-            emit_checkpoints_s=reading.get_interval_s("emit.checkpoints"),
-            sync_group_offsets_s=reading.get_interval_s("sync.group.offsets"),
-            checkpoints_factor=reading.get_int("checkpoints.topic.replication.factor"),
+            shared=MirrorConnectorConfig.from_config(typed_config, config),
+            topic_filter=topic_filter(typed_config, config),
+            group_filter=group_filter(typed_config, config),
+            refresh_groups_s=typed_config.get_interval_s("refresh.groups"),
+            emit_checkpoints_s=typed_config.get_interval_s("emit.checkpoints"),
+            sync_group_offsets_s=typed_config.get_interval_s("sync.group.offsets"),
+            checkpoints_factor=typed_config.get_int("checkpoints.topic.replication.factor"),
             offset_syncs_side=offset_syncs_side(config),
         )
 
     @property
     def checkpoints_topic(self) -> InternalTopic:
-        """Where checkpoints are written to."""
+        """The flow's checkpoints topic."""
         return checkpoints_topic(self.shared.policy, self.shared.flow)
 
     @property
     def offset_syncs_topic(self) -> InternalTopic:
-        """Where the offset syncs of the flow are kept."""
+        """The flow's offset-syncs topic."""
         return offset_syncs_topic(
             self.shared.policy, self.shared.flow, OffsetSyncsLocation(self.offset_syncs_side)
         )

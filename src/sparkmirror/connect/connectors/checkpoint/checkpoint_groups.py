@@ -1,8 +1,8 @@
-"""Which groups of the source a checkpoint connector follows: looked for again and again.
+"""The groups of the source that a checkpoint connector follows.
 
-Listing groups is cheap, asking for all their offsets is not. So groups are listed often; offsets
-are asked for when the list has changed, and otherwise from time to time, because a group that
-exists may commit on a mirrored topic later.
+Listing groups is cheap, listing all their offsets is not. So groups are listed often; offsets are
+listed if the groups have changed, and otherwise from time to time, because an existing group may
+commit on a mirrored topic later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_SHOWN = 5
 
 
 class CheckpointGroups:
-    """The groups of one flow, as known. Belongs to one thread at a time."""
+    """The known groups of one flow. Belongs to one thread at a time."""
 
     def __init__(
         self,
@@ -41,15 +41,15 @@ class CheckpointGroups:
         self._known: frozenset[str] | None = None
         self._next_offsets_query_at = float("-inf")
         self.refresh_took_s = 0.0
-        """How long the last look took."""
+        """How long the last refresh took."""
 
     @property
     def groups(self) -> tuple[str, ...] | None:
-        """The groups worth checkpoints, in order; None until they were looked for."""
+        """The groups that get checkpoints, sorted; None before the first refresh."""
         return None if self._known is None else sorted_unique(self._known)
 
     def refresh(self) -> bool:
-        """Look again; return whether tasks must be given other groups."""
+        """List the groups again; return whether task configs must change. Blocks."""
         began = self._clock()
         has_changed = self._find_groups()
         self.refresh_took_s = self._clock() - began
@@ -78,15 +78,17 @@ class CheckpointGroups:
         return True
 
     def _without_invalid_ids(self, listed: frozenset[str]) -> frozenset[str]:
-        """Leave out ids that would fall apart in a task's config, and say so once."""
-        nameless = frozenset(group for group in listed if "," in group)
-        for group in sorted(nameless - self._invalid_ids):
-            log.warning("Group %r is not followed: its id holds a comma; choose another id", group)
-        self._invalid_ids = nameless
-        return listed - nameless
+        """Remove ids with a comma, which a task's config cannot contain. Logs each once."""
+        invalid = frozenset(group for group in listed if "," in group)
+        for group in sorted(invalid - self._invalid_ids):
+            log.warning(
+                "Group %r gets no checkpoints: its id contains a comma; choose another id", group
+            )
+        self._invalid_ids = invalid
+        return listed - invalid
 
     def _with_offsets(self, listed: frozenset[str], timeout_s: float) -> frozenset[str]:
-        """Keep groups with offsets on mirrored topics. One that cannot be read stays as it was."""
+        """Return groups with offsets on mirrored topics. An unreadable group stays as it was."""
         committed = list_consumer_group_offsets(self._source, listed, timeout_s=timeout_s)
         readable = {
             group: [partition for partition, offset in answer.items() if offset is not None]
@@ -101,12 +103,12 @@ class CheckpointGroups:
 
 
 def explain_exclusion(config: MirrorCheckpointConfig, source: Router, group: str) -> str:
-    """Say in a sentence why nothing is known of a group, asking the source. For people."""
+    """Return why a group gets no checkpoints, as text for operators. Blocks: asks the source."""
     alias = config.shared.flow.source
     if not config.group_filter.should_replicate_group(group):
-        return "groups and groups.exclude leave it out"
+        return "groups and groups.exclude exclude it"
     if "," in group:
-        return "its id holds a comma, so it cannot be assigned to a task"
+        return "its id contains a comma, so it cannot be assigned to a task"
     committed = list_consumer_group_offsets(source, [group])[group]
     if isinstance(committed, ClusterError):
         return str(committed)
@@ -118,7 +120,7 @@ def explain_exclusion(config: MirrorCheckpointConfig, source: Router, group: str
             f"it has committed offsets only on topics that are not mirrored:"
             f" {_format_topics(topics)}"
         )
-    return "it is about to be followed"
+    return "its first checkpoints follow soon"
 
 
 def _format_topics(topics: set[str]) -> str:

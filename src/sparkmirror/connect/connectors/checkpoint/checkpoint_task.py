@@ -1,12 +1,12 @@
-"""One checkpoint task: translates its groups' offsets, and tells the target.
+"""MirrorCheckpointTask: translates the offsets of its groups and writes checkpoints to the target.
 
-    every emit.checkpoints.interval.seconds    1. ask what the groups have committed
-                                               2. read what is new to translate with
-                                               3. write the checkpoints that are news
-    every sync.group.offsets.interval.seconds  put them into groups that nobody is in
+    every emit.checkpoints.interval.seconds    1. list what the groups have committed
+                                               2. read new offset syncs and run maps
+                                               3. write the checkpoints that have changed
+    every sync.group.offsets.interval.seconds  write offsets to target groups without members
 
-A group that cannot be asked for does not keep the others from being served; why is in the task's
-remark. What became of every single offset is in `explanations`.
+An error of one group does not affect the others; the task's problem text names it. `GroupReports`
+has the outcome of every offset.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ from sparkmirror.wire.protocol.single_produce import append_records
 log = logging.getLogger(__name__)
 
 MAX_BATCH_RECORDS = 1000
-"""Checkpoints in one batch."""
+"""The highest number of checkpoints in one batch."""
 NEVER = float("inf")
 
 
 class MirrorCheckpointTask:
-    """The work of one task."""
+    """One checkpoint task. Runs as a thread of the worker (`shared.thread_tasks`)."""
 
     def __init__(
-        self, config: ExpandedConfig, worker: WorkerClientConfig, explanations: GroupReports
+        self, config: ExpandedConfig, worker: WorkerClientConfig, reports: GroupReports
     ) -> None:
         self._originals = dict(config)
         self._config = parsed = MirrorCheckpointConfig.parse(config)
         self._groups = assigned_groups(config)
-        self._reports = explanations
+        self._reports = reports
         self._topic = parsed.checkpoints_topic.name
-        self._clients = routes = CheckpointClients.create(parsed, worker)
+        self._clients = clients = CheckpointClients.create(parsed, worker)
         self._record_offsets = RecordOffsets(parsed.shared.name, config, worker)
         self._translation = TranslationInputs(
             TranslationSources(
-                checkpoints=CompactedTopicReader(routes.checkpoints, self._topic),
-                syncs=CompactedTopicReader(routes.syncs, parsed.offset_syncs_topic.name),
-                offsets=CompactedTopicReader(routes.offsets, worker.offsets_topic(config)),
-                target=routes.target,
+                checkpoints=CompactedTopicReader(clients.checkpoints, self._topic),
+                syncs=CompactedTopicReader(clients.syncs, parsed.offset_syncs_topic.name),
+                offsets=CompactedTopicReader(clients.offsets, worker.offsets_topic(config)),
+                target=clients.target,
             ),
             parsed.shared.flow.source,
         )
@@ -80,16 +80,16 @@ class MirrorCheckpointTask:
         if parsed.sync_group_offsets_s is not None:
             self._sync_at = time.monotonic() + parsed.sync_group_offsets_s
 
-    # -- Work -----------------------------------------------------------------------------------
+    # -- PeriodicTask ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Read what was said before, and what to translate with."""
+        """Read earlier checkpoints, offset syncs and run maps. Raises a ClusterError."""
         self._translation.load()
 
     def run_due(self) -> None:
-        """Emit checkpoints and put offsets into groups, whichever is due.
+        """Emit checkpoints and sync group offsets, whichever is due. Raises a ClusterError.
 
-        Groups are served even if checkpoints cannot be written just now.
+        Group offsets are synced even if checkpoints cannot be written.
         """
         now = time.monotonic()
         try:
@@ -102,19 +102,19 @@ class MirrorCheckpointTask:
                 self._sync_at = _next_due(self._sync_at, self._config.sync_group_offsets_s)
 
     def next_run_in_s(self) -> float:
-        """Say how long until something is due."""
+        """Return the seconds until something is due."""
         return max(min(self._emit_at, self._sync_at) - time.monotonic(), 0.0)
 
     def current_problem(self) -> str:
-        """Say which groups cannot be served."""
+        """Return the groups with errors."""
         return "; ".join(f"group {group}: {why}" for group, why in sorted(self._errors.items()))
 
     def written_topics(self) -> frozenset[str]:
-        """Name the checkpoints topic, once it was written to."""
+        """Return the checkpoints topic after the first write."""
         return self._written_topics
 
     def reconfigure(self, config: ExpandedConfig) -> bool:
-        """Follow other groups from now on; anything else takes a new beginning."""
+        """Follow other groups. Any other change needs a new instance."""
         if _without_groups(config) != _without_groups(self._originals):
             return False
         groups = assigned_groups(config)
@@ -124,7 +124,7 @@ class MirrorCheckpointTask:
         return True
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections and remove the reports."""
         self._reports.remove(self._config.shared.name, self._groups)
         self._clients.close()
         self._record_offsets.close()
@@ -133,7 +133,7 @@ class MirrorCheckpointTask:
 
     def _emit(self) -> None:
         self._write()
-        looked_at_ms = time.time_ns() // 1_000_000
+        listed_at_ms = time.time_ns() // 1_000_000
         answers = list_consumer_group_offsets(
             self._clients.source, self._groups, timeout_s=self._config.shared.admin_timeout_s
         )
@@ -152,7 +152,7 @@ class MirrorCheckpointTask:
         }
         self._outcomes = {group: found.outcomes for group, found in rounds.items()}
         self._pending += [
-            checkpoint_record(self._topic, checkpoint, looked_at_ms)
+            checkpoint_record(self._topic, checkpoint, listed_at_ms)
             for found in rounds.values()
             for checkpoint in found.checkpoints
         ]
@@ -170,19 +170,19 @@ class MirrorCheckpointTask:
         )
 
     def _write(self) -> None:
-        """Write what is news, and what could not be written the last time."""
+        """Write pending checkpoints, also those of an earlier write that failed."""
         while self._pending:
             batch = self._pending[:MAX_BATCH_RECORDS]
             append_records(
                 self._clients.producer,
                 TopicPartition(self._topic, 0),
-                [Record(0, one.timestamp_ms, *one.record) for one in batch],
+                [Record(0, record.timestamp_ms, *record.record) for record in batch],
             )
             del self._pending[:MAX_BATCH_RECORDS]
             self._written_topics = frozenset({self._topic})
             self._record_offsets.save(batch)
 
-    # -- groups of the target -------------------------------------------------------------------
+    # -- group offsets --------------------------------------------------------------------------
 
     def _sync(self) -> None:
         self._sync_outcomes = {}
@@ -196,7 +196,7 @@ class MirrorCheckpointTask:
                 self._errors[group] = str(error)
         self._update_reports()
 
-    # -- why ------------------------------------------------------------------------------------
+    # -- reports --------------------------------------------------------------------------------
 
     def _update_reports(self) -> None:
         connector = self._config.shared.name
@@ -206,7 +206,7 @@ class MirrorCheckpointTask:
     def _group_report(self, group: str) -> list[GroupPartitionReport]:
         checkpointer, memory = self._checkpointer(), self._translation.memory
         last, written = memory.of_group(group), self._sync_outcomes.get(group, {})
-        explained = []
+        reports = []
         for partition, outcome in sorted(self._outcomes.get(group, {}).items()):
             position = self._committed[group].get(partition)
             is_mirrored = outcome not in (
@@ -215,12 +215,12 @@ class MirrorCheckpointTask:
             )
             remote = checkpointer.remote_partition(partition) if is_mirrored else None
             found = last.get(remote) if remote else None
-            how = ""
+            translation = ""
             if position is not None and remote is not None:
-                how = self._translation.translator.translate(
+                translation = self._translation.translator.translate(
                     partition, position.offset
                 ).outcome.value
-            explained.append(
+            reports.append(
                 GroupPartitionReport(
                     group=group,
                     partition=partition,
@@ -228,24 +228,24 @@ class MirrorCheckpointTask:
                     upstream=position.offset if position else None,
                     downstream=found.downstream if found else None,
                     checkpoint=outcome.value,
-                    translated=how,
+                    translated=translation,
                     written=written.get(remote, "") if remote else "",
                 )
             )
-        return explained
+        return reports
 
 
-def _next_due(at: float, every_s: float | None) -> float:
-    """When something is due again that was due then; what was missed is not made up for."""
-    return max(at + max(every_s or 0.0, MIN_INTERVAL_S), time.monotonic())
+def _next_due(at: float, interval_s: float | None) -> float:
+    """Return the next time of a job that was due at `at`; missed intervals are skipped."""
+    return max(at + max(interval_s or 0.0, MIN_INTERVAL_S), time.monotonic())
 
 
 def _split_errors(
     answers: Mapping[str, CommittedOffsets | ClusterError],
 ) -> tuple[dict[str, CommittedOffsets], dict[str, str]]:
     committed = {g: a for g, a in answers.items() if not isinstance(a, ClusterError)}
-    troubles = {g: str(a) for g, a in answers.items() if isinstance(a, ClusterError)}
-    return committed, troubles
+    errors = {g: str(a) for g, a in answers.items() if isinstance(a, ClusterError)}
+    return committed, errors
 
 
 def _without_groups(config: Mapping[str, str]) -> dict[str, str]:

@@ -1,11 +1,12 @@
-"""The connections of one checkpoint task: six clients, each configured in its own way.
+"""The six clients of one checkpoint task, each with its own properties.
 
-source       the groups that are followed             source.* admin
-target       the groups that are written to           target.* admin
-checkpoints  what was said before                     target.* consumer
-syncs        offset syncs, wherever they lie          source.* or target.* consumer
-offsets      exact maps                               the worker's own
-producer     what is said                             the worker's producer
+client       used for                                 properties
+source       groups of the source                     source.* admin
+target       groups of the target                     target.* admin
+checkpoints  earlier checkpoints                      target.* consumer
+syncs        offset syncs                             source.* or target.* consumer
+offsets      run maps                                 the worker's clients
+producer     new checkpoints                          the worker's producer
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sparkmirror.wire.net.routing import Router
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointClients:
-    """Routers of one task. Nothing is connected before it is needed."""
+    """Routers of one task. Each connects at its first request."""
 
     source: Router
     target: Router
@@ -38,7 +39,7 @@ class CheckpointClients:
 
     @classmethod
     def create(cls, config: MirrorCheckpointConfig, worker: WorkerClientConfig) -> Self:
-        """Make them. Raises ConfigError."""
+        """Create the routers. Raises ConfigError."""
         shared, originals = config.shared, config.shared.originals
         label = task_label(originals)
         syncs = offset_syncs_client_config(originals, ClientType.CONSUMER, label=label)
@@ -60,7 +61,7 @@ class CheckpointClients:
         )
 
     def close(self) -> None:
-        """Hang up."""
-        for one in fields(self):
-            router: Router = getattr(self, one.name)
+        """Close the connections."""
+        for field in fields(self):
+            router: Router = getattr(self, field.name)
             router.close()

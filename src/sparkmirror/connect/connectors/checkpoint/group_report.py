@@ -1,6 +1,6 @@
-"""Why each group's offset is, or is not, on the target: plain values for people to read.
+"""Why each group's offset is, or is not, on the target: values for REST and the command line.
 
-Checkpoint tasks put in what they found, REST and command line take it out. Any thread may do so.
+Checkpoint tasks write the reports, REST and the command line read them. Any thread may call.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from sparkmirror.model import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPartitionReport:
-    """One group's place in one source partition, and what became of it."""
+    """One group's offset in one source partition, and the outcome of its translation."""
 
     group: str
     partition: TopicPartition
-    """Of the source."""
+    """The source partition."""
     remote: TopicPartition | None
-    """Its copy on the target; None if it is not known."""
+    """The remote partition; None if the topic is not mirrored."""
     upstream: int | None
-    """Where the group stands at the source; None if it has committed nothing."""
+    """The group's offset at the source; None if it has committed none."""
     downstream: int | None
-    """Where it would go on at the target; None if that is not known."""
+    """The translated offset at the target; None if there is none."""
     checkpoint: str
-    """What became of its checkpoint."""
+    """The outcome of the checkpoint."""
     translated: str = ""
     """How the offset was translated, or why it could not be."""
     written: str = ""
-    """What became of the group on the target; empty if offsets are not written there."""
+    """The outcome of the group offset sync; empty if it is disabled."""
 
 
 class GroupReports:
-    """The latest word on every group, by connector."""
+    """The latest reports of every group, by connector."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._by_group: dict[str, dict[str, tuple[GroupPartitionReport, ...]]] = {}
 
-    def update(self, connector: str, group: str, found: Iterable[GroupPartitionReport]) -> None:
-        """Say anew what is known of a group."""
+    def update(self, connector: str, group: str, reports: Iterable[GroupPartitionReport]) -> None:
+        """Replace the reports of a group."""
         with self._lock:
-            self._by_group.setdefault(connector, {})[group] = tuple(found)
+            self._by_group.setdefault(connector, {})[group] = tuple(reports)
 
     def remove(self, connector: str, groups: Iterable[str]) -> None:
-        """Forget groups that nobody follows any more."""
+        """Remove the reports of groups that the task no longer follows."""
         with self._lock:
             known = self._by_group.get(connector, {})
             for group in groups:
@@ -55,7 +55,7 @@ class GroupReports:
     def reports_for(
         self, connector: str, group: str | None = None
     ) -> tuple[GroupPartitionReport, ...]:
-        """Everything known of a connector's groups, or of one group; groups in order."""
+        """Return the reports of a connector's groups, or of one group; sorted by group."""
         with self._lock:
             known = self._by_group.get(connector, {})
             return tuple(

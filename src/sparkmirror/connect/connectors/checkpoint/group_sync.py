@@ -1,13 +1,13 @@
-"""Offsets put into groups of the target: only forward, and only while nobody is in the group.
+"""Writes translated offsets to groups of the target: only forward, only to groups without members.
 
-For each group, in this order and with nothing in between:
+For each group, in this order and without delay:
 
-    1. in which state is it?            in use: nothing is written
-    2. what has it committed?           only what moves it forward is written
-    3. write                            the broker refuses if somebody has joined since 1
+    1. describe the group               in use: write nothing
+    2. list its offsets                 write only offsets that are ahead of them
+    3. write                            the broker rejects it if a member has joined since 1
 
-MirrorMaker 2 looks at all groups first and writes much later; a group that was in use then and is
-empty now would be set back.
+MirrorMaker 2 describes all groups first and writes much later; a group that was in use in between
+and is empty again would be set back.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
 log = logging.getLogger(__name__)
 
 SyncOutcomes = dict[TopicPartition, str]
-"""What became of each remote partition's offset, in words for people."""
+"""The outcome of each remote partition's offset, as text for operators."""
 
 
 def sync_group(
     target: Router, group: str, checkpoints: Mapping[TopicPartition, Checkpoint]
 ) -> SyncOutcomes:
-    """Bring a group of the target to where its checkpoints are. Raises a ClusterError."""
+    """Write a group's checkpoints to the target; return the outcomes. Raises a ClusterError."""
     found = _describe_target_group(target, group)
     plan = plan_group_offset_write(checkpoints, found, safely=True)
     written = {partition: outcome.value for partition, outcome in plan.outcomes.items()}
@@ -76,4 +76,4 @@ def _describe_target_group(target: Router, group: str) -> TargetGroup:
 def _refusal_text(code: ErrorCode) -> str:
     if code in GROUP_IN_USE_CODES:
         return GroupOffsetOutcome.GROUP_IN_USE.value
-    return f"the target refused it: {code}"
+    return f"the target rejected it: {code}"

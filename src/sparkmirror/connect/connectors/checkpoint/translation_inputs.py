@@ -1,11 +1,11 @@
-"""What a checkpoint task translates with, read from the clusters and kept up to date.
+"""The inputs of a checkpoint task's offset translation, read from the clusters.
 
-    the checkpoints topic     what was said before, read once        (target)
-    the offset-syncs topic    MirrorMaker 2's way                    (source or target)
-    the offsets topic         our own exact maps                     (the worker's)
+    checkpoints topic     earlier checkpoints, read once          (target)
+    offset-syncs topic    MirrorMaker 2's offset syncs            (source or target)
+    offsets topic         sparkmirror's exact run maps            (the worker's cluster)
 
-None of them need be there: without checkpoints nothing was said before, without syncs or maps less
-can be translated, and the outcome of each offset says so.
+Each topic may be missing: without checkpoints there are no earlier ones; without syncs or maps,
+fewer offsets can be translated, and the outcome of each offset says so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RUNS_KEY_PREFIX = RUNS_KEY_PREFIX.encode()
 
 
 class _AllGroups:
-    """A set of groups that holds all: which ones a task follows may change while it runs."""
+    """A set that contains every group: the groups of a task may change while it runs."""
 
     def __contains__(self, group: object) -> bool:
         return isinstance(group, str)
@@ -45,7 +45,7 @@ class _AllGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationSources:
-    """Where to read."""
+    """The readers and the client that the inputs come from."""
 
     checkpoints: CompactedTopicReader
     syncs: CompactedTopicReader
@@ -54,7 +54,7 @@ class TranslationSources:
 
 
 class TranslationInputs:
-    """Translates for one task. Belongs to the task's thread."""
+    """The translation state of one task. Belongs to the task's thread."""
 
     def __init__(self, sources: TranslationSources, source_alias: str) -> None:
         self._sources = sources
@@ -64,14 +64,14 @@ class TranslationInputs:
         self.translator = OffsetTranslator(self._syncs, self._runs)
 
     def load(self) -> None:
-        """Read everything from the beginning; raises a ClusterError if it is worth another try."""
+        """Read all inputs from the beginning. Blocks; raises a retriable ClusterError."""
         was_read = self.memory.load(_AllGroups(), self._read_checkpoints())
         self._syncs = OffsetSyncStore(must_read_to_end=not was_read)
         self.translator = OffsetTranslator(self._syncs, self._runs)
         self.refresh()
 
     def _read_checkpoints(self) -> Iterable[RecordBytes]:
-        """Read earlier checkpoints; what will never be readable is passed on as it is."""
+        """Read earlier checkpoints. An error that is not retriable is raised by the iterator."""
         try:
             return list(_empty_if_missing(self._sources.checkpoints.read_all()))
         except ClusterError as error:
@@ -80,7 +80,7 @@ class TranslationInputs:
             return _raise_on_read(error)
 
     def refresh(self) -> None:
-        """Read what is new."""
+        """Read new offset syncs and run maps. Blocks; raises a ClusterError."""
         for record in _empty_if_missing(self._sources.syncs.read_new()):
             self._add_sync(record)
         self._syncs.mark_read_to_end()
@@ -88,7 +88,7 @@ class TranslationInputs:
             self._add_runs(record)
 
     def refresh_topic_ids(self, copies: Iterable[tuple[TopicPartition, TopicPartition]]) -> None:
-        """Find out which topics the copies are: maps into deleted ones are void."""
+        """Look up the ids of the remote topics: run maps of deleted topics are invalid."""
         pairs = list(copies)
         topics = {remote.topic for _, remote in pairs}
         known = self._sources.target.refresh(topics) if topics else self._sources.target.metadata
@@ -103,7 +103,7 @@ class TranslationInputs:
         try:
             self._syncs.add(OffsetSync.decode(record))
         except RecordError as error:
-            log.warning("Ignored a record of the offset-syncs topic: %s", error)
+            log.warning("Ignored a malformed record of the offset-syncs topic: %s", error)
 
     def _add_runs(self, record: RecordBytes) -> None:
         if record.key is None or _RUNS_KEY_PREFIX not in record.key:
@@ -111,11 +111,11 @@ class TranslationInputs:
         try:
             self._runs.apply(StoredOffset.decode(record))
         except RecordError as error:
-            log.warning("Ignored a map of what was copied: %s", error)
+            log.warning("Ignored a malformed run map of the offsets topic: %s", error)
 
 
 def _empty_if_missing(records: Iterator[RecordBytes]) -> Iterator[RecordBytes]:
-    """A topic that does not exist holds nothing."""
+    """Yield the records; none if the topic does not exist."""
     try:
         yield from records
     except TopicMissing as error:

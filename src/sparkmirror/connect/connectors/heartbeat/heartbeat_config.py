@@ -1,4 +1,4 @@
-"""What the heartbeat connector reads in its config."""
+"""The heartbeat connector's config."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from sparkmirror.mirror.topics.internal_topics import InternalTopic, heartbeats_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorHeartbeatConfig:
-    """The heartbeat connector's keys, read."""
+    """The heartbeat connector's parsed keys."""
 
     shared: MirrorConnectorConfig
     emit_heartbeats_s: float | None
-    """How often to beat, in seconds; None means never."""
+    """The interval between heartbeats, in seconds; None means never."""
     heartbeats_factor: int
 
     @classmethod
     def parse(cls, config: Mapping[str, str]) -> Self:
-        """Read everything, or raise ConfigError with all faults."""
-        reading = TypedConfig(HEARTBEAT, config)
+        """Parse all keys. Raises ConfigError with all errors."""
+        typed_config = TypedConfig(HEARTBEAT, config)
         return cls(
-            shared=MirrorConnectorConfig.from_config(reading, config),
-            emit_heartbeats_s=reading.get_interval_s("emit.heartbeats"),
-            heartbeats_factor=reading.get_int("heartbeats.topic.replication.factor"),
+            shared=MirrorConnectorConfig.from_config(typed_config, config),
+            emit_heartbeats_s=typed_config.get_interval_s("emit.heartbeats"),
+            heartbeats_factor=typed_config.get_int("heartbeats.topic.replication.factor"),
         )
 
     @property
     def heartbeats_topic(self) -> InternalTopic:
-        """Where heartbeats are written to."""
+        """The flow's heartbeats topic."""
         return heartbeats_topic(self.shared.policy, self.shared.flow)

@@ -1,1 +1,1 @@
-"""What the three mirror connectors share: configs, clients, schedules, tasks as threads."""
+"""Shared by the three connectors: configs, clients, schedules, tasks as threads."""

@@ -1,8 +1,8 @@
-"""A compacted topic followed from time to time: everything at first, then what is new.
+"""Reads a compacted topic from time to time: first everything, then what is new.
 
-    followed = Followed(router, topic)
-    followed.history()     from the beginning to the end there is now
-    followed.news()        from there to the end there is then
+    reader = CompactedTopicReader(router, topic)
+    reader.read_all()     from the beginning to the current end
+    reader.read_new()     from there to the end at that time
 
 Blocks; belongs to the thread of its router.
 """
@@ -18,7 +18,7 @@ from sparkmirror.wire.net.routing import Router
 
 
 class CompactedTopicReader:
-    """Where we stand in one topic."""
+    """The read position in one topic."""
 
     def __init__(self, router: Router, topic: str) -> None:
         self._router = router
@@ -26,29 +26,29 @@ class CompactedTopicReader:
         self._reader: TopicReader | None = None
 
     def read_all(self) -> Iterator[RecordBytes]:
-        """Read what there is. Raises a ClusterError, TopicMissing if there is no such topic."""
+        """Read the whole topic. Raises a ClusterError; TopicMissing if it does not exist."""
         self._reader = None
-        tail = TopicReader(self._router, self._topic)
-        for entry in tail.read_to_end():
+        reader = TopicReader(self._router, self._topic)
+        for entry in reader.read_to_end():
             yield entry.record
-        self._reader = tail
+        self._reader = reader
 
     def read_new(self) -> Iterator[RecordBytes]:
-        """Read what has come since; all of it, if nothing was ever read to the end."""
+        """Read what is new; everything if no earlier read reached the end."""
         if self._reader is None:
             yield from self.read_all()
             return
         ends = end_offsets(self._router, topic_partitions(self._router, self._topic))
         while not has_reached(self._reader.positions(), ends):
             before = self._reader.positions()
-            entries, trouble = self._reader.poll()
+            entries, error = self._reader.poll()
             for entry in entries:
                 yield entry.record
             if self._reader.positions() == before:
-                _raise_if_any(trouble)
+                _raise_if_any(error)
                 return
 
 
-def _raise_if_any(trouble: ClusterError | None) -> None:
-    if trouble is not None:
-        raise trouble
+def _raise_if_any(error: ClusterError | None) -> None:
+    if error is not None:
+        raise error

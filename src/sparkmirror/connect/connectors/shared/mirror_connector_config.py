@@ -1,4 +1,4 @@
-"""What the three connectors read alike: the flow, its names, its topic filter, its clients."""
+"""The config that all three connectors share: flow, policy, filters, clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _GROUP_FILTER = "group.filter.class"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorConnectorConfig:
-    """One connector's side of a flow. `originals` hold secrets."""
+    """The keys that all three connectors have. `originals` contains secrets."""
 
     name: str
     flow: SourceAndTarget
@@ -48,70 +48,72 @@ class MirrorConnectorConfig:
     originals: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def from_config(cls, reading: TypedConfig, config: Mapping[str, str]) -> Self:
-        """Take the keys that all three declare."""
+    def from_config(cls, typed_config: TypedConfig, config: Mapping[str, str]) -> Self:
+        """Read the shared keys."""
         return cls(
-            name=reading.get_string("name"),
+            name=typed_config.get_string("name"),
             flow=SourceAndTarget(
-                reading.get_string("source.cluster.alias"),
-                reading.get_string("target.cluster.alias"),
+                typed_config.get_string("source.cluster.alias"),
+                typed_config.get_string("target.cluster.alias"),
             ),
-            policy=_policy(reading, config),
-            is_enabled=reading.get_boolean("enabled"),
-            admin_timeout_s=reading.get_int("admin.timeout.ms") / 1000,
+            policy=_policy(typed_config, config),
+            is_enabled=typed_config.get_boolean("enabled"),
+            admin_timeout_s=typed_config.get_int("admin.timeout.ms") / 1000,
             originals=dict(config),
         )
 
     def cluster_alias(self, side: ClusterSide) -> str:
-        """What people call the cluster on one side."""
+        """Return the alias of the cluster on one side."""
         return self.flow.source if side is ClusterSide.SOURCE else self.flow.target
 
-    def client_properties(self, side: ClusterSide, kind: ClientType, role: str) -> dict[str, str]:
-        """The properties of one of the connector's clients."""
+    def client_properties(
+        self, side: ClusterSide, client_type: ClientType, role: str
+    ) -> dict[str, str]:
+        """Return the properties of one of the connector's clients."""
         return client_config(
-            self.originals, side, kind, label=connector_label(self.originals), role=role
+            self.originals, side, client_type, label=connector_label(self.originals), role=role
         )
 
     def access(
-        self, side: ClusterSide, kind: ClientType = ClientType.ADMIN, role: str = ""
+        self, side: ClusterSide, client_type: ClientType = ClientType.ADMIN, role: str = ""
     ) -> ClusterAccess:
-        """The way to one side, as one of the connector's clients goes it."""
+        """Return the access to one cluster for one of the connector's clients."""
         return ClusterAccess.from_properties(
-            self.cluster_alias(side), self.client_properties(side, kind, role)
+            self.cluster_alias(side), self.client_properties(side, client_type, role)
         )
 
 
-def topic_filter(reading: TypedConfig, config: Mapping[str, str]) -> TopicFilter:
-    """Build the topic filter that the connector names."""
-    name = reading.get_string(_TOPIC_FILTER)
+def topic_filter(typed_config: TypedConfig, config: Mapping[str, str]) -> TopicFilter:
+    """Build the topic filter of `topic.filter.class`."""
+    name = typed_config.get_string(_TOPIC_FILTER)
     if name != DEFAULT_TOPIC_FILTER:
-        made: TopicFilter = load_plugin(name, _TOPIC_FILTER)(config)
-        return made
+        plugin: TopicFilter = load_plugin(name, _TOPIC_FILTER)(config)
+        return plugin
     keys = TypedConfig(TOPIC_FILTER, config)
     return DefaultTopicFilter.of(keys.get_list("topics"), keys.get_list("topics.exclude"))
 
 
-def group_filter(reading: TypedConfig, config: Mapping[str, str]) -> GroupFilter:
-    """Build the group filter that the connector names."""
-    name = reading.get_string(_GROUP_FILTER)
+def group_filter(typed_config: TypedConfig, config: Mapping[str, str]) -> GroupFilter:
+    """Build the group filter of `group.filter.class`."""
+    name = typed_config.get_string(_GROUP_FILTER)
     if name != DEFAULT_GROUP_FILTER:
-        made: GroupFilter = load_plugin(name, _GROUP_FILTER)(config)
-        return made
+        plugin: GroupFilter = load_plugin(name, _GROUP_FILTER)(config)
+        return plugin
     keys = TypedConfig(GROUP_FILTER, config)
     return DefaultGroupFilter.of(keys.get_list("groups"), keys.get_list("groups.exclude"))
 
 
-def _policy(reading: TypedConfig, config: Mapping[str, str]) -> ReplicationPolicy:
-    # The flag beside the separator counts only where a separator was written down.
-    said = ReplicationPolicyConfig(
-        source_alias=reading.get_string("source.cluster.alias"),
-        separator=reading.get_string(_SEPARATOR) if _SEPARATOR in config else None,
-        internal_separator_enabled=reading.get_boolean(
+def _policy(typed_config: TypedConfig, config: Mapping[str, str]) -> ReplicationPolicy:
+    # MirrorMaker 2 ignores the internal separator flag unless the separator is configured.
+    policy_config = ReplicationPolicyConfig(
+        source_alias=typed_config.get_string("source.cluster.alias"),
+        separator=typed_config.get_string(_SEPARATOR) if _SEPARATOR in config else None,
+        internal_separator_enabled=typed_config.get_boolean(
             "replication.policy.internal.topic.separator.enabled"
         ),
         originals=config,
     )
-    return create_policy(reading.get_string(_POLICY), said, _load_policy)
+    return create_policy(typed_config.get_string(_POLICY), policy_config, _load_policy)
 
 
 def _load_policy(name: str) -> PolicyFactory:

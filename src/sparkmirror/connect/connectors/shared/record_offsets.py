@@ -1,6 +1,6 @@
-"""Connect's offsets of checkpoint and heartbeat records: always 0, kept because Connect keeps them.
+"""Connect's source offsets of checkpoint and heartbeat records: always 0, stored as Connect does.
 
-Nobody reads them but people, over REST. Each is written once in a task's life.
+Only operators read them, with REST. A task writes each of them once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class RecordOffsets:
         self._saved: set[bytes] = set()
 
     def save(self, records: Iterable[SourceRecord]) -> None:
-        """Write the offsets of records that were acknowledged, where that has not been done yet."""
+        """Write the offsets of acknowledged records, except those this task has written."""
         new: dict[bytes, StoredOffset] = {}
         for record in records:
             key = offset_key(self._connector, record.source_partition)
@@ -42,5 +42,5 @@ class RecordOffsets:
             self._saved |= new.keys()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._topic.close()

@@ -1,7 +1,7 @@
-"""Jobs done again and again by one thread, so that no two of them ever run at once.
+"""Runs jobs at intervals in one thread, so that two jobs never run at the same time.
 
-A job that fails is logged and done again at its next turn: what it is about may have healed by
-then. A job that is late is done once, not once for every turn it has missed.
+An error of a job is logged, and the job runs again after its interval. A late job runs once, not
+once per missed interval.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sparkmirror.errors import MirrorError
 log = logging.getLogger(__name__)
 
 MIN_INTERVAL_S = 0.1
-"""Intervals are at least this long, whatever people say: brokers need air."""
+"""The shortest interval: a shorter one would overload the brokers."""
 
 
 @dataclass(slots=True)
@@ -30,10 +30,10 @@ class _Job:
 
 
 class Scheduler:
-    """One connector's jobs. `stop` may be called by any thread; jobs are added before `start`."""
+    """One connector's jobs. Any thread may call `stop`; jobs are added before `start`."""
 
     def __init__(self, name: str, *, connector: str) -> None:
-        """`name` is what the thread is called, and whom log lines speak of."""
+        """`name` is the name of the thread, and stands in log lines."""
         self._name = name
         self._connector = connector
         self._jobs: list[_Job] = []
@@ -41,34 +41,39 @@ class Scheduler:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def schedule_repeating(
-        self, interval_s: float | None, what: str, run: Callable[[], None], *, first: bool = False
+        self,
+        interval_s: float | None,
+        description: str,
+        run: Callable[[], None],
+        *,
+        first: bool = False,
     ) -> None:
-        """Do something at once and then at every interval; None means: not at all.
+        """Add a job that runs at once and then at every interval; None adds none.
 
-        Of several that are due at the same time, the `first` one comes first, then in turn.
+        If several jobs are due at the same time, a `first` one runs before the others.
         """
         if interval_s is None:
             return
-        job = _Job(what, run, max(interval_s, MIN_INTERVAL_S))
+        job = _Job(description, run, max(interval_s, MIN_INTERVAL_S))
         self._jobs.insert(0 if first else len(self._jobs), job)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         now = time.monotonic()
         for job in self._jobs:
             job.next_run_at = now
         self._thread.start()
 
-    def stop(self, within_s: float) -> bool:
-        """Let no further job begin, and wait for the one under way; say whether it has ended."""
+    def stop(self, timeout_s: float) -> bool:
+        """Start no further job and wait for the running one; return whether it has ended."""
         self._stopped.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(timeout=within_s)
+            self._thread.join(timeout=timeout_s)
         return not self._thread.is_alive()
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called: whatever takes long should look at it."""
+        """Whether `stop` was called; long jobs should check it."""
         return self._stopped.is_set()
 
     def _run(self) -> None:
@@ -91,6 +96,8 @@ class Scheduler:
         log.debug("%s took %d ms", job.description, (now - began) * 1000)
         job.next_run_at = max(job.next_run_at + job.interval_s, now)
 
-    def _log_error(self, what: str, error: MirrorError) -> None:
+    def _log_error(self, description: str, error: MirrorError) -> None:
         if not self.is_stopped:
-            log.error("%s caught exception in scheduled task: %s: %s", self._name, what, error)
+            log.error(
+                "%s caught exception in scheduled task: %s: %s", self._name, description, error
+            )

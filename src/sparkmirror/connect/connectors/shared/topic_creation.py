@@ -1,9 +1,9 @@
-"""Topics made on a cluster as MirrorMaker 2 makes them, on clusters that are too small as well.
+"""Creates topics as MirrorMaker 2 does, also on clusters with fewer brokers than replicas.
 
-A topic that cannot be created as wanted (most often because there are fewer brokers than replicas)
-is told of in the log. Then brokers that create topics on demand are given the chance to do so, as
-MirrorMaker 2's producers give it to them, and what they made is grown and set right. What is still
-missing after that is missing: the reason stays known, and partitions that wait for it say so.
+If a topic cannot be created as configured (often because there are fewer brokers than replicas),
+the error is logged. Then brokers with `auto.create.topics.enable` create it, as they do for
+MirrorMaker 2's producers; its partitions and configs are corrected afterwards. If the topic is
+still missing, the caller gets the error, and the partitions that wait for it report it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMPACT = {"cleanup.policy": "compact"}
 
 
 def ensure_internal_topic(admin: Admin, topic: InternalTopic, replication_factor: int) -> None:
-    """See to it that one of MirrorMaker 2's own topics is there; one that is stays as it is."""
+    """Create one of MirrorMaker 2's internal topics. An existing topic is not changed."""
     if topic.name in admin.describe_topics([topic.name]):
         return
     new = NewTopic(
@@ -37,15 +37,15 @@ def ensure_internal_topic(admin: Admin, topic: InternalTopic, replication_factor
     if error is None:
         log.info("Created topic '%s'", topic.name)
     elif isinstance(error, NotAuthorized | UnsupportedByBroker):
-        log.info("Topic '%s' is taken to exist: %s", topic.name, error)
+        log.info("Assuming that topic '%s' exists: %s", topic.name, error)
     elif topic.name not in admin.describe_topics([topic.name]):
         log.error("Unable to create topic '%s': %s", topic.name, error)
         _auto_create(admin, {topic.name: new})
 
 
 def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict[str, ClusterError]:
-    """Create remote topics; return why some are missing still, by name."""
-    wanted = {
+    """Create remote topics; return the errors of those that do not exist, by name."""
+    topics_by_name = {
         new.name: NewTopic(
             name=new.name,
             partitions=new.partitions,
@@ -54,55 +54,55 @@ def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict
         )
         for new in topics
     }
-    failed = admin.create_topics(list(wanted.values()))
-    for name in wanted.keys() - failed.keys():
-        count = wanted[name].partitions
+    failed = admin.create_topics(list(topics_by_name.values()))
+    for name in topics_by_name.keys() - failed.keys():
+        count = topics_by_name[name].partitions
         log.info("Created remote topic %s with %d partitions.", name, count)
-    there = admin.describe_topics(failed.keys())
+    existing = admin.describe_topics(failed.keys())
     for name, error in failed.items():
-        if name not in there:
+        if name not in existing:
             log.warning("Could not create topic %s. %s", name, error)
-    missing = {name: wanted[name] for name in failed.keys() - there.keys()}
-    made = _auto_create(admin, missing)
-    return {name: failed[name] for name in missing.keys() - made}
+    missing = {name: topics_by_name[name] for name in failed.keys() - existing.keys()}
+    created = _auto_create(admin, missing)
+    return {name: failed[name] for name in missing.keys() - created}
 
 
 def add_remote_partitions(
     admin: Admin, topics: Sequence[NewRemotePartitions]
 ) -> dict[str, ClusterError]:
-    """Give remote topics more partitions; return what went wrong, by name."""
-    failed = admin.create_partitions({grown.name: grown.partitions for grown in topics})
-    for grown in topics:
-        if grown.name in failed:
+    """Add partitions to remote topics; return the errors, by name."""
+    failed = admin.create_partitions({topic.name: topic.partitions for topic in topics})
+    for topic in topics:
+        if topic.name in failed:
             log.warning(
-                "Could not create topic-partitions for %s. %s", grown.name, failed[grown.name]
+                "Could not create topic-partitions for %s. %s", topic.name, failed[topic.name]
             )
         else:
-            log.info("Increased remote topic %s to %d partitions.", grown.name, grown.partitions)
+            log.info("Increased remote topic %s to %d partitions.", topic.name, topic.partitions)
     return failed
 
 
-def _auto_create(admin: Admin, wanted: Mapping[str, NewTopic]) -> frozenset[str]:
-    """Let brokers create topics on demand; return the names of those they made."""
-    if not wanted:
+def _auto_create(admin: Admin, topics_by_name: Mapping[str, NewTopic]) -> frozenset[str]:
+    """Have the brokers auto-create topics; return the names of those they created."""
+    if not topics_by_name:
         return frozenset()
-    made = admin.request_auto_creation(wanted.keys())
-    for name in sorted(made):
+    created = admin.request_auto_creation(topics_by_name.keys())
+    for name in sorted(created):
         log.warning(
-            "The brokers of %s have created topic %s by themselves, with their own defaults: set "
-            "the replication factor to what the cluster can hold",
+            "The brokers of %s auto-created topic %s with their defaults: set the replication "
+            "factor to what the cluster supports",
             admin.cluster,
             name,
         )
-    admin.create_partitions({name: wanted[name].partitions for name in made})
+    admin.create_partitions({name: topics_by_name[name].partitions for name in created})
     changes = {
         name: [
             AlterConfigOp(name=key, operation=AlterConfigOpType.SET, value=value)
-            for key, value in wanted[name].configs.items()
+            for key, value in topics_by_name[name].configs.items()
         ]
-        for name in made
-        if wanted[name].configs
+        for name in created
+        if topics_by_name[name].configs
     }
     for name, error in admin.incremental_alter_configs(changes).items():
         log.warning("Could not alter configuration of topic %s. %s", name, error)
-    return made
+    return created

@@ -1,7 +1,7 @@
-"""A connector's config read through its table: values of known types, by key.
+"""A connector's config, parsed with its table: typed values by key.
 
-Raises ConfigError with every fault at once. Class names that hold a colon (`module:Class`) are
-people's own plug-ins and are let through; whether they exist is found out when they are loaded.
+Raises ConfigError with all errors. A class name with a colon (`module:Class`) is an operator's own
+plug-in: it is accepted here and loaded later.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ from sparkmirror.errors import ConfigError
 
 
 class TypedConfig:
-    """What a table makes of a config."""
+    """A parsed config."""
 
     def __init__(self, table: ConfigDef, config: Mapping[str, str]) -> None:
         self._values: Mapping[str, ParsedValue] = table.parse(config, _class_name)
 
     def get_string(self, key: str) -> str:
-        """Read a text; an absent one is empty."""
+        """Return a text; empty if the key is absent."""
         value = self._values[key]
         assert value is None or isinstance(value, str), key
         return value or ""
 
     def get_int(self, key: str) -> int:
-        """Read a whole number."""
+        """Return an integer."""
         value = self._values[key]
         assert isinstance(value, int), key
         return value
 
     def get_boolean(self, key: str) -> bool:
-        """Read yes or no."""
+        """Return a boolean."""
         value = self._values[key]
         assert isinstance(value, bool), key
         return value
 
     def get_list(self, key: str) -> tuple[str, ...]:
-        """Read a list."""
+        """Return a list."""
         value = self._values[key]
         assert isinstance(value, tuple), key
         return value
 
     def get_interval_s(self, job: str) -> float | None:
-        """Read how often a job is done, in seconds; None if it is never done again.
+        """Return the interval of a job in seconds; None if the job is disabled.
 
-        `job.enabled` and `job.interval.seconds` belong together; a negative interval means never.
+        Reads `job.enabled` and `job.interval.seconds`; a negative interval disables the job too.
         """
         seconds = self.get_int(f"{job}.interval.seconds")
         return float(seconds) if self.get_boolean(f"{job}.enabled") and seconds >= 0 else None
 
 
 def load_plugin(name: str, key: str) -> Any:
-    """Load a plug-in of people's own, written `module:Class`."""
+    """Load an operator's own plug-in, given as `module:Class`. Raises ConfigError."""
     try:
         return pkgutil.resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -1,10 +1,10 @@
-"""What tasks take from the worker: where its own topics are, and the producer it lends them.
+"""Client properties that tasks take from the worker: for its internal topics, and its producer.
 
-A connector's records go where the *worker's* producer sends them, which need not be the cluster
-that the connector calls its target (`producer.override.bootstrap.servers` says otherwise).
+A task writes with the *worker's* producer. That producer's cluster may differ from the connector's
+target (`producer.override.bootstrap.servers` changes it). Later properties override earlier ones:
 
     the worker's bootstrap servers ◀── producer.* of the worker ◀── producer.override.* of the
-                                                                     connector; later ones win
+                                                                     connector
 """
 
 from __future__ import annotations
@@ -23,43 +23,46 @@ _CONNECTOR_OFFSETS_TOPIC = "offsets.storage.topic"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerClientConfig:
-    """A worker's config, with placeholders replaced. Holds secrets."""
+    """A worker's config, with placeholders replaced. Contains secrets."""
 
     properties: Mapping[str, str] = field(repr=False)
 
     def producer_properties(self, connector: Mapping[str, str]) -> dict[str, str]:
-        """The client properties of the producer that the worker lends a connector's tasks."""
+        """Return the properties of the worker's producer for a connector's tasks."""
         return worker_producer_config(self.properties, connector)
 
     def client_properties(self) -> dict[str, str]:
-        """The client properties with which the worker reaches its own topics."""
+        """Return the properties of the worker's clients for its internal topics."""
         return {
             name: self.properties[name] for name in CLIENT_SECURITY_NAMES if name in self.properties
         }
 
     def offsets_topic(self, connector: Mapping[str, str]) -> str:
-        """The topic that holds the connector's source offsets."""
+        """Return the topic with the connector's source offsets."""
         own = TypedConfig(SOURCE_ONLY, connector).get_string(_CONNECTOR_OFFSETS_TOPIC)
         return own or TypedConfig(DISTRIBUTED, self.properties).get_string("offset.storage.topic")
 
     def offsets_client_properties(self, connector: Mapping[str, str]) -> dict[str, str]:
-        """The way to that topic: a connector's own one lies where its records go."""
+        """Return the client properties for that topic.
+
+        A connector's own offsets topic is on the cluster of its producer.
+        """
         own = TypedConfig(SOURCE_ONLY, connector).get_string(_CONNECTOR_OFFSETS_TOPIC)
         return self.producer_properties(connector) if own else self.client_properties()
 
     @property
     def group_id(self) -> str:
-        """The worker group."""
+        """The group id of the worker."""
         return TypedConfig(DISTRIBUTED, self.properties).get_string("group.id")
 
     @property
     def offset_flush_interval_s(self) -> float:
-        """How often source offsets are written, in seconds."""
+        """The interval between writes of source offsets, in seconds."""
         return TypedConfig(DISTRIBUTED, self.properties).get_int("offset.flush.interval.ms") / 1000
 
     @property
     def is_exactly_once(self) -> bool:
-        """Whether source connectors work in transactions."""
+        """Whether source tasks write in transactions."""
         support = TypedConfig(DISTRIBUTED, self.properties).get_string(
             "exactly.once.source.support"
         )

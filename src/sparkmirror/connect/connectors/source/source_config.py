@@ -1,4 +1,4 @@
-"""What the source connector reads in its config."""
+"""The source connector's config."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONFIG_FILTER = "config.property.filter.class"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorSourceConfig:
-    """The source connector's keys, read. Intervals are in seconds; None means never."""
+    """The source connector's parsed keys. Intervals are in seconds; None means never."""
 
     shared: MirrorConnectorConfig
     selection: TopicSelection
@@ -44,41 +44,41 @@ class MirrorSourceConfig:
 
     @classmethod
     def parse(cls, config: Mapping[str, str]) -> Self:
-        """Read everything, or raise ConfigError with all faults."""
-        reading = TypedConfig(SOURCE, config)
-        shared = MirrorConnectorConfig.from_config(reading, config)
+        """Parse all keys. Raises ConfigError with all errors."""
+        typed_config = TypedConfig(SOURCE, config)
+        shared = MirrorConnectorConfig.from_config(typed_config, config)
         return cls(
             shared=shared,
             selection=TopicSelection(
                 flow=shared.flow,
                 policy=shared.policy,
-                topic_filter=topic_filter(reading, config),
-                replicate_heartbeats=reading.get_boolean("heartbeats.replication.enabled"),
+                topic_filter=topic_filter(typed_config, config),
+                replicate_heartbeats=typed_config.get_boolean("heartbeats.replication.enabled"),
             ),
-            config_filter=_config_filter(reading, config),
-            replication_factor=reading.get_int("replication.factor"),
-            refresh_topics_s=reading.get_interval_s("refresh.topics"),
-            sync_configs_s=reading.get_interval_s("sync.topic.configs"),
-            sync_acls_s=reading.get_interval_s("sync.topic.acls"),
-            emits_offset_syncs=reading.get_boolean("emit.offset-syncs.enabled"),
-            offset_lag_max=reading.get_int("offset.lag.max"),
-            offset_syncs_factor=reading.get_int("offset-syncs.topic.replication.factor"),
+            config_filter=_config_filter(typed_config, config),
+            replication_factor=typed_config.get_int("replication.factor"),
+            refresh_topics_s=typed_config.get_interval_s("refresh.topics"),
+            sync_configs_s=typed_config.get_interval_s("sync.topic.configs"),
+            sync_acls_s=typed_config.get_interval_s("sync.topic.acls"),
+            emits_offset_syncs=typed_config.get_boolean("emit.offset-syncs.enabled"),
+            offset_lag_max=typed_config.get_int("offset.lag.max"),
+            offset_syncs_factor=typed_config.get_int("offset-syncs.topic.replication.factor"),
             offset_syncs_side=offset_syncs_side(config),
         )
 
     @property
     def offset_syncs_topic(self) -> InternalTopic:
-        """Where the offset syncs of the flow are kept."""
+        """The flow's offset-syncs topic."""
         return offset_syncs_topic(
             self.shared.policy, self.shared.flow, OffsetSyncsLocation(self.offset_syncs_side)
         )
 
 
-def _config_filter(reading: TypedConfig, config: Mapping[str, str]) -> ConfigPropertyFilter:
-    name = reading.get_string(_CONFIG_FILTER)
+def _config_filter(typed_config: TypedConfig, config: Mapping[str, str]) -> ConfigPropertyFilter:
+    name = typed_config.get_string(_CONFIG_FILTER)
     if name != DEFAULT_CONFIG_FILTER:
-        made: ConfigPropertyFilter = load_plugin(name, _CONFIG_FILTER)(config)
-        return made
+        plugin: ConfigPropertyFilter = load_plugin(name, _CONFIG_FILTER)(config)
+        return plugin
     keys = TypedConfig(CONFIG_FILTER, config)
     return DefaultConfigPropertyFilter.of(
         keys.get_list("config.properties.exclude"),

@@ -1,9 +1,9 @@
-"""From a source connector's config and task configs to the job that copies. Pure.
+"""Builds the copy job from a source connector's config and task configs. Pure.
 
-Of the original's many client keys these count here: how to reach both clusters (`source.*`,
-`consumer.*`, `producer.override.*` and the worker's `producer.*`), `isolation.level`,
-`client.rack`, `auto.offset.reset`, and what concerns transactions. Fetch and batch sizes,
-lingering and compression do not: batches are passed on as they are.
+Of MirrorMaker 2's client keys, these have an effect: the connection keys of both clusters
+(`source.*`, `consumer.*`, `producer.override.*` and the worker's `producer.*`),
+`isolation.level`, `client.rack`, `auto.offset.reset`, and the transaction keys. Fetch sizes, batch
+sizes, `linger.ms` and compression have none: batches are copied unchanged.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from sparkmirror.mirror.topics.task_assignment import assigned_partitions
 log = logging.getLogger(__name__)
 
 ON_LOSS: Final = "sparkmirror.on.loss"
-"""What to do when the source no longer holds what comes next: halt, skip or restart."""
+"""What to do when the source has deleted the next offset: halt, skip or restart."""
 BYTES_PER_SECOND: Final = "sparkmirror.bytes.per.second"
-"""How much all tasks of the connector together may copy; 0 means as much as they can."""
+"""The limit for all tasks of the connector together; 0 means no limit."""
 
 _MAX_FLUSH_S = 10.0
 _RESET: Final = "auto.offset.reset"
@@ -57,7 +57,7 @@ _SECONDS = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 
 
 def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
-    """Say it as the engine takes it. Raises ConfigError for what cannot be meant."""
+    """Return the job for the engine. Raises ConfigError for invalid values."""
     _reject_transforms(plan.config)
     config = MirrorSourceConfig.parse(plan.config)
     originals, shared = plan.config, config.shared
@@ -98,17 +98,19 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
 
 
 def parse_offset_reset(reset: str, now_s: float) -> StartPosition:
-    """Where to begin with partitions that nothing is stored of, in a consumer's words."""
+    """Parse `auto.offset.reset`: where partitions without a stored offset start."""
     if reset.startswith(_BY_DURATION):
-        back_s = _duration_s(reset.removeprefix(_BY_DURATION))
-        return StartPosition(at=StartMode.TIMESTAMP, timestamp_ms=int((now_s - back_s) * 1000))
+        age_s = _duration_s(reset.removeprefix(_BY_DURATION))
+        return StartPosition(at=StartMode.TIMESTAMP, timestamp_ms=int((now_s - age_s) * 1000))
     match reset.lower():
         case "earliest":
             return StartPosition(at=StartMode.EARLIEST)
         case "latest":
             return StartPosition(at=StartMode.LATEST)
         case "none":
-            log.warning("%s=none: partitions without stored offsets begin at the earliest", _RESET)
+            log.warning(
+                "%s=none: partitions without stored offsets start at the earliest offset", _RESET
+            )
             return StartPosition(at=StartMode.EARLIEST)
     raise ConfigError.of(
         _RESET, f"{_RESET} {reset} is unknown: use earliest, latest or {_BY_DURATION}PT1H"
@@ -118,7 +120,9 @@ def parse_offset_reset(reset: str, now_s: float) -> StartPosition:
 def _duration_s(text: str) -> int:
     found = _DURATION.fullmatch(text)
     if not found or not any(found.groups()):
-        raise ConfigError.of(_RESET, f"{_RESET}: {text} is no duration; write it like PT1H or P7D")
+        raise ConfigError.of(
+            _RESET, f"{_RESET}: {text} is not a duration; write it like PT1H or P7D"
+        )
     return sum(int(found[part] or 0) * weight for part, weight in _SECONDS.items())
 
 
@@ -138,30 +142,30 @@ def _syncs(config: MirrorSourceConfig) -> OffsetSyncsTopic | None:
 
 
 def _reject_transforms(config: Mapping[str, str]) -> None:
-    """Records that people want changed must not be copied unchanged without a word."""
+    """Raise ConfigError if transforms are configured: records are copied unchanged."""
     named = config.get(_TRANSFORMS, "").strip()
     if named:
         raise ConfigError.of(
             _TRANSFORMS,
-            f"{_TRANSFORMS} {named} cannot be run yet: records are copied as they are; take"
-            f" {_TRANSFORMS} out of the config to have them so",
+            f"{_TRANSFORMS} {named} cannot be run yet: records are copied unchanged; remove"
+            f" {_TRANSFORMS} from the config to copy them",
         )
 
 
 def _on_loss(config: Mapping[str, str]) -> DataLossPolicy:
-    said = config.get(ON_LOSS, DataLossPolicy.HALT)
+    text = config.get(ON_LOSS, DataLossPolicy.HALT)
     try:
-        return DataLossPolicy(said)
+        return DataLossPolicy(text)
     except ValueError:
-        words = ", ".join(DataLossPolicy)
-        raise ConfigError.of(ON_LOSS, f"{ON_LOSS} {said} is unknown: use one of {words}") from None
+        known = ", ".join(DataLossPolicy)
+        raise ConfigError.of(ON_LOSS, f"{ON_LOSS} {text} is unknown: use one of {known}") from None
 
 
 def _bytes_per_s(config: Mapping[str, str]) -> int:
-    said = config.get(BYTES_PER_SECOND, "0")
-    if not said.isdecimal():
-        raise ConfigError.of(BYTES_PER_SECOND, f"{BYTES_PER_SECOND} {said} is not a whole number")
-    return int(said)
+    text = config.get(BYTES_PER_SECOND, "0")
+    if not text.isdecimal():
+        raise ConfigError.of(BYTES_PER_SECOND, f"{BYTES_PER_SECOND} {text} is not a whole number")
+    return int(text)
 
 
 def _with_transactions(

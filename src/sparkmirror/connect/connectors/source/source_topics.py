@@ -1,8 +1,8 @@
-"""What the source holds and the target lacks: looked at often, acted on when something changed.
+"""The source's topics, and creation of the remote topics that the target lacks.
 
-Looking is cheap: one question for all topics of the source. The target is looked at only when the
-source has changed, when something was missing the last time, or when MirrorMaker 2's own interval
-is over, which brings back what somebody deleted there.
+A refresh is cheap: one request for all topics of the source. The target is listed only if the
+source has changed, if a topic could not be created the last time, or if MirrorMaker 2's interval
+has passed; the last case recreates remote topics that an operator deleted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from sparkmirror.model import TopicPartition
 log = logging.getLogger(__name__)
 
 RETRY_CREATE_S = 30.0
-"""How soon another try is made for topics that could not be created."""
+"""The pause before topics that could not be created are tried again."""
 
 Partitions = frozenset[TopicPartition]
 
 
 class SourceTopics:
-    """The partitions of one flow, as known. Belongs to one thread at a time."""
+    """The known partitions of one flow. Belongs to one thread at a time."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SourceTopics:
         self._has_changes = False
         self._next_target_list_at = float("-inf")
         self.refresh_took_s = 0.0
-        """How long the last look at the source took."""
+        """How long the last listing of the source took."""
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -59,7 +59,7 @@ class SourceTopics:
         return sorted_unique(self._known)
 
     def synced_topics(self) -> dict[str, str]:
-        """Topics that are on both sides: source name → remote name."""
+        """Return the topics that exist on both sides: source name → remote name."""
         present = {partition.topic for partition in self._on_target}
         flow, policy = self._config.shared.flow, self._config.shared.policy
         remotes = {
@@ -69,14 +69,14 @@ class SourceTopics:
         return {topic: remote for topic, remote in remotes.items() if remote in present}
 
     def load(self) -> None:
-        """Look at both clusters for the first time, and create what the target lacks."""
+        """List both clusters for the first time and create what the target lacks. Blocks."""
         self._known = self._list_source()
         self._reject_self_copy()
         self._list_target()
         self._create_missing()
 
     def refresh(self) -> bool:
-        """Look again; create what is missing. Return whether tasks must be dealt anew."""
+        """List again and create what is missing; return whether task configs must change."""
         source = self._keep_until_missing_twice(self._list_source())
         is_quiet = source == self._known and self._clock() < self._next_target_list_at
         if is_quiet and not self._has_changes:
@@ -85,31 +85,31 @@ class SourceTopics:
         found = self._compare(source)
         if found.new or found.deleted:
             log.info("%s", found)
-            self._has_changes = True  # until it was told, though the target may be down just now
+            self._has_changes = True  # kept until this method returns it: the target may fail below
         if found.needs_reconfiguration:
             self._known = source
             self._create_missing()
-        news, self._has_changes = self._has_changes, False
-        return news
+        has_changes, self._has_changes = self._has_changes, False
+        return has_changes
 
     def _keep_until_missing_twice(self, source: Partitions) -> Partitions:
-        """Believe that something is gone when it is missing twice in a row.
+        """Keep a known partition until two listings in a row lack it.
 
-        A broker that has been away for a while may know less than the others.
+        A broker that was down for a while may not know all topics yet.
         """
         missing = self._known - source
-        believed = source | (missing - self._missing)
+        kept = source | (missing - self._missing)
         self._missing = missing
-        return believed
+        return kept
 
     def _reject_self_copy(self) -> None:
-        """A topic that is its own copy would grow for ever."""
+        """Raise TopicRejected if a topic would be copied onto itself, and so grow without end."""
         selection = self._config.selection
         same = sorted({p.topic for p in self._known if selection.remote_partition(p) == p})
         if not same:
             return
-        here, there = self._source.describe_cluster(), self._target.describe_cluster()
-        if here.cluster_id == there.cluster_id:
+        source, target = self._source.describe_cluster(), self._target.describe_cluster()
+        if source.cluster_id == target.cluster_id:
             raise TopicRejected(
                 self._target.cluster,
                 f"{self._source.cluster} is the same cluster, and {same[0]} would be copied onto"
@@ -126,7 +126,7 @@ class SourceTopics:
         selection = self._config.selection
         listed = _partitions(self._target.describe_topics().values())
         self._on_target = selection.filter_target_partitions(listed)
-        # A policy that knows no way back does not recognise its own copies by their names.
+        # A policy such as IdentityReplicationPolicy cannot recognise remote topics by their names.
         named = {selection.remote_partition(partition) for partition in self._known}
         self._on_target |= named & frozenset(listed)
         self._next_target_list_at = self._clock() + (self._config.refresh_topics_s or 0.0)
@@ -137,7 +137,7 @@ class SourceTopics:
         )
 
     def _create_missing(self) -> None:
-        """Create and grow what is lacking, and look at what came of it."""
+        """Create missing topics and partitions, then list the target again."""
         plan = plan_topics(
             self._config.selection,
             source=self._known,
@@ -156,25 +156,25 @@ class SourceTopics:
             )
 
     def _with_configs(self, plan: TopicPlan) -> tuple[TopicPlan, dict[str, ClusterError]]:
-        """Fetch what new topics start with. One whose settings are hidden from us is not made."""
+        """Add the source's configs to new topics; leave out topics with unreadable configs."""
         configs: dict[str, Mapping[str, str]] = {}
-        refused: dict[str, ClusterError] = {}
+        rejected: dict[str, ClusterError] = {}
         found = self._source.describe_configs([new.source_topic for new in plan.new_topics])
         for new in plan.new_topics:
             entries = found[new.source_topic]
             if isinstance(entries, ClusterError):
                 log.warning("Could not create topic %s. %s", new.name, entries)
-                refused[new.name] = entries
+                rejected[new.name] = entries
             else:
                 configs[new.source_topic] = creation_configs(entries, self._config.config_filter)
-        create = tuple(new for new in plan.new_topics if new.name not in refused)
-        return replace(plan, new_topics=create).with_configs(configs), refused
+        create = tuple(new for new in plan.new_topics if new.name not in rejected)
+        return replace(plan, new_topics=create).with_configs(configs), rejected
 
 
 def _partitions(topics: Iterable[TopicDescription]) -> Collection[TopicPartition]:
     return [
-        TopicPartition(topic.name, one.index)
+        TopicPartition(topic.name, partition.index)
         for topic in topics
         if not topic.is_internal
-        for one in topic.partitions
+        for partition in topic.partitions
     ]

@@ -1,6 +1,6 @@
-"""Settings and access rules of source topics, carried over to their remote topics.
+"""Syncs configs and ACLs of source topics to their remote topics.
 
-As MirrorMaker 2 does it, but for one thing: what the target already has is not sent again.
+Unlike MirrorMaker 2, it does not send again what the target already has.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Entries = Iterable[ConfigEntry]
 
 
 class TopicSync:
-    """Keeps remote topics like their source topics. Belongs to one thread at a time."""
+    """Syncs one flow. Belongs to one thread at a time."""
 
     def __init__(self, config: MirrorSourceConfig, source: Admin, target: Admin) -> None:
         self._config = config
@@ -36,21 +36,23 @@ class TopicSync:
         self._has_logged_no_authorizer = False
 
     def sync_configs(self, topics: Mapping[str, str]) -> None:
-        """Change what differs in the settings of remote topics; `topics` is source → remote."""
+        """Alter the configs of remote topics that differ; `topics` maps source to remote names."""
         at_source = self._source.describe_configs(topics.keys())
         at_target = self._target.describe_configs(topics.values())
         changes: dict[str, tuple[AlterConfigOp, ...]] = {}
         present: dict[str, Entries] = {}
         for topic, remote in topics.items():
-            wanted, there = at_source.get(topic), at_target.get(remote)
-            if wanted is None or isinstance(wanted, ClusterError):
-                log.warning("Could not read the configuration of topic %s. %s", topic, wanted)
+            source_configs, target_configs = at_source.get(topic), at_target.get(remote)
+            if source_configs is None or isinstance(source_configs, ClusterError):
+                log.warning(
+                    "Could not read the configuration of topic %s. %s", topic, source_configs
+                )
                 continue
-            operations = sync_operations(wanted, self._config.config_filter)
-            if there is None or isinstance(there, ClusterError):
-                changes[remote] = operations  # unseen: all of it is sent, as in the original
-            elif changed := effective_operations(operations, there):
-                changes[remote], present[remote] = changed, there
+            operations = sync_operations(source_configs, self._config.config_filter)
+            if target_configs is None or isinstance(target_configs, ClusterError):
+                changes[remote] = operations  # unknown: send everything, as MirrorMaker 2 does
+            elif changed := effective_operations(operations, target_configs):
+                changes[remote], present[remote] = changed, target_configs
         for remote, error in self._alter_configs(changes, present).items():
             log.warning("Could not alter configuration of topic %s. %s", remote, error)
 
@@ -60,16 +62,16 @@ class TopicSync:
         try:
             return self._target.incremental_alter_configs(changes)
         except UnsupportedByBroker:
-            # Before 2.3 a broker takes a topic's settings as a whole.
-            whole = {
+            # Brokers before 2.3 accept only the complete configs of a topic.
+            complete = {
                 remote: _full_configs(present[remote], changes[remote])
                 for remote in changes
                 if remote in present
             }
-            return self._target.alter_configs(whole)
+            return self._target.alter_configs(complete)
 
     def sync_acls(self) -> None:
-        """Give readers of source topics the right to read the copies."""
+        """Give readers of source topics read access to the remote topics."""
         listed = self._source.describe_topic_acls()
         if listed is None:
             level = logging.DEBUG if self._has_logged_no_authorizer else logging.INFO
@@ -81,9 +83,9 @@ class TopicSync:
                 self._source.cluster,
             )
             return
-        wanted = target_acl_bindings(listed, self._config.selection)
+        desired = target_acl_bindings(listed, self._config.selection)
         present = self._present_acls()
-        new = [acl for acl in wanted if acl not in present]
+        new = [acl for acl in desired if acl not in present]
         for acl, error in self._target.create_acls(new).items():
             log.warning("Could not sync ACL of topic %s. %s", acl.resource_name, error)
 
@@ -91,18 +93,18 @@ class TopicSync:
         try:
             return frozenset(self._target.describe_topic_acls() or ())
         except NotAuthorized:
-            return frozenset()  # whether they may be added is another question
+            return frozenset()  # creating ACLs may be allowed all the same
 
 
 def _full_configs(entries: Entries, operations: Iterable[AlterConfigOp]) -> dict[str, str]:
-    whole = {
+    complete = {
         entry.name: entry.value
         for entry in entries
         if entry.source is ConfigSource.DYNAMIC_TOPIC_CONFIG and entry.value is not None
     }
     for one in operations:
         if one.operation is AlterConfigOpType.DELETE:
-            whole.pop(one.name, None)
+            complete.pop(one.name, None)
         elif one.value is not None:
-            whole[one.name] = one.value
-    return whole
+            complete[one.name] = one.value
+    return complete
