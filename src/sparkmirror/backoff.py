@@ -1,4 +1,4 @@
-"""Pauses between tries, longer each time, never quite the same."""
+"""Pauses between retries: exponential, with jitter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, kw_only=True)
 class Backoff:
-    """Doubles from the first pause up to the longest; a success begins anew."""
+    """Doubles the pause from `initial_s` up to `max_s`; call `reset` after a success."""
 
     initial_s: float = 0.05
     max_s: float = 1.0
@@ -16,11 +16,11 @@ class Backoff:
     _next_s: float = field(init=False, default=0.0)
 
     def next_delay_s(self) -> float:
-        """How long to wait now, before the next try."""
+        """How long to wait before the next try."""
         pause = self._next_s or self.initial_s
         self._next_s = min(pause * 2, self.max_s)
         return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311 - no secret
 
     def reset(self) -> None:
-        """Begin with the first pause again."""
+        """Start with `initial_s` again."""
         self._next_s = 0.0

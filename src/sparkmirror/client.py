@@ -1,12 +1,12 @@
-"""For people's failover code: where a cluster's data comes from, and where its groups go on.
+"""The client for failover code: where a cluster's data comes from, and where its groups continue.
 
     with MirrorClient({"bootstrap.servers": "backup:9092"}) as backup:
         if "primary" in backup.upstream_clusters():
             offsets = backup.remote_consumer_offsets("billing", "primary")
 
-What Java's MirrorClient answers, answered alike. The properties are those of any Kafka client, plus
-`replication.policy.*`; `admin.*` and `consumer.*` overrule them for one kind of client. Looks at
-topic names and at checkpoints, nothing else, so it works whoever mirrors: Java or we.
+Gives the same answers as Java's MirrorClient. The properties are those of any Kafka client, plus
+`replication.policy.*`; `admin.*` and `consumer.*` override them for one kind of client. It reads
+only topic names and checkpoints, so it works with sparkmirror and with Java MirrorMaker 2.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ log = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0
 CLUSTER = "cluster"
-"""What errors call the cluster: the client knows no alias of it."""
+"""The name of the cluster in errors: the client knows no alias."""
 _POLICY = "replication.policy.class"
 _SEPARATOR = "replication.policy.separator"
 _INTERNAL = "replication.policy.internal.topic.separator.enabled"
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
-"""Where a group goes on, by remote partition."""
+"""Where a group continues, by remote partition."""
 
 
 class MirrorClient:
-    """Answers questions about one cluster. Raises ConfigError and ClusterErrors. Close it."""
+    """Answers questions about one cluster. Raises ConfigError and ClusterError. Close it."""
 
     def __init__(self, properties: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> None:
         self._properties = dict(properties)
@@ -58,48 +58,48 @@ class MirrorClient:
 
     @property
     def replication_policy(self) -> ReplicationPolicy:
-        """The policy that names are read with."""
+        """The policy that parses topic names."""
         return self._policy
 
     def heartbeat_topics(self) -> frozenset[str]:
-        """Name the heartbeats topics: the cluster's own, and copies of others'."""
+        """The heartbeats topics: the cluster's own, and copies from upstream clusters."""
         return topology.heartbeat_topics(self._policy, self._topics())
 
     def checkpoint_topics(self) -> frozenset[str]:
-        """Name the topics that hold checkpoints of upstream groups."""
+        """The topics with checkpoints of upstream groups."""
         return topology.checkpoint_topics(self._policy, self._topics())
 
     def upstream_clusters(self) -> frozenset[str]:
-        """Name the clusters whose heartbeats arrive here, over however many hops."""
+        """The clusters whose heartbeats arrive here, over any number of hops."""
         return topology.upstream_clusters(self._policy, self._topics())
 
     def replication_hops(self, upstream: str) -> int:
-        """Count the hops of the shortest way from a cluster to here; -1 if there is none."""
+        """The number of hops on the shortest path from a cluster to here; -1 if there is none."""
         return topology.replication_hops(self._policy, self._topics(), upstream)
 
     def remote_topics(self, source: str | None = None) -> frozenset[str]:
-        """Name the topics that are copies; with `source`, those that came directly from there."""
+        """The remote topics; with `source`, only those copied directly from there."""
         return topology.remote_topics(self._policy, self._topics(), source)
 
     def remote_consumer_offsets(
         self, group: str, upstream: str, timeout_s: float | None = None
     ) -> Offsets:
-        """Translate where a group of an upstream cluster goes on here.
+        """Where a group of an upstream cluster continues here.
 
-        Partitions without a checkpoint are not in the answer; a group without any gets none.
+        Contains only partitions with a checkpoint; empty for a group without checkpoints.
         """
         return self._offsets(upstream, timeout_s).get(group, {})
 
     def remote_consumer_offsets_matching(
         self, pattern: str, upstream: str, timeout_s: float | None = None
     ) -> dict[str, Offsets]:
-        """Do the same for all groups whose id matches a pattern of Java's as a whole."""
+        """The same for all groups whose whole id matches a Java pattern."""
         wanted = compile_pattern_list([pattern])
         offsets = self._offsets(upstream, timeout_s)
         return {group: found for group, found in offsets.items() if wanted.matches(group)}
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._admin.close()
 
     def __enter__(self) -> Self:
@@ -119,7 +119,7 @@ class MirrorClient:
         ]
 
     def _offsets(self, upstream: str, timeout_s: float | None) -> dict[str, Offsets]:
-        """Read all checkpoints of an upstream cluster's groups; the latest of each wins."""
+        """The last checkpoint of each group and partition of an upstream cluster."""
         topic = self._policy.checkpoints_topic(upstream)
         found: dict[str, Offsets] = {}
         try:
@@ -151,31 +151,31 @@ class MirrorClient:
 def translate_offsets(
     properties: Mapping[str, str], upstream: str, group: str, timeout_s: float = TIMEOUT_S
 ) -> Offsets:
-    """Translate where a group of an upstream cluster goes on, in one call."""
+    """Where a group of an upstream cluster continues, in one call."""
     with MirrorClient(properties, timeout_s) as client:
         return client.remote_consumer_offsets(group, upstream)
 
 
 def replication_hops(properties: Mapping[str, str], upstream: str) -> int:
-    """Count the hops from an upstream cluster, in one call; -1 if there is no way."""
+    """The number of hops from an upstream cluster, in one call; -1 if there is no path."""
     with MirrorClient(properties) as client:
         return client.replication_hops(upstream)
 
 
 def upstream_clusters(properties: Mapping[str, str]) -> frozenset[str]:
-    """Name the clusters whose heartbeats arrive, in one call."""
+    """The clusters whose heartbeats arrive, in one call."""
     with MirrorClient(properties) as client:
         return client.upstream_clusters()
 
 
 def heartbeat_topics(properties: Mapping[str, str]) -> frozenset[str]:
-    """Name the heartbeats topics, in one call."""
+    """The heartbeats topics, in one call."""
     with MirrorClient(properties) as client:
         return client.heartbeat_topics()
 
 
 def checkpoint_topics(properties: Mapping[str, str]) -> frozenset[str]:
-    """Name the checkpoint topics, in one call."""
+    """The checkpoint topics, in one call."""
     with MirrorClient(properties) as client:
         return client.checkpoint_topics()
 
@@ -184,13 +184,13 @@ def _policy(properties: Mapping[str, str]) -> ReplicationPolicy:
     values = MIRROR_CLIENT.parse(properties, _class_name)
     name, flag = values[_POLICY], values[_INTERNAL]
     assert isinstance(name, str)
-    said = ReplicationPolicyConfig(
+    config = ReplicationPolicyConfig(
         source_alias=properties.get("source.cluster.alias"),
         separator=properties.get(_SEPARATOR),
         internal_separator_enabled=flag is not False,
         originals=properties,
     )
-    return create_policy(name, said, _load)
+    return create_policy(name, config, _load)
 
 
 def _class_name(name: str) -> str | None:

@@ -1,9 +1,9 @@
-"""Where things of this user's are kept: what can be made again, and what must outlive us.
+"""The directories of this user: the cache, and the state that must outlive a process.
 
     cache    $SPARKMIRROR_CACHE, else $XDG_CACHE_HOME/sparkmirror, else ~/.cache/sparkmirror
     state    $XDG_STATE_HOME/sparkmirror, else ~/.local/state/sparkmirror
 
-Says where; makes nothing.
+These functions create nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NAME = "sparkmirror"
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Where to keep what can be made again: jars, class archives."""
+    """For files that can be created again: jars, class archives."""
     if environ.get("SPARKMIRROR_CACHE"):
         return Path(environ["SPARKMIRROR_CACHE"]).expanduser().absolute()
     if environ.get("XDG_CACHE_HOME"):
@@ -24,7 +24,7 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
-    """Where to keep what outlives a run: receipts, logs, labs."""
+    """For files that outlive a run: receipts, logs, labs."""
     if environ.get("XDG_STATE_HOME"):
         return Path(environ["XDG_STATE_HOME"]) / _NAME
     return Path.home() / ".local" / "state" / _NAME

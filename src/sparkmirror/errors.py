@@ -1,33 +1,33 @@
 """Everything sparkmirror raises on purpose.
 
     MirrorError                    picklable; retriable = False
-    ├─ ConfigError                 what was said cannot be accepted: one Fault per key
+    ├─ ConfigError                 invalid configuration: one ConfigFault per key
     │  └─ PropertiesError          a .properties file cannot be read; names file and line
     ├─ JavaRegexError              a pattern Java refuses or Python cannot express
-    ├─ RequestError                the caller's doing
+    ├─ RequestError                the caller asked for something impossible
     │  ├─ NotFound  AlreadyExists  BadRequest  Conflict  Forbidden
-    │  ├─ OffsetsRejected          source offsets that the connector cannot take
+    │  ├─ OffsetsRejected          source offsets that the connector cannot use
     │  └─ RequestFailed            the worker could not do it, or not in time
-    ├─ ClusterError                talking to one Kafka cluster
+    ├─ ClusterError                a request to one Kafka cluster failed
     │  ├─ ClusterUnavailable       retriable
     │  ├─ ClusterTimeout           retriable
     │  ├─ NotAuthorized
-    │  ├─ UnsupportedByBroker      too old for what was asked
-    │  ├─ RequestRefused           any other code in an answer; keeps it
+    │  ├─ UnsupportedByBroker      the broker's version lacks a feature
+    │  ├─ RequestRefused           any other Kafka error code; has the code
     │  └─ TopicMissing  TopicRejected
-    ├─ LeadershipLost              another worker writes the group's configs now
+    ├─ LeadershipLost              another worker is the leader of the group now
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
-    ├─ RunMapConflict              a copied range that contradicts the map of what was copied
-    ├─ DriverLost                  the Spark driver, or Spark itself, went away; retriable
-    └─ LabError                    the clusters on this computer
+    ├─ RunMapConflict              a copied range that contradicts the run map
+    ├─ DriverLost                  the Spark driver, or Spark itself, has died; retriable
+    └─ LabError                    Kafka clusters on this computer
        ├─ JavaMissing  JarsMissing
        └─ BrokerFailed
 
-A constructor takes facts and builds the sentence; the sentence ends with what to do next.
-`retriable` belongs to the class and is the only thing a retry loop asks. Errors cross process
-borders, so each one survives pickling: the root rebuilds an instance from the arguments it was
-made with. Nothing here knows an HTTP status, a socket or a log.
+A constructor takes facts and builds the message; the message ends with what to do next. Retry loops
+look only at `retriable`, which belongs to the class. Processes send errors to each other, so every
+error can be pickled: MirrorError creates the instance again from its constructor arguments. This
+module knows no HTTP status, socket or log.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from typing import Any, ClassVar, Self
 
 
 class MirrorError(Exception):
-    """The root. Catch this to catch everything raised on purpose."""
+    """The base class of all errors that sparkmirror raises on purpose."""
 
     retriable: ClassVar[bool] = False
     _constructor_args: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remember the arguments, so that an error with a rich constructor can be pickled."""
+        """Store the arguments, so that an error with its own constructor can be pickled."""
         error = super().__new__(cls)
         error._constructor_args = (args, kwargs)
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as: the class, and what it was made with."""
+        """Pickle the class and its constructor arguments."""
         args, kwargs = self._constructor_args
         return _rebuild, (type(self), args, kwargs)
 
@@ -68,7 +68,7 @@ class ConfigFault:
 
 
 class ConfigError(MirrorError):
-    """What was said cannot be accepted. Holds every fault of every key, never only the first."""
+    """An invalid configuration. Holds all faults of all keys, not only the first."""
 
     def __init__(self, faults: Sequence[ConfigFault], *, where: str = "") -> None:
         self.faults = tuple(faults)
@@ -78,22 +78,22 @@ class ConfigError(MirrorError):
 
     @classmethod
     def of(cls, key: str, message: str, *, where: str = "") -> Self:
-        """Build the common case: one fault."""
+        """An error with one fault."""
         return cls([ConfigFault(key, message)], where=where)
 
 
 class PropertiesError(ConfigError):
-    """A .properties file that cannot be read as one. Names the file and, if any, the line."""
+    """A .properties file with a syntax error. Names the file and, if known, the line."""
 
     def __init__(self, file: str, line: int | None, message: str) -> None:
         self.file = file
         self.line = line
-        place = file if line is None else f"{file}, line {line}"
-        super().__init__([ConfigFault("", message)], where=place)
+        where = file if line is None else f"{file}, line {line}"
+        super().__init__([ConfigFault("", message)], where=where)
 
 
 class JavaRegexError(MirrorError):
-    """A pattern that Java itself refuses, or that cannot be given Java's meaning here."""
+    """A regular expression that Java rejects, or that Python cannot express."""
 
     def __init__(self, pattern: str, position: int, problem: str, instead: str) -> None:
         self.pattern = pattern
@@ -102,11 +102,11 @@ class JavaRegexError(MirrorError):
 
 
 class RequestError(MirrorError):
-    """The caller asked for something that cannot be done as asked."""
+    """A request that cannot be done."""
 
 
 class NotFound(RequestError):
-    """The thing named does not exist."""
+    """The named object does not exist."""
 
 
 class AlreadyExists(RequestError):
@@ -114,19 +114,19 @@ class AlreadyExists(RequestError):
 
 
 class BadRequest(RequestError):
-    """The request itself is wrong."""
+    """The request is invalid."""
 
 
 class Conflict(RequestError):
-    """Right request, wrong moment."""
+    """The request is valid, but not in the current state."""
 
 
 class Forbidden(RequestError):
-    """This worker is set up not to do that."""
+    """The configuration of this worker does not allow the request."""
 
 
 class RequestFailed(RequestError):
-    """The worker could not do what was asked, or not in time."""
+    """The worker failed to do it, or not in time."""
 
 
 class OffsetsRejected(RequestError):
@@ -134,7 +134,7 @@ class OffsetsRejected(RequestError):
 
 
 class ClusterError(MirrorError):
-    """Talking to one Kafka cluster went wrong. `cluster` is its alias or its address."""
+    """A request to a Kafka cluster failed. `cluster` is its alias or its address."""
 
     def __init__(self, cluster: str, message: str) -> None:
         self.cluster = cluster
@@ -142,7 +142,7 @@ class ClusterError(MirrorError):
 
 
 class ClusterUnavailable(ClusterError):
-    """No broker of the cluster can be reached just now."""
+    """No broker of the cluster is reachable now."""
 
     retriable = True
 
@@ -154,15 +154,15 @@ class ClusterTimeout(ClusterError):
 
 
 class NotAuthorized(ClusterError):
-    """The cluster refused: wrong credentials or a missing ACL."""
+    """The cluster rejected the request: wrong credentials or a missing ACL."""
 
 
 class UnsupportedByBroker(ClusterError):
-    """The broker is too old, or too new, for what was asked of it."""
+    """The broker is too old, or too new, for the request."""
 
 
 class RequestRefused(ClusterError):
-    """The cluster answered a request with an error code that has no class of its own here."""
+    """The cluster answered with an error code that has no class of its own here."""
 
     def __init__(self, cluster: str, message: str, *, code: int) -> None:
         self.code = code
@@ -174,37 +174,37 @@ class TopicMissing(ClusterError):
 
 
 class TopicRejected(ClusterError):
-    """The cluster refused to create or change a topic."""
+    """The cluster rejected the creation or change of a topic."""
 
 
 class LeadershipLost(MirrorError):
-    """This worker may not write configs: it has not claimed that, or another one has since."""
+    """This worker may not write configs: it is not the leader, or no longer."""
 
 
 class RecordError(MirrorError):
-    """Bytes of an internal record (offset sync, checkpoint, ...) that make no sense."""
+    """Bytes of an internal record (offset sync, checkpoint, ...) that cannot be decoded."""
 
 
 class BatchError(MirrorError):
-    """Bytes of a record batch that cannot be trusted or understood: never guessed at or sealed."""
+    """A record batch that is damaged or unknown. It is never copied."""
 
 
 class RunMapConflict(MirrorError):
-    """A copied range overlaps what the run map already holds: reset it, or say what happened."""
+    """A copied range overlaps ranges that the run map already holds."""
 
 
 class DriverLost(MirrorError):
-    """The Spark driver went away, or Spark under it: another one can take over."""
+    """The Spark driver or Spark itself has died. Another driver can take over."""
 
     retriable = True
 
 
 class LabError(MirrorError):
-    """Something about the Kafka clusters on this computer."""
+    """A Kafka cluster on this computer failed."""
 
 
 class JavaMissing(LabError):
-    """No Java, or one too old."""
+    """There is no Java, or it is too old."""
 
 
 class JarsMissing(LabError):

@@ -1,14 +1,14 @@
-"""Log context: which connector and which task a line is about.
+"""Log lines with the connector and the task that they are about.
 
-Libraries log through `logging.getLogger(__name__)` with lazy arguments and never set a handler;
-only the command line calls `install`. Inside `with context(connector="c", task=0):` every line of
+Modules log through `logging.getLogger(__name__)` with lazy arguments and never set a handler; only
+a process's main module calls `install`. Inside `with context(connector="c", task=0):` every line of
 every logger is prefixed `[c|task-0] `, as Kafka Connect's log pattern does.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TextIO
@@ -30,7 +30,7 @@ def context(*, connector: str, task: int | None = None, scope: str = "") -> Iter
 
 
 class ContextFilter(logging.Filter):
-    """Gives each record the prefix of the moment it was made, as `%(context)s`."""
+    """Adds the current prefix to each record, as `%(context)s`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Attach the prefix; never drop the record."""
@@ -39,7 +39,7 @@ class ContextFilter(logging.Filter):
 
 
 def install(stream: TextIO, level: int = logging.INFO) -> logging.Handler:
-    """Send log lines to `stream`. Called once, by the command line."""
+    """Send log lines to `stream`. Call it once per process."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter(FORMAT))
     handler.addFilter(ContextFilter())
@@ -47,3 +47,9 @@ def install(stream: TextIO, level: int = logging.INFO) -> logging.Handler:
     root.addHandler(handler)
     root.setLevel(level)
     return handler
+
+
+def set_levels(levels: Mapping[str, int]) -> None:
+    """Set loggers by name; `root` is the root logger."""
+    for name, level in levels.items():
+        logging.getLogger(None if name == "root" else name).setLevel(level)

@@ -1,7 +1,4 @@
-"""Frozen values that every room may hold.
-
-Knows nothing but the shape of things. Words are MirrorMaker 2's.
-"""
+"""Frozen values that all packages use. Names are Kafka's and MirrorMaker 2's."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ class TopicPartition(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> TopicPartition:
-        """Split at the last `-`, as MirrorMaker 2 reads `task.assigned.partitions`."""
+        """Split at the last `-`, as MirrorMaker 2 does. Raises ValueError."""
         topic, dash, partition = text.rpartition("-")
         if not dash or not _PARTITION.fullmatch(partition) or int(partition) > MAX_PARTITION:
             raise ValueError(f"{text!r} is not of the form topic-partition")
@@ -44,7 +41,7 @@ class SourceAndTarget:
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """What a consumer group committed for one partition: the next offset to read, and its note."""
+    """What a consumer group committed for a partition: the next offset, and its metadata."""
 
     offset: int
     metadata: str = ""

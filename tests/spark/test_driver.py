@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.copy.control.messages import EpochAssignment
 from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.driver.spark_conf import SPARE_SLOTS
 from sparkmirror.engine.driver.spark_home import linked_spark_home
@@ -190,7 +191,8 @@ def test_troubles_are_told_and_outlived(importable: None, tmp_path: Path) -> Non
 
 
 def test_a_partition_shows_no_secret() -> None:
-    post = ControlEndpoint(host="here", port=1, secret=b"hidden")
-    partition = TaskInputPartition("A->B", "connector", post, 0, 1)
+    endpoint = ControlEndpoint(host="here", port=1, secret=b"hidden")
+    assignment = EpochAssignment(number=1, tasks=1)
+    partition = TaskInputPartition(assignment, 0, flow="A->B", connector="c", endpoint=endpoint)
     assert "hidden" not in repr(partition)
-    assert pickle.loads(pickle.dumps(partition)).endpoint == post
+    assert pickle.loads(pickle.dumps(partition)).endpoint == endpoint

@@ -1,8 +1,8 @@
-"""The post: where the driver's control channel is, and the secret that opens it.
+"""Address and secret of the driver's control server.
 
-Kept in a private file for the processes that Spark starts beside the driver, and carried by every
-Spark task. Spark's settings name the file, never what is in it: settings can be read by anybody
-who may look at the application.
+The driver writes them to a private file for Spark's planner process, and every Spark task carries
+them. Spark's settings hold only the path of the file, because all users of Spark's web UI can read
+settings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlEndpoint:
-    """Address and secret of a control channel."""
+    """Where the control server listens, and the secret that a client must know."""
 
     host: str
     port: int
@@ -24,11 +24,11 @@ class ControlEndpoint:
 
     @property
     def address(self) -> tuple[str, int]:
-        """For a socket."""
+        """Host and port, as `socket.create_connection` takes them."""
         return self.host, self.port
 
     def write(self, path: Path) -> None:
-        """Keep it where only this user can read it."""
+        """Create the file; only this user can read it. Raises FileExistsError."""
         value = {"host": self.host, "port": self.port, "secret": self.secret.hex()}
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -36,6 +36,6 @@ class ControlEndpoint:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read what `write` wrote."""
+        """Read a file that `write` created."""
         value = json.loads(path.read_text("utf-8"))
         return cls(host=value["host"], port=value["port"], secret=bytes.fromhex(value["secret"]))

@@ -1,6 +1,7 @@
-"""A rehearsal: a conductor that has nothing to copy, for trying out Spark itself.
+"""A conductor without partitions, for running Spark without any Kafka cluster.
 
-Tasks are welcomed and, unless they are to stay, drained at once. Needs no cluster.
+The class archive is built with it (`engine.driver.cds_archive`), and tests of the driver use it. It
+welcomes every task and drains it at once, or holds it until its epoch ends.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.snapshot import CopySnapshot
 
 UNREACHABLE_CLIENT = {"bootstrap.servers": "127.0.0.1:1"}
+_NAME = "noop"
 
 
 def job_without_partitions(tasks: int) -> CopyJob:
     """A job whose tasks have no partitions."""
     return CopyJob(
-        connector="rehearsal",
-        group_id="rehearsal",
+        connector=_NAME,
+        group_id=_NAME,
         settings=CopySettings(source=UNREACHABLE_CLIENT, target=UNREACHABLE_CLIENT),
-        offsets_topic="rehearsal",
+        offsets_topic=_NAME,
         remote_topics={},
         tasks=((),) * tasks,
     )
@@ -33,21 +35,22 @@ def job_without_partitions(tasks: int) -> CopyJob:
 
 @dataclass(slots=True)
 class NoopConductor:
-    """Conducts nobody. `counts` tells what happened, by the names of the methods."""
+    """Copies nothing. Implements `engine.driver.conductor_api`; any thread may call it."""
 
     job: CopyJob
     hold_tasks: bool = False
     """Whether tasks stay until their epoch ends."""
     counts: Counter[str] = field(default_factory=Counter)
+    """How often each method was called, and each type of message received."""
     _senders: dict[Hello, Callable[[ControlMessage], None]] = field(default_factory=dict)
     _draining: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self) -> None:
-        """There is nothing to be done."""
+        """No-op."""
 
     def on_task_joined(self, hello: Hello, send: Callable[[ControlMessage], None]) -> None:
-        """Welcome it."""
+        """Welcome the task, and drain it unless tasks are held."""
         with self._lock:
             self.counts["joined"] += 1
             self._senders[hello] = send
@@ -56,58 +59,58 @@ class NoopConductor:
                 send(Drain())
 
     def on_task_message(self, hello: Hello, message: ControlMessage) -> None:
-        """Notice who is done."""
+        """Count the message; forget a task that is done."""
         with self._lock:
             self.counts[message.type] += 1
             if isinstance(message, TaskDone):
                 self._senders.pop(hello, None)
 
     def on_task_left(self, hello: Hello) -> None:
-        """See it off."""
+        """Forget the task."""
         with self._lock:
             self.counts["left"] += 1
             self._senders.pop(hello, None)
 
     def end_epoch(self) -> None:
-        """Drain everybody."""
+        """Drain all connected tasks."""
         with self._lock:
             self.counts["end_epoch"] += 1
             for send in self._senders.values():
                 send(Drain())
 
     def drain(self) -> None:
-        """Drain everybody, and those who come later."""
+        """Drain all connected tasks, and every task that joins later."""
         self._draining = True
         self.end_epoch()
 
     def is_drained(self) -> bool:
-        """Whether everybody has gone."""
+        """Whether `drain` was called and no task is left."""
         with self._lock:
             return self._draining and not self._senders
 
     def set_rate(self, bytes_per_s: int) -> None:
-        """Nothing is no faster at any rate; it is only noted."""
+        """Keep the rate in the counts; there is nothing to limit."""
         self.counts["rate"] = bytes_per_s
 
     def replan(self, job: CopyJob) -> None:
-        """Nothing is nothing, however it is planned."""
+        """Keep the job."""
         with self._lock:
             self.counts["replan"] += 1
             self.job = job
 
     def snapshot(self) -> CopySnapshot:
-        """The counts, as the lanes of a topic that there is not."""
+        """The counts, in the place of the lane counts of a topic."""
         with self._lock:
-            return CopySnapshot(lanes={"rehearsal": dict(self.counts)})
+            return CopySnapshot(lanes={_NAME: dict(self.counts)})
 
-    def close_epoch(self, epoch: int, *, landed: bool) -> list[MissingReceipt]:
-        """Nothing was copied."""
-        self.counts["landed" if landed else "failed"] = epoch
+    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
+        """No receipt is missing. Keeps the number of the epoch in the counts."""
+        self.counts["last_succeeded_epoch" if succeeded else "last_failed_epoch"] = epoch
         return []
 
     def failure(self) -> Exception | None:
-        """Nothing can go wrong."""
+        """None."""
         return None
 
     def stop(self) -> None:
-        """There is nothing to be remembered."""
+        """No-op."""

@@ -1,1 +1,1 @@
-"""One worker process: herder, REST and Spark put together. Knows no command line."""
+"""One worker process: wires herder, REST server and Spark drivers. Knows no command line."""

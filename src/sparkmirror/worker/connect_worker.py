@@ -1,8 +1,8 @@
-"""A Connect worker as one process: its file in, herder and REST server out.
+"""A Connect worker in one process: herder, REST server, and a driver process per source connector.
 
-REST answers at once; the herder reads Connect's topics meanwhile, and Spark starts in processes of
-its own when a source connector wants it. The end: no more requests, then every task drained and
-told, then the stores closed.
+REST answers at once, while the herder still reads Connect's topics. A driver process starts Spark
+when a source connector has tasks. At the end the worker closes REST, drains all tasks, writes their
+last statuses, and closes the stores.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
+from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.directories import state_directory
 from sparkmirror.rest.server import RestServer
@@ -32,14 +33,14 @@ log = logging.getLogger(__name__)
 HEALTH_CHECK_INTERVAL_S = 0.5
 REST_STOP_TIMEOUT_S = 1.0
 EXIT_HERDER_DIED = 1
-"""The exit code when the herder ends by itself, as Connect's."""
+"""The exit code when the herder dies, as in Connect."""
 
 
 class ConnectWorker:
-    """One worker. `run` belongs to the main thread."""
+    """One worker. The main thread calls `run`."""
 
     def __init__(self, file: WorkerFile, environment: Mapping[str, str]) -> None:
-        """Put everything together; nothing is asked of a cluster yet. ConfigError lists faults."""
+        """Create all parts; connects to no cluster yet. Raises ConfigError with all faults."""
         began = time.monotonic()
         config, properties = file.config(), dict(file.expand().values)
         rest = rest_settings(config, properties, environment)
@@ -48,25 +49,29 @@ class ConnectWorker:
         )
         access = ClusterAccess.from_properties("the worker's cluster", properties)
         self._worker_info = WorkerInfoProvider(access)
-        sight = WorkerMonitor()
+        monitor = WorkerMonitor()
+        log_levels = LogLevels()
         settings = WorkerSettings.from_config(config, rest.worker_id, properties)
         self.herder = DistributedHerder(
             settings,
             kafka_backing_stores(properties, access),
             HerderDependencies(
-                registry=build_connector_registry(properties, spark, sight.for_flow()),
+                registry=build_connector_registry(
+                    properties, spark, monitor.for_flow(), log_levels
+                ),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
+                log_levels=log_levels,
             ),
         )
-        self.rest = RestServer(self.herder, rest.listeners, rest.options, sight)
+        self.rest = RestServer(self.herder, rest.listeners, rest.options, monitor)
         log.info(
             "Kafka Connect worker initialization took %.0fms", (time.monotonic() - began) * 1000
         )
 
-    def run(self, ending: ShutdownSignal) -> int:
-        """Work until told to end, or until the herder dies; returns the exit code."""
+    def run(self, shutdown: ShutdownSignal) -> int:
+        """Run until the shutdown signal, or until the herder dies; returns the exit code."""
         log.info("Kafka Connect starting")
         self.rest.start()
         log.info("REST server listening at %s, advertising URL %s", *2 * [self.rest.address])
@@ -74,7 +79,7 @@ class ConnectWorker:
         self._worker_info.start()
         log.info("Kafka Connect started")
         failure: Exception | None = None
-        while not ending.wait(HEALTH_CHECK_INTERVAL_S) and failure is None:
+        while not shutdown.wait(HEALTH_CHECK_INTERVAL_S) and failure is None:
             failure = self.herder.await_stopped(0)
         self._stop()
         return EXIT_HERDER_DIED if failure else 0

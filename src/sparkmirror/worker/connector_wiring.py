@@ -23,6 +23,7 @@ from sparkmirror.connect.connectors.shared.thread_tasks import ThreadTaskGroup
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
 from sparkmirror.connect.connectors.source.source_job import build_job
+from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.runtime.connector_registry import (
     ConnectorRegistry,
     RegisteredConnector,
@@ -32,36 +33,44 @@ from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
+from sparkmirror.worker.driver_log_levels import DriverLogLevels
 from sparkmirror.worker.monitoring import FlowMonitor
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup
 
 
 def build_connector_registry(
-    properties: Mapping[str, str], spark: SparkSettings, sight: FlowMonitor
+    properties: Mapping[str, str],
+    spark: SparkSettings,
+    monitor: FlowMonitor,
+    log_levels: LogLevels,
 ) -> ConnectorRegistry:
-    """The table for a worker with these properties, expanded.
+    """The registry of a worker with these expanded properties.
 
-    Whoever watches sees it through `sight`.
+    Connectors report their progress to `monitor`. Drivers follow changes of `log_levels`.
     """
     worker = WorkerClientConfig(properties=properties)
+    driver_log_levels = DriverLogLevels()
+    log_levels.add_listener(driver_log_levels.set_levels)
 
-    def job(plan: TaskPlan) -> CopyJob:
+    def to_job(plan: TaskPlan) -> CopyJob:
         return build_job(plan, worker)
 
-    def supervise(wanted: CopyJob) -> DriverSupervisor:
-        return DriverSupervisor(spark.driver_spec(wanted))
+    def create_supervisor(job: CopyJob) -> DriverSupervisor:
+        supervisor = DriverSupervisor(spark.driver_spec(job))
+        driver_log_levels.add_driver(supervisor)
+        return supervisor
 
-    def spark_tasks(connector: str, listener: TaskListener) -> SparkTaskGroup:
-        return SparkTaskGroup(connector, listener, job, supervise, sight.on_snapshot)
+    def create_spark_tasks(connector: str, listener: TaskListener) -> SparkTaskGroup:
+        return SparkTaskGroup(connector, listener, to_job, create_supervisor, monitor.on_snapshot)
 
     return {
         SOURCE_CONNECTOR: RegisteredConnector(
-            connector=MirrorSourceConnector, task_group=spark_tasks
+            connector=MirrorSourceConnector, task_group=create_spark_tasks
         ),
         CHECKPOINT_CONNECTOR: RegisteredConnector(
             connector=MirrorCheckpointConnector,
-            task_group=checkpoint_task_groups(worker, sight.group_reports),
+            task_group=checkpoint_task_groups(worker, monitor.group_reports),
         ),
         HEARTBEAT_CONNECTOR: RegisteredConnector(
             connector=MirrorHeartbeatConnector, task_group=heartbeat_task_groups(worker)

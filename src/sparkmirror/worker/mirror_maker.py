@@ -1,10 +1,10 @@
-"""Dedicated mode: all flows of an mm2.properties in one process, each with a herder of its own.
+"""Dedicated mode: all flows of an mm2.properties file in one process, one herder for each flow.
 
-    mm2.properties ──▶ flows ──▶ a herder each, its state in the target's topics
-                                     └─ once it has started: its three connectors, as the file says
+    mm2.properties ──▶ flows ──▶ one herder each, its state in topics of the target cluster
+                                     └─ after its start: three connectors, configured by the file
 
-One REST server speaks for all of them (`connect.herder.multi_flow_herder`), on this computer's own
-address unless the file names listeners.
+One REST server serves all flows (`connect.herder.multi_flow_herder`), on the loopback address
+unless the file has `listeners`.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ REST_STOP_TIMEOUT_S = 1.0
 EXIT_HERDER_DIED = 1
 LISTENERS = "listeners"
 DEFAULT_LISTENERS = ("http://127.0.0.1:8083",)
-"""Where REST listens unless the file says otherwise: MirrorMaker 2 has no REST here at all."""
+"""Where REST listens if the file has no `listeners`. MirrorMaker 2 has no such REST server."""
 FALLBACK_LISTENER = "http://127.0.0.1:0"
-"""Where it listens instead if somebody is there already: nobody asked for REST, so it yields."""
+"""Where REST listens if the default port is taken: a free port of the system's choice."""
 CONNECTOR_ORDER = (MirrorConnector.HEARTBEAT, MirrorConnector.CHECKPOINT, MirrorConnector.SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFlowSettings:
-    """What all flows of a process have in common."""
+    """What all flows of a process share."""
 
     spark: SparkSettings
     log_levels: LogLevels
 
 
 class FlowHerder:
-    """The herder of one flow, and the connectors that the file gives it."""
+    """The herder of one flow and its connectors, as the file configures them."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class FlowHerder:
         flow: SourceAndTarget,
         worker_id: str,
         shared: SharedFlowSettings,
-        sight: FlowMonitor,
+        monitor: FlowMonitor,
     ) -> None:
         self.flow = flow
         self._file = file
@@ -82,7 +82,9 @@ class FlowHerder:
             settings,
             kafka_backing_stores(properties, access),
             HerderDependencies(
-                registry=build_connector_registry(properties, shared.spark, sight),
+                registry=build_connector_registry(
+                    properties, shared.spark, monitor, shared.log_levels
+                ),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
@@ -91,14 +93,14 @@ class FlowHerder:
         )
 
     def start(self) -> None:
-        """Begin; returns at once. The connectors follow when the herder has started."""
+        """Start; returns at once. A thread configures the connectors once the herder runs."""
         self._worker_info.start()
         self.herder.start()
         name = f"configure-{self.flow}"
         threading.Thread(target=self._configure_connectors, name=name, daemon=True).start()
 
     def stop(self) -> None:
-        """End connectors and tasks, write that down."""
+        """Stop connectors and tasks and write their statuses."""
         self._worker_info.stop()
         self.herder.shut_down()
 
@@ -106,31 +108,31 @@ class FlowHerder:
         try:
             self.herder.await_started(float(threading.TIMEOUT_MAX))
         except MirrorError as error:
-            log.error("The connectors of %s could not be configured: %s", self.flow, error)
+            log.error("Connectors of flow %s are not configured: %s", self.flow, error)
             return
         log.info("This node is now a leader for %s. Configuring connectors...", self.flow)
         for connector in CONNECTOR_ORDER:
             try:
                 self._configure_connector(connector)
-            except MirrorError as error:  # the others can do without it
+            except MirrorError as error:  # configure the other connectors anyway
                 what = f"{connector.simple_name} connector for {self.flow}"
                 log.error("Failed to configure %s: %s", what, error)
 
     def _configure_connector(self, connector: MirrorConnector) -> None:
-        """Write the config the file gives, unless it stands there already."""
+        """Write the config of the file, unless the herder already has it."""
         config = self._file.layered_connector_config(self.flow, connector).props
         name = config["name"]
         try:
-            is_so = dict(self.herder.connector_info(name).config) == dict(config)
+            is_current = dict(self.herder.connector_info(name).config) == dict(config)
         except NotFound:
-            is_so = False
-        if not is_so:
+            is_current = False
+        if not is_current:
             self.herder.put_connector_config(name, config)
         log.info("%s connector configured for %s.", name, self.flow)
 
 
 class MirrorMaker:
-    """One node. `run` belongs to the main thread."""
+    """One node of dedicated mode. The main thread calls `run`."""
 
     def __init__(
         self,
@@ -138,7 +140,7 @@ class MirrorMaker:
         targets: Collection[str],
         environment: Mapping[str, str],
     ) -> None:
-        """Put everything together; nothing is asked of a cluster yet. ConfigError lists faults."""
+        """Create all parts; connects to no cluster yet. Raises ConfigError with all faults."""
         log.info("Kafka MirrorMaker initializing ...")
         flows = file.require_flows(targets)
         log.info("Targeting clusters [%s]", ", ".join(targets or file.clusters))
@@ -150,14 +152,14 @@ class MirrorMaker:
             ),
             log_levels=LogLevels(),
         )
-        sight = WorkerMonitor()
+        monitor = WorkerMonitor()
         self.flow_herders: Sequence[FlowHerder] = [
             FlowHerder(
                 file,
                 flow,
                 _worker_id(file, flow, rest.worker_id),
                 shared,
-                sight.for_flow(flow_connector_name(flow, "")),
+                monitor.for_flow(flow_connector_name(flow, "")),
             )
             for flow in flows
         ]
@@ -165,11 +167,13 @@ class MirrorMaker:
         self.herder = MultiFlowHerder(herders, file.properties.file or "its file")
         options = replace(rest.options, flows=tuple(herders))
         self._may_use_fallback_port = LISTENERS not in file.file_values
-        self._create_rest_server = partial(RestServer, self.herder, options=options, monitor=sight)
+        self._create_rest_server = partial(
+            RestServer, self.herder, options=options, monitor=monitor
+        )
         self.rest = self._create_rest_server(listeners=rest.listeners)
 
-    def run(self, ending: ShutdownSignal) -> int:
-        """Mirror until told to end, or until a herder dies; returns the exit code."""
+    def run(self, shutdown: ShutdownSignal) -> int:
+        """Run until the shutdown signal, or until a herder dies; returns the exit code."""
         log.info("Kafka MirrorMaker starting with %d herders.", len(self.flow_herders))
         self._start_rest()
         log.info("REST server listening at %s", self.rest.address)
@@ -177,10 +181,14 @@ class MirrorMaker:
             flow.start()
         log.info("Kafka MirrorMaker started")
         failed: list[FlowHerder] = []
-        while not ending.wait(HEALTH_CHECK_INTERVAL_S) and not failed:
+        while not shutdown.wait(HEALTH_CHECK_INTERVAL_S) and not failed:
             failed = [flow for flow in self.flow_herders if flow.herder.await_stopped(0)]
         for flow in failed:
-            log.error("The herder of %s has died: %s", flow.flow, flow.herder.await_stopped(0))
+            log.error(
+                "The herder of flow %s has died; the process ends: %s",
+                flow.flow,
+                flow.herder.await_stopped(0),
+            )
         self._stop()
         return EXIT_HERDER_DIED if failed else 0
 
@@ -190,7 +198,7 @@ class MirrorMaker:
         except ConfigError as error:
             if not self._may_use_fallback_port:
                 raise
-            log.warning("REST takes a port of the system's choice: %s", error)
+            log.warning("The default REST port is taken, using a free one: %s", error)
             self.rest = self._create_rest_server(listeners=[RestListener.parse(FALLBACK_LISTENER)])
             self.rest.start()
 
@@ -220,7 +228,7 @@ def _own_config(file: MirrorMakerConfig) -> Mapping[str, ParsedValue]:
 
 
 def _worker_id(file: MirrorMakerConfig, flow: SourceAndTarget, rest_id: str) -> str:
-    """How statuses name this node: unlike any other's, as MirrorMaker 2 does it."""
+    """The unique worker id of this node in statuses, in the format of MirrorMaker 2."""
     if file.internal_rest_enabled:
         return f"{rest_id}/{flow}"
     return f"{socket.getfqdn()}/{flow}/{uuid.uuid4()}"

@@ -1,7 +1,6 @@
-"""What is to be seen of the connectors of one worker: the latest word of each.
+"""The latest progress of the connectors of one worker, for REST.
 
-Connectors are known here under the names that REST gives them, so that a node of several flows can
-have one sight for all.
+Connector names are those of REST; in dedicated mode they have the flow as a prefix.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sparkmirror.model import TopicPartition
 
 
 class WorkerMonitor:
-    """Implements `Watching`. Any thread may tell it something, or ask."""
+    """Implements `connect.herder.monitoring`. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,18 +26,18 @@ class WorkerMonitor:
         self._group_reports: dict[str, GroupReports] = {}
 
     def for_flow(self, prefix: str = "") -> FlowMonitor:
-        """The part of one herder, whose connectors are called `<prefix><name>` here."""
+        """The monitor for one herder; its connectors get the names `<prefix><name>`."""
         with self._lock:
-            explanations = self._group_reports.setdefault(prefix, GroupReports())
-        return FlowMonitor(self, prefix, explanations)
+            reports = self._group_reports.setdefault(prefix, GroupReports())
+        return FlowMonitor(self, prefix, reports)
 
     def on_snapshot(self, connector: str, snapshot: CopySnapshot) -> None:
-        """Take in how far a source connector is."""
+        """Store the latest snapshot of a source connector."""
         with self._lock:
             self._snapshots[connector] = snapshot
 
     def partitions(self, connector: str) -> Sequence[MirrorPartitionStatus]:
-        """How far a source connector is, partition by partition."""
+        """The progress of a source connector, partition by partition."""
         with self._lock:
             snapshot = self._snapshots.get(connector, CopySnapshot())
         return [
@@ -61,25 +60,25 @@ class WorkerMonitor:
         ]
 
     def groups(self, connector: str) -> Sequence[GroupPartitionReport]:
-        """What became of each group's offsets, and why."""
+        """For each group, how its offsets were translated, and why."""
         with self._lock:
-            of_flows = list(self._group_reports.items())
-        for prefix, explanations in of_flows:
+            flows = list(self._group_reports.items())
+        for prefix, reports in flows:
             if connector.startswith(prefix):
-                found = explanations.reports_for(connector.removeprefix(prefix))
+                found = reports.reports_for(connector.removeprefix(prefix))
                 if found:
                     return found
         return ()
 
 
 class FlowMonitor:
-    """What one herder's connectors tell of themselves."""
+    """Receives the progress of one herder's connectors."""
 
-    def __init__(self, sight: WorkerMonitor, prefix: str, explanations: GroupReports) -> None:
-        self._monitor = sight
+    def __init__(self, monitor: WorkerMonitor, prefix: str, reports: GroupReports) -> None:
+        self._monitor = monitor
         self._prefix = prefix
-        self.group_reports = explanations
+        self.group_reports = reports
 
     def on_snapshot(self, connector: str, snapshot: CopySnapshot) -> None:
-        """Take in how far a source connector is."""
+        """Store the latest snapshot of a source connector."""
         self._monitor.on_snapshot(f"{self._prefix}{connector}", snapshot)

@@ -1,7 +1,7 @@
-"""Who this worker is: the version people see, and the id of the cluster that keeps its state.
+"""The answer of `GET /`: version, commit, and the id of the worker's Kafka cluster.
 
-The version is that of the Kafka release whose behaviour is reproduced, because tools decide by it
-what they may ask for; the commit says which program really answers.
+The version is the Kafka release whose behaviour sparkmirror reproduces, because tools decide by it
+which requests they may send. The commit names sparkmirror and its version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class WorkerInfoProvider:
-    """Answers at once; the id of the cluster is looked up in the background."""
+    """Answers at once; a thread looks up the id of the cluster."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
@@ -32,15 +32,15 @@ class WorkerInfoProvider:
         )
 
     def start(self) -> None:
-        """Begin to look for the cluster."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no longer."""
+        """End the thread, without waiting for it."""
         self._stopped.set()
 
     def __call__(self) -> ServerInfo:
-        """Say what is known by now."""
+        """The answer; `kafka_cluster_id` is None until the cluster has answered."""
         return ServerInfo(
             version=PLUGIN_VERSION,
             commit=f"sparkmirror-{metadata.version('sparkmirror')}",
@@ -54,7 +54,7 @@ class WorkerInfoProvider:
                 with Admin(self._access) as admin:
                     self._cluster_id = admin.describe_cluster().cluster_id
             except ClusterError as error:
-                log.info("The id of the worker's cluster is not known yet: %s", error)
+                log.info("The id of the worker's Kafka cluster is not known yet: %s", error)
                 self._stopped.wait(backoff.next_delay_s())
             else:
                 log.info("Kafka cluster ID: %s", self._cluster_id)

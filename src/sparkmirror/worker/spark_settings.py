@@ -1,11 +1,11 @@
-"""How Spark is run for the connectors of a worker, as its file says.
+"""The Spark settings of a worker's properties file.
 
-    spark.*                        goes to Spark as it is; spark.master names a cluster
-    sparkmirror.receipts           where receipts are added: a directory, or any path Spark knows
-    sparkmirror.log.dir            where Spark's own logs go
-    sparkmirror.epoch.seconds      how long an epoch is
+    spark.*                        passed to Spark unchanged; spark.master names a cluster
+    sparkmirror.receipts           where receipts are written: a directory, or any URI Spark knows
+    sparkmirror.log.dir            where the logs of the drivers and of Spark go
+    sparkmirror.epoch.seconds      how long an epoch lasts
 
-What is not said goes below the user's state directory, under the name of the worker group.
+The default directories are below the user's state directory, in one named after the worker group.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """The same for every connector of a worker."""
+    """How all drivers of a worker run Spark."""
 
     log_directory: Path
     receipts: str
@@ -40,7 +40,10 @@ class SparkSettings:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], group: str, state: Path) -> Self:
-        """Read a worker's file, expanded. `state` is where this user's programs keep things."""
+        """From the expanded properties of a worker; `state` is the user's state directory.
+
+        Raises ConfigError.
+        """
         own = state / "workers" / _UNSAFE_CHARACTERS.sub("_", group)
         epoch = properties.get(EPOCH_SECONDS, str(DEFAULT_EPOCH_S)).strip()
         try:
@@ -48,7 +51,7 @@ class SparkSettings:
         except ValueError:
             epoch_s = -1.0
         if not epoch_s > 0:
-            raise ConfigError.of(EPOCH_SECONDS, f"{EPOCH_SECONDS} {epoch} is no number above 0")
+            raise ConfigError.of(EPOCH_SECONDS, f"{EPOCH_SECONDS} {epoch} is not a number above 0")
         conf = {key: value for key, value in properties.items() if key.startswith(_SPARK_PREFIX)}
         return cls(
             log_directory=Path(properties.get(LOG_DIRECTORY) or own / "logs"),
@@ -59,7 +62,7 @@ class SparkSettings:
         )
 
     def driver_spec(self, job: CopyJob) -> DriverSpec:
-        """What one connector's driver is told."""
+        """The driver spec of one connector's job. Creates the log directory."""
         name = _UNSAFE_CHARACTERS.sub(
             "_", f"{job.settings.source_alias}-{job.settings.target_alias}"
         )

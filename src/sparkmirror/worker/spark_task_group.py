@@ -1,11 +1,11 @@
 """The tasks of a source connector, run as one Spark query by a supervised driver process.
 
-    herder ── start, reassign, pause, resume, restart, stop ──▶ SparkTasks ──▶ Supervisor ──▶ driver
-    herder ◀── running (with a remark), paused, failed, stopped ──┘ a status once a second ◀──┘
+    herder ─ start, reassign, pause, resume, restart, stop ─▶ SparkTaskGroup ─▶ supervisor ─▶ driver
+    herder ◀─ running (with a remark), paused, failed, stopped ─┘ ◀─ a status once a second ─┘
 
-A plan on the same clusters is handed to the driver that runs; anything else (other clients, other
-secrets, exactly-once mode) needs a new driver. Holding still is a plan without tasks: Spark stays
-warm. Whatever keeps a partition from being copied is a remark of its task, never hidden.
+The running driver takes over a new plan on the same clusters. Any other change (client properties,
+secrets, exactly-once mode) needs a new driver. A pause is a plan without tasks: Spark keeps running
+and can resume quickly. The task status has a remark for every partition that is not copied.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ MAX_REASONS = 5
 
 
 class SparkTaskGroup:
-    """A TaskGroup: one thread calls it, one method at a time; another one follows the driver."""
+    """A TaskGroup. One thread calls its methods; a thread of its own follows the driver."""
 
     def __init__(
         self,
         connector: str,
         listener: TaskListener,
-        job_of: Callable[[TaskPlan], CopyJob],
-        supervise: Callable[[CopyJob], DriverSupervisor],
-        saw: Callable[[str, CopySnapshot], None] = lambda _connector, _snapshot: None,
+        to_job: Callable[[TaskPlan], CopyJob],
+        create_supervisor: Callable[[CopyJob], DriverSupervisor],
+        on_snapshot: Callable[[str, CopySnapshot], None] = lambda _connector, _snapshot: None,
     ) -> None:
-        """`saw` is told where everything stands, once a second."""
-        self._on_snapshot = saw
+        """`on_snapshot` gets the connector's name and a snapshot, once a second."""
+        self._on_snapshot = on_snapshot
         self._connector = connector
         self._listener = listener
-        self._to_job = job_of
-        self._create_supervisor = supervise
+        self._to_job = to_job
+        self._create_supervisor = create_supervisor
         self._plan: TaskPlan | None = None
         self._job: CopyJob | None = None
         self._is_paused = False
@@ -56,14 +56,14 @@ class SparkTaskGroup:
 
     @property
     def status(self) -> DriverStatus | None:
-        """The latest word of the driver, if there is one."""
+        """The latest status of the driver, if there is one."""
         supervisor = self._supervisor
         return supervisor.status if supervisor else None
 
     # -- from the herder ------------------------------------------------------------------------
 
     def start(self, plan: TaskPlan, *, paused: bool) -> None:
-        """Begin; a paused group starts Spark only when it goes on."""
+        """Start. A paused group starts Spark only when it is resumed."""
         self._set_plan(plan)
         self._is_paused = paused
         if paused:
@@ -72,7 +72,7 @@ class SparkTaskGroup:
             self._start_driver()
 
     def reassign(self, plan: TaskPlan) -> None:
-        """Go on with another plan, in the same driver if it can be."""
+        """Continue with another plan, in the same driver if possible."""
         before = self._task_count()
         old = self._job
         self._set_plan(plan)
@@ -87,7 +87,7 @@ class SparkTaskGroup:
             self._replan()
 
     def pause(self) -> None:
-        """Hold still; `on_paused` follows when every lease was given back."""
+        """Pause. `on_paused` follows when every lease was given back."""
         self._is_paused = True
         if self._has_driver():
             self._replan()
@@ -95,7 +95,7 @@ class SparkTaskGroup:
             self._report_paused()
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume, in the running driver if there is one."""
         self._is_paused = False
         if self._has_driver():
             self._replan()
@@ -103,7 +103,7 @@ class SparkTaskGroup:
             self._start_driver()
 
     def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
-        """Begin anew; with the configs as they are now. All tasks of the query do together."""
+        """Restart with these configs. All tasks of the connector restart together."""
         assert self._plan is not None
         configs = tuple(tasks.get(number, config) for number, config in enumerate(self._plan.tasks))
         old = self._job
@@ -117,7 +117,7 @@ class SparkTaskGroup:
             self._supervisor.start_next_epoch()
 
     def stop(self, within_s: float) -> None:
-        """Drain and end; returns when nothing runs any more."""
+        """Drain and end the driver; returns when no process is left."""
         self._stop_driver(within_s)
         for task in range(self._task_count()):
             self._listener.on_stopped(task)
@@ -134,7 +134,7 @@ class SparkTaskGroup:
         return self._supervisor is not None and self._supervisor.failure() is None
 
     def _needs_new_driver(self, old: CopyJob) -> bool:
-        """Whether more has changed than which partitions are copied."""
+        """Whether more has changed than the partitions and how they start."""
         assert self._job is not None
         same = replace(
             old,
@@ -155,7 +155,7 @@ class SparkTaskGroup:
         self._status_thread = threading.Thread(
             target=self._follow_statuses,
             args=(supervisor,),
-            name=f"spark-{self._connector}",
+            name=f"driver-status-{self._connector}",
             daemon=True,
         )
         self._status_thread.start()
@@ -174,35 +174,35 @@ class SparkTaskGroup:
         if self._status_thread is not None:
             self._status_thread.join(timeout=within_s)
 
-    # -- what becomes of it ---------------------------------------------------------------------
+    # -- statuses -------------------------------------------------------------------------------
 
     def _follow_statuses(self, supervisor: DriverSupervisor) -> None:
         for status in supervisor.statuses():
             if supervisor is not self._supervisor:
-                return  # told to end: whoever told it tells what became of the tasks
+                return  # the thread that ends the driver reports the tasks
             self._on_snapshot(self._connector, status.snapshot)
             self._report_status(status)
         failure = supervisor.failure()
         if supervisor is self._supervisor:
-            error = failure or DriverLost("the Spark driver has ended without being asked to")
+            error = failure or DriverLost("the Spark driver has ended without a request")
             for task in range(self._task_count()):
                 self._listener.on_failed(task, error)
 
     def _report_status(self, status: DriverStatus) -> None:
         if status.phase is DriverPhase.FAILED:
-            return  # told when it is certain that there is no further try
+            return  # reported when the supervisor has given up
         if self._is_paused:
             if status.tasks == 0 and not status.snapshot.partitions:
                 self._report_paused()
             return
         if status.tasks != self._task_count() and status.phase is DriverPhase.RUNNING:
-            return  # the driver has not heard of the plan yet
+            return  # the driver has not read the plan yet
         if status.phase is DriverPhase.STARTING and not status.problem:
             return
         remarks = remarks_by_task(status.snapshot)
         for task in range(self._task_count()):
-            said = [text for text in (status.problem, remarks.get(task, "")) if text]
-            self._listener.on_running(task, "; ".join(said))
+            texts = [text for text in (status.problem, remarks.get(task, "")) if text]
+            self._listener.on_running(task, "; ".join(texts))
         for task, topics in topics_by_task(status.snapshot).items():
             self._listener.on_topics(task, topics)
 
@@ -212,7 +212,7 @@ class SparkTaskGroup:
 
 
 def remarks_by_task(snapshot: CopySnapshot) -> dict[int, str]:
-    """What keeps partitions from being copied, by task: the first few, and how many more."""
+    """Why partitions are not copied, by task: the first few, and the number of the others."""
     by_task: dict[int, list[str]] = defaultdict(list)
     for partition, view in snapshot.partitions.items():
         if view.reason:
@@ -226,7 +226,7 @@ def remarks_by_task(snapshot: CopySnapshot) -> dict[int, str]:
 
 
 def topics_by_task(snapshot: CopySnapshot) -> dict[int, set[str]]:
-    """The remote topics that something was copied to, by task."""
+    """The remote topics with copied records, by task."""
     by_task: dict[int, set[str]] = defaultdict(set)
     for view in snapshot.partitions.values():
         if view.records:

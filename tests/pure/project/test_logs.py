@@ -33,3 +33,12 @@ def test_the_prefix_ends_with_its_block(lines: io.StringIO) -> None:
         pass
     logging.getLogger("somewhere").info("alone")
     assert "INFO alone" in lines.getvalue()
+
+
+def test_levels_are_set_by_logger_and_root_is_the_root_logger(lines: io.StringIO) -> None:
+    logs.set_levels({"root": logging.ERROR, "somewhere.else": logging.DEBUG})
+    logging.getLogger("somewhere").warning("below the level of root")
+    logging.getLogger("somewhere.else").debug("at its own level")
+    logs.set_levels({"somewhere.else": logging.NOTSET})
+    assert "below the level of root" not in lines.getvalue()
+    assert "DEBUG at its own level" in lines.getvalue()

@@ -156,7 +156,7 @@ def test_a_driver_that_cannot_work_fails_every_task_and_a_restart_tries_again(
     with group(tmp_path, monkeypatch, "refuses") as (tasks, heard):
         tasks.start(plan(2), paused=False)
         wait_until(heard.are("failed", 0, 1), "both to fail")
-        assert str(heard.errors[0]) == "it cannot be"
+        assert str(heard.errors[0]) == "the job is invalid"
         tasks.restart({0: {"number": "0"}})
         wait_until(lambda: starts(tmp_path) == 2, "another try")
         wait_until(lambda: heard.said.count(("failed", 1)) == 2, "it to fail again")

@@ -1,12 +1,15 @@
 """A driver process without Spark: `python -m tests.support.spark.fake_driver`.
 
-What it does is said by the connector of its job: `well` runs and obeys, `dies` runs and dies at
-once, `stillborn` dies before it runs, `refuses` fails for good, `mute` says nothing, `stubborn`
-does not obey. How often one was started is counted in a file beside the log.
+The connector name of its job decides what it does: `well` runs and follows commands, `dies` runs
+and dies at once, `stillborn` dies before it runs, `refuses` fails and is not retriable, `mute`
+prints no status, `stubborn` does not end. It appends its pid to the file `starts` beside the log.
+Its status repeats what it was given: `slots` is the rate, `web_ui` the log levels as JSON, and
+`problem` the action of a command.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -19,41 +22,49 @@ from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatu
 
 
 def main() -> None:
-    """Follow the script."""
-    assignment = DriverSpec.from_line(sys.stdin.buffer.readline())
-    starts = Path(assignment.log).with_name("starts")
+    """Read the spec, then act as the connector name says."""
+    spec = DriverSpec.from_line(sys.stdin.buffer.readline())
+    starts = Path(spec.log).with_name("starts")
     with starts.open("a", encoding="utf-8") as file:
         file.write(f"{os.getpid()}\n")
-    match assignment.job.connector:
+    match spec.job.connector:
         case "stillborn":
             sys.exit(1)
         case "refuses":
-            send_status(DriverStatus(phase=DriverPhase.FAILED, problem="it cannot be"))
+            send_status(DriverStatus(phase=DriverPhase.FAILED, problem="the job is invalid"))
             sys.exit(2)
         case "mute":
             time.sleep(60)
-    settings = assignment.job.settings
-    tasks = len(assignment.job.tasks)
-    send_status(DriverStatus(phase=DriverPhase.RUNNING, slots=settings.bytes_per_s, tasks=tasks))
-    if assignment.job.connector == "dies":
+    settings = spec.job.settings
+    tasks = len(spec.job.tasks)
+    send_status(
+        DriverStatus(
+            phase=DriverPhase.RUNNING,
+            slots=settings.bytes_per_s,
+            tasks=tasks,
+            web_ui=json.dumps(spec.log_levels),
+        )
+    )
+    if spec.job.connector == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
-    handle_commands(assignment.job.connector == "stubborn")
+    handle_commands(spec.job.connector == "stubborn")
 
 
 def handle_commands(is_stubborn: bool) -> None:
-    """Do as told until told to end."""
+    """Answer each command with a status, until DRAIN or STOP."""
     for line in sys.stdin.buffer:
-        order = DriverCommand.from_line(line)
-        tasks = len(order.job.tasks) if order.job else 0
+        command = DriverCommand.from_line(line)
+        tasks = len(command.job.tasks) if command.job else 0
         send_status(
             DriverStatus(
                 phase=DriverPhase.RUNNING,
-                slots=order.bytes_per_s,
+                slots=command.bytes_per_s,
                 tasks=tasks,
-                problem=order.action,
+                problem=command.action,
+                web_ui=json.dumps(command.log_levels),
             )
         )
-        if order.action in (DriverAction.DRAIN, DriverAction.STOP) and not is_stubborn:
+        if command.action in (DriverAction.DRAIN, DriverAction.STOP) and not is_stubborn:
             send_status(DriverStatus(phase=DriverPhase.STOPPED))
             return
     while is_stubborn:
@@ -61,7 +72,7 @@ def handle_commands(is_stubborn: bool) -> None:
 
 
 def send_status(status: DriverStatus) -> None:
-    """Say how it goes."""
+    """Print a status."""
     sys.stdout.buffer.write(status.to_line())
     sys.stdout.buffer.flush()
 

@@ -73,6 +73,8 @@ class LogLevels:
         self._clock_ms = clock_ms
         self._lock = threading.Lock()
         self._configured: dict[str, LoggerLevel] = {}
+        self._python_levels: dict[str, int] = {}
+        self._listeners: list[Callable[[Mapping[str, int]], None]] = []
         for name, level in (known or {}).items():
             self._configured[name] = LoggerLevel(level=level, last_modified_ms=None)
             self._apply(name, level)
@@ -101,7 +103,18 @@ class LogLevels:
                 self._configured[one] = new_level
             for one in sorted(changed, key=lambda one: (one != ROOT, one)):
                 self._apply(one, checked)
+            for listener in self._listeners if changed else ():
+                listener(dict(self._python_levels))
             return sorted(changed)
+
+    def add_listener(self, listener: Callable[[Mapping[str, int]], None]) -> None:
+        """Call `listener` now and after each change with all levels set here, by Python logger.
+
+        The listener must not call this object.
+        """
+        with self._lock:
+            self._listeners.append(listener)
+            listener(dict(self._python_levels))
 
     def _names(self) -> set[str]:
         loggers = tuple(self._manager.loggerDict)  # a copy: other threads may add loggers
@@ -126,6 +139,7 @@ class LogLevels:
     def _apply(self, name: str, level: str) -> None:
         for logger in PYTHON_LOGGERS.get(name, (name,)):
             self._logger(logger).setLevel(LEVELS[level])
+            self._python_levels[logger] = LEVELS[level]
 
     def _logger(self, name: str) -> logging.Logger:
         return self._manager.root if name == ROOT else self._manager.getLogger(name)

@@ -185,6 +185,8 @@ class EpochAssignment:
     type: ClassVar[str] = "epoch"
     number: int
     tasks: int
+    log_levels: Mapping[str, int] = field(default_factory=dict)
+    """Levels that the tasks of the epoch set, by Python logger."""
 
 
 TaskMessage = Hello | ProgressReport | LeaseEnded | TaskDone

@@ -190,10 +190,10 @@ class Conductor:
         with self._lock:
             return self._task_events.is_drained
 
-    def close_epoch(self, epoch: int, *, landed: bool) -> list[MissingReceipt]:
+    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
         """End an epoch; returns the receipts that none of its attempts has written."""
         with self._lock:
-            return self._pending_receipts.close_epoch(epoch, landed=landed)
+            return self._pending_receipts.close_epoch(epoch, landed=succeeded)
 
     def failure(self) -> Exception | None:
         """Return the error that ended the thread (another driver took over, a bug), or None."""

@@ -1,1 +1,1 @@
-"""The Spark driver process: its session, its control server, its stores."""
+"""The driver process: Spark application, control server, stores in the offsets topic."""

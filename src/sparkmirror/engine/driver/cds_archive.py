@@ -1,12 +1,12 @@
-"""The class archive: makes Spark start in half the time, once it was built.
+"""The class data sharing (CDS) archive of the driver's JVM: Spark starts in half the time with it.
 
-    python -m sparkmirror.engine.driver.cds_archive            if there is none yet
-    python -m sparkmirror.engine.driver.cds_archive --again    anew
+    python -m sparkmirror.engine.driver.cds_archive            build it if there is none
+    python -m sparkmirror.engine.driver.cds_archive --again    build it in any case
 
-A JVM that finds its classes in an archive maps them instead of unpacking, parsing and verifying
-them one by one. The archive is built by a rehearsal: Spark is started, runs one epoch in which
-there is nothing to copy, and leaves the classes it has used on disk when it ends. It belongs to the
-very jars and the very Java; a JVM that does not recognise it starts without it. 180 MB.
+The JVM maps archived classes into memory instead of unpacking, parsing and verifying them. To build
+the archive, this module runs a driver without Kafka for one epoch; its JVM dumps all loaded classes
+when it ends. The archive (180 MB) is valid for exactly these jars and this Java; another JVM
+ignores it and starts without it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from sparkmirror.java.java_runtime import java_variables
 REBUILD_OPTION = "--again"
 NOOP_DRIVER_MODULE = "sparkmirror.engine.driver.noop_driver_main"
 ARCHIVE_EPOCH_S = 10.0
-"""Long enough for everything that Spark does beside the tasks."""
+"""Long enough for Spark to load what it needs between epochs, too."""
 ARCHIVE_DUMP_TIMEOUT_S = 300.0
 
 
 def build_archive() -> Path:
-    """Build the archive, or build it anew; returns where it is. Takes half a minute."""
+    """Build the archive; returns its path. Takes half a minute. Raises DriverLost."""
     home = linked_spark_home(os.environ)
     if home is None:
         raise DriverLost(
-            "there is no place for a class archive: install pyspark, unset SPARK_HOME, and set"
-            " SPARKMIRROR_CACHE to a directory that can be written to"
+            "no directory for a class archive: install pyspark, unset SPARK_HOME, and set"
+            " SPARKMIRROR_CACHE to a directory that this user can write to"
         )
     with tempfile.TemporaryDirectory(prefix="sparkmirror-") as directory:
         log = Path(directory) / "log"
@@ -47,24 +47,26 @@ def build_archive() -> Path:
         began = time.monotonic()
         last = _run_noop_driver(home, draft, Path(directory), log)
         if time.monotonic() - began > ARCHIVE_DUMP_TIMEOUT_S:
-            draft.unlink(missing_ok=True)  # it may be half of one
+            draft.unlink(missing_ok=True)  # it may be incomplete
         if not draft.is_file():
-            said = log.read_text("utf-8", errors="replace").strip().splitlines()[-1:]
-            raise DriverLost(f"no class archive was left: {last.problem or ' '.join(said)}")
+            last_line = log.read_text("utf-8", errors="replace").strip().splitlines()[-1:]
+            raise DriverLost(
+                f"the JVM wrote no class archive: {last.problem or ' '.join(last_line)}"
+            )
         draft.replace(home.cds_archive)
     return home.cds_archive
 
 
 def _run_noop_driver(home: SparkHome, draft: Path, directory: Path, log: Path) -> DriverStatus:
     home.cds_archive.unlink(missing_ok=True)
-    assignment = DriverSpec(
+    spec = DriverSpec(
         job=job_without_partitions(1),
         receipts=str(directory / "receipts"),
         log=str(log),
         epoch_s=ARCHIVE_EPOCH_S,
         conf={DRIVER_JAVA_OPTIONS: f'"-XX:ArchiveClassesAtExit={draft}"'},
     )
-    with DriverSupervisor(assignment, module=NOOP_DRIVER_MODULE) as supervisor:
+    with DriverSupervisor(spec, module=NOOP_DRIVER_MODULE) as supervisor:
         for status in supervisor.statuses():
             if status.epoch > 1 or status.problem:
                 supervisor.drain(within_s=ARCHIVE_DUMP_TIMEOUT_S)
@@ -75,11 +77,9 @@ def main(arguments: list[str]) -> None:
     """Print the path of the archive; build it first if there is none."""
     os.environ.update(java_variables(os.environ))
     home = linked_spark_home(os.environ)
-    is_there = home is not None and home.cds_archive.is_file()
+    exists = home is not None and home.cds_archive.is_file()
     archive = (
-        home.cds_archive
-        if home and is_there and REBUILD_OPTION not in arguments
-        else build_archive()
+        home.cds_archive if home and exists and REBUILD_OPTION not in arguments else build_archive()
     )
     sys.stdout.write(f"{archive}\n")
 

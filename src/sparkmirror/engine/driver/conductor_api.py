@@ -1,4 +1,4 @@
-"""The methods of a conductor that the driver calls (`copy.driver.conductor` implements them)."""
+"""What the driver calls on a conductor (`copy.driver.conductor` implements it)."""
 
 from __future__ import annotations
 
@@ -12,56 +12,56 @@ from sparkmirror.copy.snapshot import CopySnapshot
 
 
 class ConductorApi(Protocol):
-    """Decides what the tasks do. Every method but `start` and `stop` returns at once."""
+    """Decides which task copies what. All methods but `start` and `stop` return at once."""
 
     def start(self) -> None:
-        """Begin. Raises a MirrorError; may be called again if that one is retriable."""
+        """Start. Raises MirrorError; the caller may try again if it is retriable."""
         ...
 
     def on_task_joined(self, hello: Hello, send: Callable[[ControlMessage], None]) -> None:
-        """A task attempt has come; what it is to hear goes through `send`."""
+        """A task attempt has connected; `send` sends messages to it."""
         ...
 
     def on_task_message(self, hello: Hello, message: ControlMessage) -> None:
-        """A task attempt has said something."""
+        """A task attempt has sent a message."""
         ...
 
     def on_task_left(self, hello: Hello) -> None:
-        """A task attempt is gone, however it went."""
+        """The connection of a task attempt is closed."""
         ...
 
     def end_epoch(self) -> None:
-        """Have the tasks that are there give everything back. May be called again."""
+        """Have the connected tasks give all leases back. May be called again."""
         ...
 
     def drain(self) -> None:
-        """Have every task give everything back, for good."""
+        """Have every task give all leases back, and grant none from now on."""
         ...
 
     def is_drained(self) -> bool:
-        """Whether `drain` was asked for and nothing is leased any more."""
+        """Whether `drain` was called and no partition is leased any more."""
         ...
 
     def set_rate(self, bytes_per_s: int) -> None:
-        """Limit every task; 0 lifts the limit."""
+        """Limit every task to so many bytes per second; 0 means no limit."""
         ...
 
     def replan(self, job: CopyJob) -> None:
-        """Go on with another job of the same connector: partitions come, go and change tasks."""
+        """Continue with another job of the same connector, without a new epoch."""
         ...
 
     def snapshot(self) -> CopySnapshot:
-        """Where everything stands."""
+        """The state of all partitions."""
         ...
 
-    def close_epoch(self, epoch: int, *, landed: bool) -> list[MissingReceipt]:
-        """An epoch is over, and its receipts have landed or not; returns what it still owes."""
+    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
+        """End an epoch whose Spark job succeeded or failed; returns receipts that no task gave."""
         ...
 
     def failure(self) -> Exception | None:
-        """Why it has ended by itself, if it has."""
+        """Why it has stopped by itself, if it has."""
         ...
 
     def stop(self) -> None:
-        """End, and remember what is known."""
+        """Stop, and write the last positions to the offsets topic."""
         ...

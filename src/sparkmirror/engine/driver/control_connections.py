@@ -1,8 +1,8 @@
-"""Those who connect to the control channel: strangers first, guests once they know the secret.
+"""Connections to the control server: a handshake first, then messages.
 
-A stranger is challenged and may send nothing but the answer (`copy.control.encryption`), has a few
-seconds for it, and never makes anybody wait. Everything here belongs to the loop of the control
-server.
+A client must prove within a few seconds that it knows the secret (`copy.control.encryption`). Until
+then it can send nothing else and delays no other client. The event loop of the control server owns
+all objects of this module.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from sparkmirror.copy.control.encryption import (
 )
 from sparkmirror.copy.control.messages import ControlMessage, Hello, MalformedMessage
 
+PEER = "task"
+"""How errors name the other end."""
+
 
 class Acceptor:
     """The listening socket."""
 
-    def __init__(self, listener: socket.socket, knocked: Callable[[socket.socket], None]) -> None:
+    def __init__(self, listener: socket.socket, on_accept: Callable[[socket.socket], None]) -> None:
         listener.setblocking(False)
         self._listener = listener
-        self._on_accept = knocked
+        self._on_accept = on_accept
         self.wants_write = False
 
     def fileno(self) -> int:
@@ -37,40 +40,41 @@ class Acceptor:
         return self._listener.fileno()
 
     def on_readable(self) -> None:
-        """Let whoever is there step in front of us."""
+        """Accept one connection."""
         try:
             sock, _ = self._listener.accept()
         except OSError:
-            return  # gone again, or no descriptor left for it: those who are inside go on
+            return  # the client has gone, or no file descriptor is free: keep the open connections
         self._on_accept(sock)
 
     def on_writable(self) -> None:
-        """A door has nothing to say."""
+        """No-op."""
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self._listener.close()
 
 
 class Handshake:
-    """A connection that has not proved yet that it knows the secret."""
+    """A connection that has not yet proved that it knows the secret."""
 
     def __init__(
         self,
         sock: socket.socket,
         secret: bytes,
         deadline: float,
-        admitted: Callable[[Handshake, socket.socket, CipherPair], None],
+        on_authenticated: Callable[[Handshake, socket.socket, CipherPair], None],
     ) -> None:
         sock.setblocking(False)
         self.deadline = deadline
         self.wants_write = False
+        self.peer = _peer_name(sock)
         self._socket = sock
         self._secret = secret
-        self._on_authenticated = admitted
+        self._on_authenticated = on_authenticated
         self._challenge = new_challenge()
         self._response = b""
-        with contextlib.suppress(OSError):  # if it is gone already, reading will tell
+        with contextlib.suppress(OSError):  # if the client has gone, the next read raises
             sock.send(self._challenge)
 
     def fileno(self) -> int:
@@ -78,16 +82,16 @@ class Handshake:
         return self._socket.fileno()
 
     def on_readable(self) -> None:
-        """Take in some more of the answer; never a byte beyond it."""
+        """Read more of the answer, never a byte beyond it. Raises ControlConnectionLost."""
         try:
             chunk = self._socket.recv(NONCE_BYTES + PROOF_BYTES - len(self._response))
         except BlockingIOError:
             return
         except OSError as error:
-            raise ControlConnectionLost("task", str(error)) from error
+            raise ControlConnectionLost(PEER, str(error)) from error
         self._response += chunk
         if not chunk:
-            raise ControlConnectionLost("task", "a newcomer on the control channel hung up")
+            raise ControlConnectionLost(PEER, "connection closed during the handshake")
         if len(self._response) == NONCE_BYTES + PROOF_BYTES:
             self._on_authenticated(self, self._socket, self._verify())
 
@@ -95,28 +99,30 @@ class Handshake:
         try:
             return verify_answer(self._secret, self._challenge, self._response)
         except ControlAuthenticationError as error:
-            raise ControlConnectionLost("task", str(error)) from error
+            raise ControlConnectionLost(PEER, str(error)) from error
 
     def on_writable(self) -> None:
-        """Nothing is said to strangers."""
+        """No-op."""
 
     def close(self) -> None:
-        """Turn it away."""
+        """Close the socket."""
         self._socket.close()
 
 
 class AuthenticatedConnection:
-    """A connection that knows the secret: a task attempt, or the query."""
+    """A connection that knows the secret: of a task attempt, or of Spark's planner."""
 
     def __init__(
         self,
         sock: socket.socket,
-        heard: Callable[[AuthenticatedConnection, ControlMessage], None],
-        seals: CipherPair,
+        on_message: Callable[[AuthenticatedConnection, ControlMessage], None],
+        ciphers: CipherPair,
     ) -> None:
         self.hello: Hello | None = None
-        """What it said of itself, if it is a task attempt."""
-        self._connection = ControlConnection(sock, lambda message: heard(self, message), seals)
+        """The first message of a task attempt; None for the planner."""
+        self._connection = ControlConnection(
+            sock, lambda message: on_message(self, message), ciphers
+        )
 
     def fileno(self) -> int:
         """For the selector."""
@@ -124,25 +130,34 @@ class AuthenticatedConnection:
 
     @property
     def wants_write(self) -> bool:
-        """Whether something is still to be sent."""
+        """Whether bytes wait to be sent."""
         return self._connection.wants_write
 
     def on_readable(self) -> None:
-        """Take in what it says; whoever talks nonsense is sent away."""
+        """Read messages. Raises ControlConnectionLost, also for a malformed message."""
         try:
             self._connection.on_readable()
         except MalformedMessage as error:
             self._connection.close()
-            raise ControlConnectionLost("task", str(error)) from error
+            raise ControlConnectionLost(PEER, str(error)) from error
 
     def on_writable(self) -> None:
-        """Send what is still to be sent."""
+        """Send waiting bytes."""
         self._connection.on_writable()
 
     def send(self, message: ControlMessage) -> None:
-        """Say something to it; raises LinkLost if it is gone."""
+        """Send a message. Raises ControlConnectionLost."""
         self._connection.send(message)
 
     def close(self) -> None:
-        """Send it away."""
+        """Close the connection."""
         self._connection.close()
+
+
+def _peer_name(sock: socket.socket) -> str:
+    """Host and port of the other end, for the log."""
+    try:
+        host, port, *_ = sock.getpeername()
+    except OSError:
+        return "a closed connection"
+    return f"{host}:{port}"

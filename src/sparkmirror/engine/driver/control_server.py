@@ -1,12 +1,12 @@
-"""The control server: the driver's end of every control channel, in one thread.
+"""The control server: the driver's end of all control connections, in one thread.
 
-Lets in who knows the secret, answers each report with a beat at once, passes on everything else to
-the conductor and back, and tells the query which epoch comes next. It also keeps the time: so long
-after the first task of an epoch has come, all are drained, their receipts land, and the query asks
-for the next one.
+Accepts clients that know the secret, acknowledges each report at once, passes all other messages
+between tasks and conductor, and tells Spark's planner which epoch to run. It also ends epochs:
+`epoch_s` after the first task of an epoch has connected, all its tasks are drained, they return
+their receipts, and the planner requests the next epoch.
 
-    NextEpoch(n) ──▶ Epoch(n+1) ── tasks come, copy ── epoch_s ──▶ drained ──▶ NextEpoch(n+1)
-    NextEpoch(n) ── after finish() ──▶ Epoch(n): rest
+    RequestEpoch(n) ──▶ EpochAssignment(n+1) ─ tasks copy ─ epoch_s ──▶ Drain ──▶ RequestEpoch(n+1)
+    RequestEpoch(n) ── after stop_new_epochs() ──▶ EpochAssignment(n): nothing to run
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import secrets
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from functools import partial
 
 from sparkmirror.copy.control.encryption import CipherPair
@@ -44,14 +45,14 @@ POLL_INTERVAL_S = 0.1
 HANDSHAKE_TIMEOUT_S = 5.0
 SECRET_BYTES = 32
 FIRST_EPOCH_S = 15.0
-"""Spark is slow whenever it does something for the first time. So that the end of an epoch is not
-in the middle of the day, the first one is short, once all its tasks are there."""
+"""Spark is slow whenever it does something for the first time. A short first epoch makes the first
+change of epochs happen soon after the start, not in the middle of the day."""
 SLOT_TIMEOUT_S = 20.0
-"""A task that has not come so long after its epoch began is waiting for a slot."""
+"""A task that is not connected so long after its epoch began is waiting for a Spark slot."""
 
 
 class ControlServer:
-    """Serves tasks and the query. Use: `start()`, then `post` is where to find it; `close()`."""
+    """Serves tasks and Spark's planner. `start()` it, `close()` it; `endpoint` is its address."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class ControlServer:
         port: int = 0,
         first_epoch_s: float = FIRST_EPOCH_S,
     ) -> None:
-        """Listen at `bind`; tasks are told to come to `host`, if that is another name for it."""
+        """Listen at `bind`; tasks connect to `host` if that is another name for it."""
         self._conductor = conductor
         self._task_count = tasks
         self._epoch_s = epoch_s
@@ -79,6 +80,7 @@ class ControlServer:
         self._acceptor = Acceptor(listener, self._on_accept)
         self._handshakes: set[Handshake] = set()
         self._connections: set[AuthenticatedConnection] = set()
+        self._log_levels: Mapping[str, int] = {}
         self._closing = False
         self._no_new_epochs = False
         self._idle = threading.Event()
@@ -88,48 +90,52 @@ class ControlServer:
         self._epoch_ended = True
         self._connected_tasks: set[int] = set()
         self._failure: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="control", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="control-server", daemon=True)
 
     # -- from any thread ------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to serve."""
+        """Start the thread."""
         self._thread.start()
 
     def stop_new_epochs(self) -> None:
-        """Begin no further epoch."""
+        """Answer every further request for an epoch with: none."""
         self._no_new_epochs = True
 
     def end_epoch(self) -> None:
-        """Have the next epoch begin now."""
+        """End the running epoch now; the next one follows."""
         self._loop.call_soon(self._end_epoch)
 
     def set_task_count(self, tasks: int) -> None:
-        """Have so many tasks from the next epoch on; that begins at once if it makes a change."""
+        """Run so many tasks from the next epoch on; a change ends the running epoch."""
         self._loop.call_soon(partial(self._set_task_count, tasks))
+
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Have tasks set these levels from the next epoch on."""
+        self._log_levels = {**self._log_levels, **levels}
 
     @property
     def is_idle(self) -> bool:
-        """Whether the query has asked for more and was told that there is no more."""
+        """Whether the last epoch is over and the planner knows that no other follows."""
         return self._no_new_epochs and self._idle.is_set()
 
     @property
     def epoch(self) -> int:
-        """The number of the last epoch that began; 0 before the first."""
+        """The number of the epoch that began last; 0 before the first."""
         return self._epoch
 
     def tasks_without_slot(self) -> list[int]:
-        """The tasks of this epoch that should have come long ago: Spark has no slot for them."""
+        """Tasks that should have connected long ago: Spark has no slot for them."""
         if self._epoch_ended or time.monotonic() - self._epoch_requested_at < SLOT_TIMEOUT_S:
             return []
         return [task for task in range(self._task_count) if task not in self._connected_tasks]
 
     def failure(self) -> Exception | None:
-        """Why it serves no longer, if that was not asked for."""
+        """The error that has ended the thread, if there was one."""
         return self._failure
 
     def close(self) -> None:
-        """Send everybody away and stop listening."""
+        """Stop the thread and close all connections."""
         self._closing = True
         if self._thread.is_alive():
             self._thread.join(timeout=10)
@@ -151,7 +157,7 @@ class ControlServer:
                 self._loop.run_once(POLL_INTERVAL_S)
                 self._check_deadlines(time.monotonic())
         except Exception as error:
-            log.exception("The control channel is closed")
+            log.exception("The control server has failed; the driver ends")
             self._failure = error
 
     def _on_acceptor_error(self, error: MirrorError) -> None:
@@ -160,13 +166,13 @@ class ControlServer:
     def _check_deadlines(self, now: float) -> None:
         if now >= self._epoch_ends_at:
             self._end_epoch()
-        for stranger in [s for s in self._handshakes if now > s.deadline]:
-            self._reject(stranger, None)
+        for handshake in [one for one in self._handshakes if now > one.deadline]:
+            self._reject(handshake, None)
 
     def _set_task_count(self, tasks: int) -> None:
         if tasks == self._task_count:
             return
-        log.info("From the next epoch on there are %d tasks instead of %d", tasks, self._task_count)
+        log.info("The next epoch has %d tasks instead of %d", tasks, self._task_count)
         self._task_count = tasks
         self._end_epoch()
 
@@ -176,87 +182,96 @@ class ControlServer:
             self._conductor.end_epoch()
 
     def _on_accept(self, sock: socket.socket) -> None:
-        stranger = Handshake(
+        handshake = Handshake(
             sock,
             self.endpoint.secret,
             time.monotonic() + HANDSHAKE_TIMEOUT_S,
             self._on_authenticated,
         )
-        self._handshakes.add(stranger)
-        self._loop.register(stranger, partial(self._reject, stranger))
+        self._handshakes.add(handshake)
+        self._loop.register(handshake, partial(self._reject, handshake))
 
-    def _reject(self, stranger: Handshake, error: MirrorError | None) -> None:
-        log.warning("Turned away: %s", error or "a newcomer on the control channel said nothing")
-        self._loop.unregister(stranger)
-        self._handshakes.discard(stranger)
-        stranger.close()
+    def _reject(self, handshake: Handshake, error: MirrorError | None) -> None:
+        reason = error or f"no handshake within {HANDSHAKE_TIMEOUT_S:.0f} s"
+        log.warning("Rejected control connection from %s: %s", handshake.peer, reason)
+        self._loop.unregister(handshake)
+        self._handshakes.discard(handshake)
+        handshake.close()
 
     def _on_authenticated(
-        self, stranger: Handshake, sock: socket.socket, seals: CipherPair
+        self, handshake: Handshake, sock: socket.socket, ciphers: CipherPair
     ) -> None:
-        self._loop.unregister(stranger)
-        self._handshakes.discard(stranger)
-        guest = AuthenticatedConnection(sock, self._on_message, seals)
-        self._connections.add(guest)
-        self._loop.register(guest, partial(self._on_connection_lost, guest))
+        self._loop.unregister(handshake)
+        self._handshakes.discard(handshake)
+        connection = AuthenticatedConnection(sock, self._on_message, ciphers)
+        self._connections.add(connection)
+        self._loop.register(connection, partial(self._on_connection_lost, connection))
 
-    def _on_connection_lost(self, guest: AuthenticatedConnection, _error: MirrorError) -> None:
-        self._connections.discard(guest)
-        guest.close()
-        if guest.hello:
-            self._conductor.on_task_left(guest.hello)
+    def _on_connection_lost(self, connection: AuthenticatedConnection, _error: MirrorError) -> None:
+        self._connections.discard(connection)
+        connection.close()
+        if connection.hello:
+            self._conductor.on_task_left(connection.hello)
 
-    def _on_message(self, guest: AuthenticatedConnection, message: ControlMessage) -> None:
+    def _on_message(self, connection: AuthenticatedConnection, message: ControlMessage) -> None:
         match message:
             case RequestEpoch():
-                guest.send(self._on_next_epoch(message))
-            case Hello() if guest.hello is None:
-                guest.hello = message
-                self._on_hello(guest, message)
-            case _ if guest.hello is None:
-                log.warning("%s before a hello", type(message).__name__)
+                connection.send(self._on_next_epoch(message))
+            case Hello() if connection.hello is None:
+                connection.hello = message
+                self._on_hello(connection, message)
+            case _ if connection.hello is None:
+                log.warning("Ignored %s received before Hello", type(message).__name__)
             case _:
                 if isinstance(message, ProgressReport):
-                    # Not before everything that came with it was heard: it may be the last.
-                    self._enqueue_send(guest, ReportAck())
-                self._conductor.on_task_message(guest.hello, message)
+                    # Sent after all messages that arrived with the report are processed: a failed
+                    # send closes the connection, and the last messages must not get lost.
+                    self._enqueue_send(connection, ReportAck())
+                self._conductor.on_task_message(connection.hello, message)
 
-    def _on_hello(self, guest: AuthenticatedConnection, hello: Hello) -> None:
+    def _on_hello(self, connection: AuthenticatedConnection, hello: Hello) -> None:
         if not self._connected_tasks:
             now = time.monotonic()
             self._epoch_ends_at = now + self._epoch_s
             log.info(
-                "Epoch %d: a task came after %.1f s", self._epoch, now - self._epoch_requested_at
+                "Epoch %d: first task connected after %.1f s",
+                self._epoch,
+                now - self._epoch_requested_at,
             )
         self._connected_tasks.add(hello.task)
         if self._epoch == 1 and len(self._connected_tasks) == self._task_count:
             self._epoch_ends_at = min(self._epoch_ends_at, time.monotonic() + self._first_epoch_s)
-        self._conductor.on_task_joined(hello, partial(self._enqueue_send, guest))
+        self._conductor.on_task_joined(hello, partial(self._enqueue_send, connection))
         if self._epoch_ended:
-            # It came too late (another attempt had failed): it must not hold up the next epoch.
+            # A second attempt, after the end of the epoch: drain it, or the next epoch would wait.
             self._conductor.end_epoch()
 
-    def _on_next_epoch(self, question: RequestEpoch) -> EpochAssignment:
+    def _on_next_epoch(self, request: RequestEpoch) -> EpochAssignment:
         if self._no_new_epochs or not self._task_count:
             self._epoch_ended = True
             self._idle.set()
-            return EpochAssignment(number=question.finished_epoch, tasks=self._task_count)
-        self._epoch = question.finished_epoch + 1
+            return self._assignment(request.finished_epoch)
+        self._epoch = request.finished_epoch + 1
         self._epoch_requested_at, self._epoch_ends_at = time.monotonic(), NEVER
         self._epoch_ended, self._connected_tasks = False, set()
         self._idle.clear()
-        return EpochAssignment(number=self._epoch, tasks=self._task_count)
+        return self._assignment(self._epoch)
 
-    def _enqueue_send(self, guest: AuthenticatedConnection, message: ControlMessage) -> None:
-        self._loop.call_soon(partial(self._send, guest, message))
+    def _assignment(self, number: int) -> EpochAssignment:
+        return EpochAssignment(
+            number=number, tasks=self._task_count, log_levels=dict(self._log_levels)
+        )
 
-    def _send(self, guest: AuthenticatedConnection, message: ControlMessage) -> None:
-        if guest in self._connections:
-            self._loop.run_guarded(guest, partial(guest.send, message))
+    def _enqueue_send(self, connection: AuthenticatedConnection, message: ControlMessage) -> None:
+        self._loop.call_soon(partial(self._send, connection, message))
+
+    def _send(self, connection: AuthenticatedConnection, message: ControlMessage) -> None:
+        if connection in self._connections:
+            self._loop.run_guarded(connection, partial(connection.send, message))
 
 
 def _without_brackets(host: str) -> str:
-    """A host without the brackets that Spark writes around an IPv6 address."""
+    """The host without the brackets that Spark writes around an IPv6 address."""
     return host.removeprefix("[").removesuffix("]")
 
 
@@ -265,4 +280,4 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        raise DriverLost(f"the control channel cannot listen at {host}:{port}: {error}") from error
+        raise DriverLost(f"the control server cannot listen at {host}:{port}: {error}") from error

@@ -1,13 +1,13 @@
-"""The driver: a process of its own that runs one assignment with Spark, and says how it goes.
+"""The driver process: runs one driver spec with Spark and prints its status.
 
     python -m sparkmirror.engine.driver.driver_main
-        input    one line with the assignment, then a line for each order; its end means that nobody
-                 is there any more: drain and end
-        output   a line with the status once a second
+        input    one line with the spec, then one line for each command; at its end the supervisor
+                 has died, and the driver drains and ends
+        output   one line with the status, once a second
 
-Spark, its JVM and its workers write what they have to say to the log file; nothing of it reaches
-the terminal. The conductor and the control server live here, in Python: as long as the tasks run,
-copying does not wait for the JVM.
+The driver, Spark's JVM and Spark's workers write everything else to the log file of the spec. The
+conductor and the control server run in this Python process: while the tasks run, copying does not
+wait for the JVM.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -43,42 +43,42 @@ log = logging.getLogger(__name__)
 
 STATUS_INTERVAL_S = 1.0
 RECEIPTS_TIMEOUT_S = 20.0
-"""How long after the tasks have drained their receipts may take to land."""
+"""How long the receipts may take to be written after the tasks have drained."""
 SHUTDOWN_TIMEOUT_S = 20.0
 EXIT_FAILED = 2
 
 
 class Driver:
-    """Runs one assignment. `run` belongs to the main thread, `obey` to anybody."""
+    """Runs one spec. The main thread calls `run`; any thread may call `submit`."""
 
     def __init__(
         self,
-        assignment: DriverSpec,
+        spec: DriverSpec,
         conductor: ConductorApi,
-        tell: Callable[[DriverStatus], None],
-        end_within_s: float = SHUTDOWN_TIMEOUT_S,
+        publish: Callable[[DriverStatus], None],
+        shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
     ) -> None:
-        """`end_within_s` is what Spark and its JVM are given in the end."""
-        self._shutdown_timeout_s = end_within_s
-        self._spec = assignment
+        """Spark and its JVM get `shutdown_timeout_s` to end."""
+        self._shutdown_timeout_s = shutdown_timeout_s
+        self._spec = spec
         self._conductor = conductor
-        self._publish = tell
+        self._publish = publish
         self._directory = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
-        self._application = SparkApplication(assignment, conductor, self._directory)
+        self._application = SparkApplication(spec, conductor, self._directory)
         self._commands: queue.SimpleQueue[DriverCommand] = queue.SimpleQueue()
         self._phase = DriverPhase.STARTING
         self._drain_deadline = 0.0
         self._problem = ""
         self._is_retriable = False
 
-    def submit(self, order: DriverCommand) -> None:
-        """Take an order; it is carried out at once."""
-        self._commands.put(order)
+    def submit(self, command: DriverCommand) -> None:
+        """Queue a command for the main thread."""
+        self._commands.put(command)
 
     def run(self) -> int:
         """Run until drained, stopped or failed; returns the exit code."""
         self._publish_status()
-        threading.Thread(target=self._start_conductor, name="begin", daemon=True).start()
+        threading.Thread(target=self._start_conductor, name="conductor-start", daemon=True).start()
         self._application.start()
         try:
             while self._phase not in (DriverPhase.STOPPED, DriverPhase.FAILED):
@@ -89,23 +89,23 @@ class Driver:
             self._shut_down()
         return EXIT_FAILED if self._phase is DriverPhase.FAILED else 0
 
-    # -- life ----------------------------------------------------------------------------------
+    # -- phases ---------------------------------------------------------------------------------
 
     def _start_conductor(self) -> None:
-        """Try until both clusters can be reached; Spark starts meanwhile."""
+        """Try until both clusters are reachable. Runs in its own thread while Spark starts."""
         backoff = Backoff(initial_s=0.5, max_s=10.0)
         while self._phase is DriverPhase.STARTING:
             try:
                 self._conductor.start()
             except MirrorError as error:
-                log.warning("%s", error)
+                log.warning("Connector %s did not start: %s", self._spec.job.connector, error)
                 if not error.retriable:
                     self._fail(error)
                     return
                 self._problem = f"waiting for cluster {error}"
                 time.sleep(backoff.next_delay_s())
             except Exception as error:
-                log.exception("The conductor did not start")
+                log.exception("Connector %s did not start", self._spec.job.connector)
                 self._fail(error)
                 return
             else:
@@ -117,28 +117,35 @@ class Driver:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                order = self._commands.get(timeout=max(deadline - time.monotonic(), 0))
+                command = self._commands.get(timeout=max(deadline - time.monotonic(), 0))
             except queue.Empty:
                 return
-            match order.action:
+            match command.action:
                 case DriverAction.SET_RATE:
-                    self._conductor.set_rate(order.bytes_per_s)
+                    self._conductor.set_rate(command.bytes_per_s)
                 case DriverAction.NEXT_EPOCH:
                     self._application.end_epoch()
                 case DriverAction.REPLAN:
-                    self._replan(order)
+                    self._replan(command)
+                case DriverAction.SET_LOG_LEVELS:
+                    self._set_log_levels(command.log_levels)
                 case DriverAction.DRAIN:
                     self._drain()
                 case DriverAction.STOP:
                     self._phase = DriverPhase.STOPPED
                     return
 
-    def _replan(self, order: DriverCommand) -> None:
-        """Go on with another job; the number of tasks can only change with the epoch."""
-        assert order.job is not None
-        self._spec = replace(self._spec, job=order.job)
-        self._conductor.replan(order.job)
+    def _replan(self, command: DriverCommand) -> None:
+        """Continue with another job. Only a new epoch changes the number of Spark tasks."""
+        assert command.job is not None
+        self._spec = replace(self._spec, job=command.job)
+        self._conductor.replan(command.job)
         self._application.replan(self._spec)
+
+    def _set_log_levels(self, levels: Mapping[str, int]) -> None:
+        logs.set_levels(levels)
+        self._application.set_log_levels(levels)
+        log.info("Log levels set: %s", dict(levels))
 
     def _drain(self) -> None:
         if self._phase is DriverPhase.STARTING and not self._application.is_streaming:
@@ -151,7 +158,7 @@ class Driver:
             self._conductor.drain()
 
     def _refresh_phase(self) -> None:
-        """Find out what has changed by itself."""
+        """Move to the next phase if the conductor or Spark has reached it."""
         failure = self._conductor.failure() or self._application.failure()
         if failure:
             self._fail(failure)
@@ -164,14 +171,14 @@ class Driver:
         if self._conductor.is_drained() and self._application.is_idle:
             return True
         if time.monotonic() > self._drain_deadline:
-            self._problem = "not everything was drained in time; the rest is found out at the start"
+            self._problem = "not everything was drained in time; the next driver takes over"
             return True
         return False
 
     def _fail(self, error: Exception) -> None:
-        """Anything but one of our own errors is a bug; another try may get round it."""
+        """End with FAILED. An error that is no MirrorError is a bug; another driver may succeed."""
         if self._phase is DriverPhase.STOPPED:
-            return  # whoever is interrupted by the end may say what he likes
+            return  # the shutdown itself makes calls fail
         self._is_retriable = error.retriable if isinstance(error, MirrorError) else True
         self._problem = str(error) if isinstance(error, MirrorError) else repr(error)
         self._phase = DriverPhase.FAILED
@@ -193,11 +200,11 @@ class Driver:
         )
 
     def _shut_down(self) -> None:
-        """Positions first, then Spark; what takes too long is left to the end of the process."""
+        """Stop the conductor, which writes positions; then Spark, for a limited time."""
         self._conductor.stop()
-        ending = threading.Thread(target=self._application.close, name="end", daemon=True)
-        ending.start()
-        ending.join(timeout=self._shutdown_timeout_s)
+        closing = threading.Thread(target=self._application.close, name="spark-close", daemon=True)
+        closing.start()
+        closing.join(timeout=self._shutdown_timeout_s)
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
@@ -205,53 +212,54 @@ class Driver:
 
 
 def make_conductor(job: CopyJob) -> ConductorApi:
-    """The real one."""
+    """The conductor that copies, with its stores in the offsets topic."""
     return Conductor(job, OffsetsTopicLedger.for_job(job), OffsetsTopicRunMaps.for_job(job))
 
 
 def main(
-    conductor: Callable[[CopyJob], ConductorApi] = make_conductor,
-    end_within_s: float = SHUTDOWN_TIMEOUT_S,
+    create_conductor: Callable[[CopyJob], ConductorApi] = make_conductor,
+    shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
 ) -> None:
-    """Run the assignment that is on the input."""
+    """Run the spec on standard input. Never returns: exits the process."""
     lines = sys.stdin.buffer
-    tell = _StatusWriter(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    publish = _StatusWriter(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     first = lines.readline()
     if not first:
-        return  # whoever started us is gone already
-    assignment = DriverSpec.from_line(first)
-    _redirect_output(Path(assignment.log))
+        return  # the supervisor has died already
+    spec = DriverSpec.from_line(first)
+    _redirect_output(Path(spec.log))
     logs.install(sys.stderr, logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    logs.set_levels(spec.log_levels)
     try:
-        driver = Driver(assignment, conductor(assignment.job), tell, end_within_s)
+        driver = Driver(spec, create_conductor(spec.job), publish, shutdown_timeout_s)
     except MirrorError as error:
-        log.error("%s", error)
+        log.error("Connector %s cannot run: %s", spec.job.connector, error)
         failed = DriverStatus(
             phase=DriverPhase.FAILED, problem=str(error), is_retriable=error.retriable
         )
-        tell(failed)
+        publish(failed)
         sys.exit(EXIT_FAILED)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: driver.submit(DriverCommand(action=DriverAction.DRAIN)))
     threading.Thread(
-        target=_read_commands, args=(lines, driver), name="orders", daemon=True
+        target=_read_commands, args=(lines, driver), name="driver-commands", daemon=True
     ).start()
     code = driver.run()
     logging.shutdown()
-    # Threads of libraries, and a JVM that does not end, must not keep a finished driver alive.
+    # Threads of libraries, or a JVM that does not end, must not keep the driver alive.
     os._exit(code)
 
 
 def _redirect_output(path: Path) -> None:
-    """Have everything that this process and its children print added to the log."""
+    """Append the output of this process and its children to the log."""
     with path.open("ab") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
 
 
 class _StatusWriter:
-    """Writes statuses, one line each, and of each only what the line before did not say."""
+    """Writes statuses, one line each; each line holds only the changes since the last one."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
@@ -262,7 +270,7 @@ class _StatusWriter:
             self._output.write(status.to_line(self._last_snapshot))
             self._output.flush()
         except BrokenPipeError:
-            return  # nobody listens any more; the input has ended too, and that is acted on
+            return  # the supervisor has died; the end of standard input drains the driver
         self._last_snapshot = status.snapshot
 
 
@@ -271,7 +279,7 @@ def _read_commands(lines: BinaryIO, driver: Driver) -> None:
         try:
             driver.submit(DriverCommand.from_line(line))
         except (ValueError, KeyError):
-            log.warning("%r is no order", line)
+            log.warning("Ignored malformed driver command: %r", line)
     driver.submit(DriverCommand(action=DriverAction.DRAIN))
 
 

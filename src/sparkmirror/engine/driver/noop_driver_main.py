@@ -1,4 +1,7 @@
-"""A driver process that rehearses: `python -m sparkmirror.engine.driver.noop_driver_main`."""
+"""A driver process without Kafka: `python -m sparkmirror.engine.driver.noop_driver_main`.
+
+`engine.driver.cds_archive` runs it to find out which classes Spark loads.
+"""
 
 from __future__ import annotations
 
@@ -9,5 +12,5 @@ from sparkmirror.engine.driver.driver_main import main
 from sparkmirror.engine.noop_conductor import NoopConductor
 
 if __name__ == "__main__":
-    # The JVM leaves a class archive when it ends, which takes its time on a busy computer.
+    # The JVM writes the class archive when it ends, which is slow on a busy computer.
     main(partial(NoopConductor, hold_tasks=True), ARCHIVE_DUMP_TIMEOUT_S)

@@ -1,7 +1,7 @@
-"""Spark at work: the session, the control server and the query of one driver, in one thread.
+"""The Spark application of a driver: session, control server and streaming query, in one thread.
 
-Starting takes seconds and is done beside the conductor's own start; the stream begins when both are
-ready. Whatever goes wrong ends the thread and is kept in `failure`.
+Spark and the conductor start at the same time, which takes seconds; the stream begins when both are
+ready. An error ends the thread, and `failure` returns it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sparkmirror.engine.driver.conductor_api import ConductorApi
@@ -28,7 +30,7 @@ from sparkmirror.engine.driver.spark_conf import (
     spark_environment,
 )
 from sparkmirror.engine.driver.spark_home import linked_spark_home
-from sparkmirror.engine.spark.java_runtime import require_java
+from sparkmirror.engine.spark.java_check import require_java
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_row
 from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
@@ -41,7 +43,7 @@ POLL_INTERVAL_S = 2
 
 
 class _StepTimer:
-    """Tells the log how long each step took."""
+    """Logs how long each step of the start took."""
 
     def __init__(self) -> None:
         self._step_started_at = time.monotonic()
@@ -53,55 +55,61 @@ class _StepTimer:
 
 
 class SparkApplication:
-    """Starts Spark and keeps it running. Everything here may be asked from any thread."""
+    """Starts Spark and runs the streaming query. Any thread may call it."""
 
-    def __init__(self, assignment: DriverSpec, conductor: ConductorApi, directory: Path) -> None:
+    def __init__(self, spec: DriverSpec, conductor: ConductorApi, directory: Path) -> None:
         self.conductor_ready = threading.Event()
         self.is_streaming = False
         self.slots = 0
-        """How many tasks Spark can run at once; 0 until that is known."""
+        """How many tasks Spark can run at once; 0 until Spark has started."""
         self.application_id = ""
         self.web_ui = ""
-        self._spec = assignment
+        self._spec = spec
         self._conductor = conductor
         self._directory = directory
         self._query: MirrorStreamingQuery | None = None
         self._control_server: ControlServer | None = None
         self._closing = False
         self._failure: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="spark-application", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread; returns at once."""
         self._thread.start()
 
     @property
     def epoch(self) -> int:
-        """The epoch that is under way."""
+        """The number of the running epoch; 0 before the first."""
         return self._control_server.epoch if self._control_server else 0
 
     def problem(self) -> str:
-        """What is wrong with Spark that does not end it, in a sentence."""
+        """A problem of Spark that does not end it, as a sentence for the operator."""
         tasks = len(self._spec.job.tasks)
         waiting = self._control_server.tasks_without_slot() if self._control_server else []
         if waiting:
             return slot_shortage_text(tasks, tasks - len(waiting))
-        ended_badly = self._query.problem if self._query else ""
-        return ended_badly or slot_shortage_warning(self._spec)
+        query_problem = self._query.problem if self._query else ""
+        return query_problem or slot_shortage_warning(self._spec)
 
     def end_epoch(self) -> None:
-        """Have every task start anew."""
+        """End the running epoch, so that every task starts again."""
         if self._control_server:
             self._control_server.end_epoch()
 
-    def replan(self, assignment: DriverSpec) -> None:
-        """Go on with another number of tasks."""
-        self._spec = assignment
+    def replan(self, spec: DriverSpec) -> None:
+        """Continue with the number of tasks of another spec."""
+        self._spec = spec
         if self._control_server:
-            self._control_server.set_task_count(len(assignment.job.tasks))
+            self._control_server.set_task_count(len(spec.job.tasks))
+
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Have the tasks set these levels from the next epoch on."""
+        self._spec = replace(self._spec, log_levels={**self._spec.log_levels, **levels})
+        if self._control_server:
+            self._control_server.set_log_levels(levels)
 
     def stop_new_epochs(self) -> None:
-        """Let no further epoch begin."""
+        """Start no further epoch."""
         if self._control_server:
             self._control_server.stop_new_epochs()
         if self._query:
@@ -109,22 +117,22 @@ class SparkApplication:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the last epoch is over and its receipts have landed."""
+        """Whether the last epoch is over and its receipts are written."""
         if self._control_server is None or self._query is None:
             return False
         return self._control_server.is_idle and not self._query.unwritten_receipts
 
     @property
     def unwritten_receipts(self) -> int:
-        """How many receipts are not written yet."""
+        """How many receipts of finished epochs are not written yet."""
         return self._query.unwritten_receipts if self._query else 0
 
     def failure(self) -> Exception | None:
-        """Why it has ended by itself, if it has."""
+        """The error that has ended Spark or the control server, if there was one."""
         return self._failure or (self._control_server.failure() if self._control_server else None)
 
     def close(self) -> None:
-        """End the stream, the server and Spark."""
+        """End the stream, the control server and Spark. Blocks until the JVM has ended."""
         self._closing = True
         self.conductor_ready.set()
         try:
@@ -135,7 +143,7 @@ class SparkApplication:
             if self._query:
                 self._query.close()
         except DriverLost as error:
-            log.warning("%s", error)
+            log.warning("While ending Spark: %s", error)
 
     # -- the thread -----------------------------------------------------------------------------
 
@@ -146,51 +154,54 @@ class SparkApplication:
                 self.slots = query.slots()
         except Exception as error:
             if not self._closing:
-                log.exception("Spark has ended")
+                log.exception("Spark has failed; the driver ends")
                 self._failure = error
 
     def _start_query(self) -> MirrorStreamingQuery:
-        """Start everything; the stream only if we are not to end already."""
-        assignment, post = self._spec, self._directory / "post.json"
-        watch = _StepTimer()
+        """Start Spark, the control server, then the stream, unless `close` was called."""
+        spec, endpoint_file = self._spec, self._directory / "control_endpoint.json"
+        timer = _StepTimer()
         self._query = query = MirrorStreamingQuery(self._prepare_process())
         self.application_id, self.web_ui = query.application_id, query.web_ui
-        watch.log_step("Spark started")
+        timer.log_step("Spark started")
         self._control_server = server = self._open_control_server(query)
-        server.endpoint.write(post)
+        server.endpoint.write(endpoint_file)
         server.start()
-        connector = assignment.job.connector
+        # A command may have changed the spec while the server was created.
+        server.set_task_count(len(self._spec.job.tasks))
+        server.set_log_levels(self._spec.log_levels)
+        connector = spec.job.connector
         rows = query.load_stream(
-            {"flow": assignment.flow, "connector": connector, "post": str(post)},
+            {"flow": spec.flow, "connector": connector, "endpoint": str(endpoint_file)},
         )
-        watch.log_step("The source was made known")
+        timer.log_step("Data source registered")
         self.conductor_ready.wait()
-        watch.log_step("The conductor was ready")
+        timer.log_step("Conductor started")
         if not self._closing:
             checkpoint = self._directory / "checkpoint"
-            query.start(rows, connector, assignment.receipts, checkpoint, self._close_epoch)
-            watch.log_step("The query began")
+            query.start(rows, connector, spec.receipts, checkpoint, self._close_epoch)
+            timer.log_step("Streaming query started")
             self.is_streaming = True
         return query
 
     def _prepare_process(self) -> dict[str, str]:
-        """Prepare this process for Spark; returns Spark's settings."""
+        """Set environment variables and links for Spark; returns the Spark settings."""
         os.environ.update(java_variables(os.environ))
         require_java(os.environ)
         home = (
             linked_spark_home(os.environ) if is_local_master(effective_master(self._spec)) else None
         )
-        around = DriverEnvironment(
+        environment = DriverEnvironment(
             directory=self._directory,
             spark_home=home,
             has_cds_archive=home is not None and home.cds_archive.is_file(),
         )
-        os.environ.update(spark_environment(self._spec, around, os.environ))
+        os.environ.update(spark_environment(self._spec, environment, os.environ))
         link_executor_python(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))
-        return build_spark_conf(self._spec, around)
+        return build_spark_conf(self._spec, environment)
 
     def _open_control_server(self, query: MirrorStreamingQuery) -> ControlServer:
-        """Listen where the executors look for the driver anyway."""
+        """Listen at the address at which executors reach the driver."""
         host = query.conf_value("spark.driver.host")
         bind = query.conf_value("spark.driver.bindAddress") or host
         if is_local_master(effective_master(self._spec)):
@@ -204,7 +215,7 @@ class SparkApplication:
             port=control_port(self._spec),
         )
 
-    def _close_epoch(self, landed: bool) -> list[ReceiptRow]:
-        """Between two epochs: what the one that is over still owes."""
-        unclaimed = self._conductor.close_epoch(self.epoch, landed=landed)
-        return [missing_receipt_row(self._spec.flow, one) for one in unclaimed]
+    def _close_epoch(self, succeeded: bool) -> list[ReceiptRow]:
+        """The rows of receipts that tasks of the finished epoch did not return."""
+        missing = self._conductor.close_epoch(self.epoch, succeeded=succeeded)
+        return [missing_receipt_row(self._spec.flow, receipt) for receipt in missing]

@@ -1,7 +1,7 @@
-"""Spark's settings: which ones a mirror needs, and what they are good for.
+"""The Spark settings of a driver, with the reason for each.
 
-Pure: from an assignment to settings and environment variables. What the user sets wins; only the
-options of the driver's JVM are added up.
+Pure functions from a driver spec to settings and environment variables. The operator's settings
+win; only the options of the driver's JVM are added to ours.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from sparkmirror.errors import ConfigError
 LOOPBACK = "127.0.0.1"
 SPARE_SLOTS = 64
 TASK_MAX_FAILURES = 4
-"""How often a task may fail before its query does; `local[n]` alone would mean once."""
+"""How often a task may fail before its epoch fails; `local[n]` alone would mean once."""
 CONTROL_PORT_KEY = "spark.sparkmirror.control.port"
-"""Where the driver listens for its tasks; any free port if it is not set."""
+"""The port of the control server; any free port if it is not set."""
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FAST_START_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
-"""The driver's JVM plans one small job every few minutes: starting quickly is all it must do."""
+"""The driver's JVM plans one small job every few minutes: only its start must be quick."""
 
 MAX_PORT = 65535
 MAX_SOCKET_DIRECTORY_LENGTH = 60
-"""Spark's workers have sockets among the temporary files, and their names have a limit."""
+"""Spark creates Unix sockets among the temporary files, and the system limits their paths."""
 
 _LOCAL_MASTER = re.compile(r"local(\[.*\])?")
 _LOCAL_MASTER_SLOTS = re.compile(r"local\[(\d+)(,\s*\d+)?\]")
 
 DEFAULT_CONF = {
-    # Rows from workers come without the stalls that TCP has on small answers.
+    # Small answers of workers stall over TCP.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Two copies of a task would fight for the same partitions.
+    # Two copies of a task would take the same partitions from each other.
     "spark.speculation": "false",
-    # Checkpoints lie on the driver's own disk, hold nothing but epoch numbers, and need no forks.
+    # Checkpoints are on the driver's disk and hold only epoch numbers. The default
+    # managers would start a process for each file.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
     ),
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    # One job per epoch, one row per partition: nothing to adapt, nothing to wait for.
+    # An epoch is one job with one row per partition: there is nothing to adapt or to wait for.
     "spark.sql.adaptive.enabled": "false",
     "spark.locality.wait": "0",
     "spark.sql.session.timeZone": "UTC",
@@ -59,42 +60,38 @@ DEFAULT_CONF = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverEnvironment:
-    """What the settings depend on besides the assignment."""
+    """What the settings depend on besides the spec."""
 
     directory: Path
-    """The driver's own, gone when it is."""
+    """The driver's temporary directory; the driver removes it at its end."""
     spark_home: SparkHome | None = None
     has_cds_archive: bool = False
 
 
-def effective_master(assignment: DriverSpec) -> str:
-    """The master as the user gave it, or this computer: a slot for each task, some to spare.
+def effective_master(spec: DriverSpec) -> str:
+    """The master that the operator set, else `local` with a slot for each task and spare ones.
 
-    Slots cost nothing here as long as nobody is in them, and their number stays for as long as
-    Spark runs, while tasks may become more.
+    The number of slots is fixed while Spark runs, but a later plan may have more tasks. Unused
+    local slots cost nothing.
     """
-    given = assignment.master or assignment.conf.get("spark.master", "")
-    return given or f"local[{len(assignment.job.tasks) + SPARE_SLOTS},{TASK_MAX_FAILURES}]"
+    given = spec.master or spec.conf.get("spark.master", "")
+    return given or f"local[{len(spec.job.tasks) + SPARE_SLOTS},{TASK_MAX_FAILURES}]"
 
 
 def is_local_master(master: str) -> bool:
-    """Whether tasks run inside the driver's own JVM."""
+    """Whether tasks run on this computer, below the driver's JVM."""
     return bool(_LOCAL_MASTER.fullmatch(master))
 
 
-def slot_shortage_warning(assignment: DriverSpec) -> str:
-    """Say so if the master's own name tells that not all tasks can run at once."""
-    named = _LOCAL_MASTER_SLOTS.fullmatch(effective_master(assignment))
-    slots = int(named[1]) if named else len(assignment.job.tasks)
-    return (
-        slot_shortage_text(len(assignment.job.tasks), slots)
-        if slots < len(assignment.job.tasks)
-        else ""
-    )
+def slot_shortage_warning(spec: DriverSpec) -> str:
+    """A warning if `local[n]` has fewer slots than tasks, else an empty string."""
+    named = _LOCAL_MASTER_SLOTS.fullmatch(effective_master(spec))
+    slots = int(named[1]) if named else len(spec.job.tasks)
+    return slot_shortage_text(len(spec.job.tasks), slots) if slots < len(spec.job.tasks) else ""
 
 
 def slot_shortage_text(tasks: int, slots: int) -> str:
-    """The sentence for an operator whose Spark is too small, or slow to begin."""
+    """A sentence for the operator: tasks wait for a slot in Spark."""
     if not slots:
         return (
             f"none of {tasks} tasks have a slot in Spark yet; if that lasts, give Spark more cores"
@@ -106,17 +103,17 @@ def slot_shortage_text(tasks: int, slots: int) -> str:
     )
 
 
-def control_port(assignment: DriverSpec) -> int:
-    """The port of the control channel; 0 means any."""
-    given = assignment.conf.get(CONTROL_PORT_KEY, "0").strip()
+def control_port(spec: DriverSpec) -> int:
+    """The port of the control server; 0 means any. Raises ConfigError."""
+    given = spec.conf.get(CONTROL_PORT_KEY, "0").strip()
     if not given.isdecimal() or int(given) > MAX_PORT:
-        raise ConfigError.of(CONTROL_PORT_KEY, f"{CONTROL_PORT_KEY} {given} is no port")
+        raise ConfigError.of(CONTROL_PORT_KEY, f"{CONTROL_PORT_KEY} {given} is not a port")
     return int(given)
 
 
-def build_spark_conf(assignment: DriverSpec, around: DriverEnvironment) -> dict[str, str]:
-    """All of Spark's settings for a driver."""
-    master = effective_master(assignment)
+def build_spark_conf(spec: DriverSpec, environment: DriverEnvironment) -> dict[str, str]:
+    """All Spark settings of a driver."""
+    master = effective_master(spec)
     local = {
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.host": LOOPBACK,
@@ -124,47 +121,45 @@ def build_spark_conf(assignment: DriverSpec, around: DriverEnvironment) -> dict[
     }
     return {
         **DEFAULT_CONF,
-        "spark.app.name": f"sparkmirror {assignment.flow}",
-        "spark.sql.warehouse.dir": (around.directory / "warehouse").as_uri(),
+        "spark.app.name": f"sparkmirror {spec.flow}",
+        "spark.sql.warehouse.dir": (environment.directory / "warehouse").as_uri(),
         **(local if is_local_master(master) else {}),
-        **assignment.conf,
+        **spec.conf,
         "spark.master": master,
         DRIVER_JAVA_OPTIONS: " ".join(
-            _java_options(around, assignment.conf.get(DRIVER_JAVA_OPTIONS, ""))
+            _java_options(environment, spec.conf.get(DRIVER_JAVA_OPTIONS, ""))
         ),
     }
 
 
 def spark_environment(
-    assignment: DriverSpec, around: DriverEnvironment, given: Mapping[str, str]
+    spec: DriverSpec, environment: DriverEnvironment, given: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment variables to add for everything that Spark starts on this computer."""
+    """The environment variables to add for the processes that Spark starts on this computer."""
     variables = {
-        # A worker must not import what happens to lie where the driver was started.
+        # A worker must not import modules from the driver's working directory.
         "PYTHONSAFEPATH": "1",
         "PYSPARK_PYTHON": (
-            assignment.conf.get("spark.pyspark.python")
-            or given.get("PYSPARK_PYTHON")
-            or sys.executable
+            spec.conf.get("spark.pyspark.python") or given.get("PYSPARK_PYTHON") or sys.executable
         ),
         "SPARK_LAUNCHER_OPTS": (
             f"{FAST_START_JVM_OPTIONS} {given.get('SPARK_LAUNCHER_OPTS', '')}"
         ).strip(),
     }
-    if is_local_master(effective_master(assignment)):
+    if is_local_master(effective_master(spec)):
         variables["PYSPARK_PYTHON"] = sys.executable
         variables["SPARK_LOCAL_IP"] = LOOPBACK
-        variables["SPARK_LOCAL_DIRS"] = str(around.directory)
-        if around.spark_home:
-            variables["SPARK_HOME"] = str(around.spark_home.path)
+        variables["SPARK_LOCAL_DIRS"] = str(environment.directory)
+        if environment.spark_home:
+            variables["SPARK_HOME"] = str(environment.spark_home.path)
     return variables
 
 
-def _java_options(around: DriverEnvironment, given: str) -> list[str]:
-    """Ours first: of two that contradict each other the JVM takes the last."""
+def _java_options(environment: DriverEnvironment, given: str) -> list[str]:
+    """Ours first: the JVM takes the last of two options that contradict each other."""
     options = [FAST_START_JVM_OPTIONS]
-    if len(str(around.directory)) <= MAX_SOCKET_DIRECTORY_LENGTH:
-        options.append(f'"-Djava.io.tmpdir={around.directory}"')
-    if around.spark_home and around.has_cds_archive:
-        options.append(f'"-XX:SharedArchiveFile={around.spark_home.cds_archive}"')
+    if len(str(environment.directory)) <= MAX_SOCKET_DIRECTORY_LENGTH:
+        options.append(f'"-Djava.io.tmpdir={environment.directory}"')
+    if environment.spark_home and environment.has_cds_archive:
+        options.append(f'"-XX:SharedArchiveFile={environment.spark_home.cds_archive}"')
     return [*options, given] if given else options

@@ -24,7 +24,7 @@ from importlib import metadata
 from pathlib import Path
 
 from sparkmirror.directories import cache_directory
-from sparkmirror.engine.spark.java_runtime import java_executable
+from sparkmirror.engine.spark.java_check import java_executable
 
 UNLINKED_DIRECTORIES = {"python", "__pycache__"}
 

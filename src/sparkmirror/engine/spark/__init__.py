@@ -1,1 +1,1 @@
-"""What Spark runs: data source, tasks, streaming query. The only importers of pyspark."""
+"""What Spark runs: data source, tasks, streaming query, receipts. Only here pyspark is imported."""

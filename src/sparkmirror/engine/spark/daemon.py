@@ -1,8 +1,8 @@
-"""The mother of Spark's Python workers on this computer: imports once what all her children need.
+"""Spark's worker daemon on this computer. Preloads the modules every forked worker needs.
 
-Spark runs this module instead of its own (`spark.python.daemon.module`), has it fork a worker for
-each task, and would have every worker import everything for itself. Nothing that is imported here
-starts a thread, so forking is safe; what is frozen is neither collected nor copied.
+Spark runs this module instead of its own (`spark.python.daemon.module`) and has it fork a worker
+for each task. Without the preload every worker would import everything itself. None of the imports
+starts a thread, so forking is safe. `gc.freeze` keeps the shared memory pages shared.
 
     python -m sparkmirror.engine.spark.daemon pyspark.worker
 """
@@ -16,7 +16,7 @@ import sys
 from pyspark.daemon import manager
 
 TASK_WORKER_MODULE = "pyspark.worker"
-"""The kind of worker that runs tasks; the others plan."""
+"""The worker that runs tasks; other worker modules only plan."""
 
 if __name__ == "__main__":
     if sys.argv[1:] == [TASK_WORKER_MODULE]:

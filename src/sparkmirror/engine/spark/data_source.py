@@ -1,9 +1,9 @@
-"""The data source: Spark asks it which epoch comes next and who takes part, and runs the tasks.
+"""The data source `sparkmirror`: gives Spark epochs as micro-batches and runs the copy tasks.
 
-Spark loads this module in four kinds of process: the driver, the process that keeps the reader,
-planners, and the workers in which tasks run. A Spark offset is the number of an epoch and nothing
-else: positions are the conductor's business and live in the target cluster. So whatever Spark
-remembers, forgets or repeats, no record is lost or doubled by it.
+Spark loads this module in four kinds of process: the driver, the process that holds the reader,
+planners, and the workers that run tasks. A Spark offset is an epoch number and nothing else. The
+conductor keeps all positions, in the target cluster. So no record is lost or copied twice if Spark
+forgets or repeats an offset.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -27,69 +28,78 @@ EpochOffset = dict[str, int]
 
 
 class TaskInputPartition(InputPartition):
-    """One task of one epoch, and where it reports for duty."""
+    """One task of one epoch, and the control server that it connects to."""
 
     def __init__(
-        self, flow: str, connector: str, post: ControlEndpoint, task: int, epoch: int
+        self,
+        assignment: EpochAssignment,
+        task: int,
+        *,
+        flow: str,
+        connector: str,
+        endpoint: ControlEndpoint,
     ) -> None:
         super().__init__(task)
         self.flow = flow
         self.connector = connector
-        self.endpoint = post
+        self.endpoint = endpoint
         self.task = task
-        self.epoch = epoch
+        self.epoch = assignment.number
+        self.log_levels = assignment.log_levels
 
     def __repr__(self) -> str:
         """Without the secret: Spark may print it."""
-        return f"TaskPartition(flow={self.flow!r}, task={self.task}, epoch={self.epoch})"
+        return f"TaskInputPartition(flow={self.flow!r}, task={self.task}, epoch={self.epoch})"
 
 
 class EpochReader(DataSourceStreamReader):
-    """Asks the driver for epochs; makes one Spark task of each of its tasks."""
+    """Requests epochs from the driver and creates one Spark partition for each task."""
 
-    def __init__(self, flow: str, connector: str, post_file: Path) -> None:
+    def __init__(self, flow: str, connector: str, endpoint_file: Path) -> None:
         self._flow = flow
         self._connector = connector
-        self._endpoint_file = post_file
+        self._endpoint_file = endpoint_file
         self._connection: ControlConnection | None = None
         self._messages: list[ControlMessage] = []
-        self._task_count = 0
+        self._assignment = EpochAssignment(number=0, tasks=0)
 
     def initialOffset(self) -> EpochOffset:  # noqa: N802 - the name is Spark's
-        """Before the first epoch."""
+        """Epoch 0: no epoch has run."""
         return {"epoch": 0}
 
     def latestOffset(self, start: EpochOffset, limit: ReadLimit) -> EpochOffset:  # noqa: N802
-        """The epoch to run now; the same again as long as there is none."""
-        epoch = self._request_epoch(RequestEpoch(finished_epoch=start["epoch"]))
-        self._task_count = epoch.tasks
-        return {"epoch": epoch.number}
+        """The epoch to run now; `start` again while there is none. Blocks for the answer."""
+        self._assignment = self._request_epoch(RequestEpoch(finished_epoch=start["epoch"]))
+        return {"epoch": self._assignment.number}
 
     def partitions(self, start: EpochOffset, end: EpochOffset) -> Sequence[InputPartition]:
-        """One for each task."""
+        """One partition for each task; none if there is no new epoch."""
         if start == end:
             return []
-        post = ControlEndpoint.read(self._endpoint_file)
+        endpoint = ControlEndpoint.read(self._endpoint_file)
+        assignment = replace(self._assignment, number=end["epoch"])
         return [
-            TaskInputPartition(self._flow, self._connector, post, task, end["epoch"])
-            for task in range(self._task_count)
+            TaskInputPartition(
+                assignment, task, flow=self._flow, connector=self._connector, endpoint=endpoint
+            )
+            for task in range(assignment.tasks)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[ReceiptRow]:
-        """Copy until the epoch ends; the rows are receipts of what was copied."""
-        # Imported here, because only workers copy: the others would wait for it in vain.
+        """Copy records to the target until the epoch ends. Yields receipts of what was copied."""
+        # Imported here because only workers copy, and the import is slow.
         from sparkmirror.engine.spark.spark_task import run_spark_task
 
         assert isinstance(partition, TaskInputPartition)
         yield from run_spark_task(partition)
 
-    def _request_epoch(self, question: RequestEpoch) -> EpochAssignment:
+    def _request_epoch(self, request: RequestEpoch) -> EpochAssignment:
         if self._connection is None:
-            post = ControlEndpoint.read(self._endpoint_file)
+            endpoint = ControlEndpoint.read(self._endpoint_file)
             self._connection = ControlConnection.connect(
-                post.address, post.secret, self._messages.append
+                endpoint.address, endpoint.secret, self._messages.append
             )
-        self._connection.send(question)
+        self._connection.send(request)
         deadline = time.monotonic() + RESPONSE_TIMEOUT_S
         while not self._messages:
             left_s = max(deadline - time.monotonic(), 0)
@@ -104,18 +114,18 @@ class EpochReader(DataSourceStreamReader):
 
 
 class MirrorDataSource(DataSource):
-    """`spark.readStream.format("sparkmirror")`; its options are `flow`, `connector` and `post`."""
+    """`spark.readStream.format("sparkmirror")`; options: `flow`, `connector`, `endpoint`."""
 
     @classmethod
     def name(cls) -> str:
-        """What it is called in `format`."""
+        """The name for `format`."""
         return "sparkmirror"
 
     def schema(self) -> str:
-        """Of a receipt."""
+        """The columns of a receipt."""
         return RECEIPT_SCHEMA
 
     def streamReader(self, schema: StructType) -> EpochReader:  # noqa: N802
-        """The side that Spark asks."""
+        """The reader; Spark calls it in a process of its own."""
         options = self.options
-        return EpochReader(options["flow"], options["connector"], Path(options["post"]))
+        return EpochReader(options["flow"], options["connector"], Path(options["endpoint"]))

@@ -1,12 +1,12 @@
-"""Receipts as rows: what lands in the receipts directory, and how it may be read there.
+"""Receipts as rows: the schema of the receipts directory.
 
     <receipts>/run=<application>/day=<date>/part-*.parquet
 
-`spark.read.parquet("<receipts>")` sees every run; `run` and `day` are columns like the others. A
-task attempt that is lost hands in no receipt, although what it had appended is copied. The driver
-writes it then, as far as it knows: `outcome` is `lost` instead of `done`, lanes and times of
-records are missing. Only a driver that dies itself leaves a hole: the ledger of positions is
-Connect's offsets topic, receipts are the journal.
+`spark.read.parquet("<receipts>")` reads all runs, with `run` and `day` as columns. A task attempt
+that is lost returns no receipt, although the records it had appended are copied. The driver writes
+the receipt then, from the reports of the attempt: `outcome` is `lost` instead of `done`, and lanes
+and record times are missing. If the driver itself dies, the receipts of its last epoch are missing.
+Positions do not depend on receipts: they are in Connect's offsets topic.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _COLUMN_TYPES = {
     **dict.fromkeys(("started_ms", "ended_ms"), "bigint"),
 }
 COLUMN_NAMES = tuple(_COLUMN_TYPES)
-"""What a row holds, in this order."""
+"""The columns of a row, in this order."""
 RECEIPT_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in _COLUMN_TYPES.items())
 RECEIPT_ARRAY_TYPE = (
     f"array<struct<{', '.join(f'{name}: {kind}' for name, kind in _COLUMN_TYPES.items())}>>"
 )
-"""Several rows as one value, for what is written without a task."""
+"""All rows as one SQL value: the driver writes receipts without a Python worker."""
 
 TABLE_COLUMNS = (
     *("flow", "topic", "partition", "remote_topic"),
@@ -49,7 +49,7 @@ TABLE_COLUMNS = (
     "timestamp_millis(ended_ms) AS ended",
     "date(timestamp_millis(ended_ms)) AS day",
 )
-"""What is kept, as SQL over the schema: times as times, and the day to find things by."""
+"""The stored columns, as SQL over the schema: milliseconds become timestamps."""
 
 PARTITION_COLUMN = "day"
 OUTCOME_DONE = "done"
@@ -58,7 +58,7 @@ OUTCOME_LOST = "lost"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAttemptInfo:
-    """When and as what a task attempt was there."""
+    """What the receipts of one task attempt have in common."""
 
     flow: str
     epoch: int
@@ -69,7 +69,7 @@ class TaskAttemptInfo:
     outcome: str = OUTCOME_DONE
 
     def to_row(self, receipt: Receipt, lanes: dict[str, int]) -> ReceiptRow:
-        """One receipt, in the order of the schema."""
+        """The row of one receipt, in the order of the schema."""
         return (
             *(self.flow, receipt.source.topic, receipt.source.partition, receipt.target.topic),
             *(receipt.source_first, receipt.source_last),
@@ -80,16 +80,16 @@ class TaskAttemptInfo:
         )
 
 
-def missing_receipt_row(flow: str, unclaimed: MissingReceipt) -> ReceiptRow:
-    """A receipt that the driver writes in the place of an attempt."""
-    hello = unclaimed.hello
-    stay = TaskAttemptInfo(
+def missing_receipt_row(flow: str, missing: MissingReceipt) -> ReceiptRow:
+    """The row that the driver writes for a lost task attempt."""
+    hello = missing.hello
+    attempt = TaskAttemptInfo(
         flow=flow,
         epoch=hello.epoch,
         task=hello.task,
         attempt=hello.retry,
-        started_ms=unclaimed.started_ms,
-        ended_ms=unclaimed.ended_ms,
+        started_ms=missing.started_ms,
+        ended_ms=missing.ended_ms,
         outcome=OUTCOME_LOST,
     )
-    return stay.to_row(unclaimed.receipt, {})
+    return attempt.to_row(missing.receipt, {})

@@ -1,8 +1,8 @@
-"""Landing: receipts are written beside the epochs, not between them.
+"""Writes receipts in the background, while the next epoch already runs.
 
-Between two epochs nothing is copied, so nothing may be done there that can wait: writing a file
-takes Spark a few hundred milliseconds. One thread writes what has come, all of it in one go; what
-cannot be written now is tried again later, and the reason is told.
+Nothing is copied between two epochs, and Spark takes a few hundred milliseconds to write a file. So
+one thread writes the receipts later, all waiting rows at once. It retries rows that cannot be
+written, and `problem` says why.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ log = logging.getLogger(__name__)
 
 
 class ReceiptWriter:
-    """Writes rows in the background. Everything here may be called by any thread."""
+    """Writes rows in the background. Any thread may call it."""
 
     def __init__(self, write: Callable[[Sequence[ReceiptRow]], None]) -> None:
-        """`write` adds rows to the receipts, or raises a MirrorError."""
+        """`write` appends rows to the receipts directory, or raises MirrorError."""
         self.problem = ""
-        """Why the last receipts could not be written, if they could not."""
+        """Why the last write failed; empty if it succeeded."""
         self._write = write
         self._rows: list[ReceiptRow] = []
         self._condition = threading.Condition()
         self._retry_requested = False
         self._closed = False
         self._backoff = Backoff(initial_s=1.0, max_s=60.0)
-        self._thread = threading.Thread(target=self._run, name="landing", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="receipt-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to write what comes."""
+        """Start the thread."""
         self._thread.start()
 
     def add(self, rows: Sequence[ReceiptRow]) -> None:
-        """Have rows written soon."""
+        """Queue rows; returns at once."""
         with self._condition:
             self._rows += rows
             self._condition.notify_all()
@@ -49,13 +49,13 @@ class ReceiptWriter:
         return len(self._rows)
 
     def retry_now(self) -> None:
-        """Wait no longer before another try."""
+        """End the pause before the next try."""
         with self._condition:
             self._retry_requested = True
             self._condition.notify_all()
 
     def close(self) -> None:
-        """Write no more."""
+        """End the thread after the write in progress; waiting rows are dropped."""
         with self._condition:
             self._closed = True
             self._condition.notify_all()
@@ -81,7 +81,9 @@ class ReceiptWriter:
         with self._condition:
             if self._closed:
                 return
-            log.error("%d receipts could not be written", len(self._rows), exc_info=error)
+            log.error(
+                "%d receipts not written; they are tried again", len(self._rows), exc_info=error
+            )
             self.problem = f"receipts cannot be written: {error}"
             self._condition.wait_for(
                 lambda: self._closed or self._retry_requested, timeout=self._backoff.next_delay_s()

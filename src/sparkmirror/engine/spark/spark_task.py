@@ -1,7 +1,7 @@
-"""A task attempt inside a Spark worker: report for duty, copy until drained, hand in receipts.
+"""A task attempt in a Spark worker: connect to the driver, copy until drained, return receipts.
 
-Ends in an error whenever the copying did: then Spark counts the attempt as failed and starts
-another one, which gets its leases from the conductor like any newcomer.
+If the copy task fails, the attempt raises its error. Spark then counts the attempt as failed and
+starts another one, which gets new leases from the conductor.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pyspark import TaskContext
 
@@ -27,45 +27,46 @@ GC_FREEZE_CALLS = 5
 _call_counter = itertools.count()
 
 
-def run_spark_task(duty: TaskInputPartition) -> Iterator[ReceiptRow]:
-    """Copy what is granted until the driver drains us; then tell what was copied."""
-    _prepare_python_worker()
+def run_spark_task(partition: TaskInputPartition) -> Iterator[ReceiptRow]:
+    """Copy the granted partitions until the driver drains the task; then yield the receipts."""
+    _prepare_python_worker(partition.log_levels)
     context = TaskContext.get()
     assert context is not None, "Spark runs this"
     started_ms = _now_ms()
-    # The number of the task attempt is never used twice, not even in the next epoch.
+    # Spark never uses the id of a task attempt twice, not even in another epoch.
     hello = Hello(
-        task=duty.task,
+        task=partition.task,
         attempt=context.taskAttemptId(),
         host=socket.gethostname(),
         pid=os.getpid(),
-        epoch=duty.epoch,
+        epoch=partition.epoch,
         retry=context.attemptNumber(),
     )
-    with logs.context(connector=duty.connector, task=duty.task):
-        copying = CopyTask.connect(duty.endpoint.address, duty.endpoint.secret, hello)
-        copying.run()
-    stay = TaskAttemptInfo(
-        flow=duty.flow,
-        epoch=duty.epoch,
-        task=duty.task,
+    with logs.context(connector=partition.connector, task=partition.task):
+        copy_task = CopyTask.connect(partition.endpoint.address, partition.endpoint.secret, hello)
+        copy_task.run()
+    attempt = TaskAttemptInfo(
+        flow=partition.flow,
+        epoch=partition.epoch,
+        task=partition.task,
         attempt=hello.retry,
         started_ms=started_ms,
         ended_ms=_now_ms(),
     )
-    for receipt, lanes in copying.reporter.receipts.list_receipts():
-        yield stay.to_row(receipt, lanes)
+    for receipt, lanes in copy_task.reporter.receipts.list_receipts():
+        yield attempt.to_row(receipt, lanes)
 
 
-def _prepare_python_worker() -> None:
-    """Make the worker a good place: its log lines say who speaks, its collector has little to do.
+def _prepare_python_worker(log_levels: Mapping[str, int]) -> None:
+    """Set up logging and the garbage collector; Spark reuses a worker for many tasks.
 
-    Spark's workers collect garbage after each task, all that was ever imported included. Frozen
-    objects are left alone; some modules come late, so the first few calls freeze.
+    Spark's workers collect garbage after each task, over all imported modules. The collector skips
+    frozen objects. Some modules are imported late, so the first few calls freeze.
     """
     call = next(_call_counter)
     if call == 0:
         logs.install(sys.stderr, logging.WARNING)
+    logs.set_levels(log_levels)
     if call < GC_FREEZE_CALLS:
         gc.freeze()
 

@@ -1,10 +1,9 @@
-"""The query: Spark's session, and the stream of epochs whose rows are added to the receipts.
+"""The streaming query: Spark's session, the stream of epochs, and the receipts it writes.
 
-The only module of the driver process that calls Spark, and the place where Spark's errors become
-ours. The checkpoint is made anew for each run and thrown away with it: it holds epoch numbers, and
-where the partitions stand is known elsewhere. Receipts of a run go to a directory of their own,
-because neither a file sink's journal nor a committer of files bears a second writer beside or after
-it; together the directories are one table.
+Only this module of the driver process calls Spark; it translates Spark's errors to MirrorErrors.
+Each run has a new checkpoint directory and removes it at the end, because a checkpoint holds only
+epoch numbers. Each run writes its receipts to a directory of its own, because neither a file sink
+nor a file committer allows a second writer; all directories together are one table.
 """
 
 from __future__ import annotations
@@ -43,25 +42,25 @@ from sparkmirror.java.java_runtime import MINIMUM_MAJOR
 log = logging.getLogger(__name__)
 
 SECRET_KEYS = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
-"""Settings that are nobody's business; Spark itself hides much the same."""
+"""Settings that must not appear in the arguments of the JVM. Spark redacts similar keys."""
 TRACEBACK_HEADER = "Traceback (most recent call last):"
 
 
 class MirrorStreamingQuery:
-    """One flow as a streaming query. Blocks; one thread opens, starts and waits.
+    """One flow as a streaming query. Methods block; one thread opens, starts and waits.
 
-    Whatever Spark raises comes out as DriverLost.
+    Raises DriverLost for every error of Spark.
     """
 
     def __init__(self, settings: dict[str, str]) -> None:
         """Start Spark with these settings.
 
-        What the JVM is started with can be read by everybody on this computer, so it gets to know
-        secrets among the settings only when it runs.
+        All users of this computer can read the arguments of the JVM. So it gets the secret settings
+        only after its start.
         """
-        shown = {key: value for key, value in settings.items() if not SECRET_KEYS.search(key)}
+        visible = {key: value for key, value in settings.items() if not SECRET_KEYS.search(key)}
         with _translate_errors(f"Spark (it needs Java {MINIMUM_MAJOR} or newer) did not start"):
-            gateway = _start_jvm(_to_spark_conf(shown))
+            gateway = _start_jvm(_to_spark_conf(visible))
             self._jvm: subprocess.Popen[bytes] = gateway.proc
             context = SparkContext(conf=_to_spark_conf(settings), gateway=gateway)
             self._session = SparkSession.builder.getOrCreate()
@@ -74,20 +73,20 @@ class MirrorStreamingQuery:
         self._stopping = False
         self._backoff = Backoff(initial_s=1.0, max_s=60.0)
         self._problem = ""
-        """Why the last epoch did not end well, if it did not."""
+        """Why the last epoch failed; empty if it succeeded."""
 
     def slots(self) -> int:
-        """How many tasks can run at once, as far as Spark knows now."""
+        """How many tasks Spark can run at once now."""
         with _translate_errors("Spark does not answer"):
             return self._session.sparkContext.defaultParallelism
 
     def conf_value(self, key: str) -> str:
-        """A setting as Spark has made it."""
+        """A setting of the running Spark context; empty if it is not set."""
         return self._effective_conf.get(key, "")
 
     def load_stream(self, options: dict[str, str]) -> DataFrame:
-        """Make the source known and plan with it."""
-        with _translate_errors("Spark does not take our data source"):
+        """Register the data source and create the stream."""
+        with _translate_errors("Spark rejected the data source"):
             self._session.dataSource.register(MirrorDataSource)
             return (
                 self._session.readStream.format(MirrorDataSource.name()).options(**options).load()
@@ -99,47 +98,48 @@ class MirrorStreamingQuery:
         name: str,
         receipts: str,
         checkpoint: Path,
-        close_books: Callable[[bool], list[ReceiptRow]],
+        close_epoch: Callable[[bool], list[ReceiptRow]],
     ) -> None:
-        """Run one epoch after the other, from now on.
+        """Run one epoch after the other from now on; returns at once.
 
-        After each one `close_books` is told whether its rows have come, and says what is missing.
+        After each epoch, calls `close_epoch` with whether it succeeded; `close_epoch` returns the
+        rows that the tasks did not return.
         """
         path = f"{receipts.rstrip('/')}/run={self.application_id}"
         with _translate_errors("the query did not start"):
-            landing = self._receipt_writer = ReceiptWriter(partial(self._write_receipts, path))
-            landing.start()
+            writer = self._receipt_writer = ReceiptWriter(partial(self._write_receipts, path))
+            writer.start()
             self._streaming_query = (
                 rows.writeStream.queryName(name)
                 .option("checkpointLocation", checkpoint.as_uri())
-                .foreachBatch(lambda epoch, _number: self._run_epoch(epoch, landing, close_books))
+                .foreachBatch(lambda epoch, _number: self._run_epoch(epoch, writer, close_epoch))
                 .start()
             )
 
     def await_termination(self, seconds: int) -> bool:
-        """Wait for the end of the stream; tell whether it came."""
+        """Wait for the end of the stream, at most so long; returns whether it has ended."""
         assert self._streaming_query is not None
-        with _translate_errors("Spark gave up"):
+        with _translate_errors("the streaming query failed"):
             return bool(self._streaming_query.awaitTermination(seconds))
 
     def skip_backoff(self) -> None:
-        """Wait for nothing any more: the end is near."""
+        """End all pauses between retries, now and later: the driver drains or ends."""
         self._backoff_skipped.set()
         if self._receipt_writer is not None:
             self._receipt_writer.retry_now()
 
     @property
     def unwritten_receipts(self) -> int:
-        """How many receipts of epochs that are over are not written yet."""
+        """How many receipts of finished epochs are not written yet."""
         return self._receipt_writer.pending_rows if self._receipt_writer else 0
 
     @property
     def problem(self) -> str:
-        """What did not go well lately, if anything."""
+        """Why the last epoch or the last write of receipts failed; empty if both succeeded."""
         return self._problem or (self._receipt_writer.problem if self._receipt_writer else "")
 
     def stop_stream(self) -> None:
-        """End the stream, with whatever is under way in it."""
+        """End the stream, and the tasks that run in it."""
         self._stopping = True
         self.skip_backoff()
         if self._streaming_query is not None:
@@ -147,46 +147,46 @@ class MirrorStreamingQuery:
                 self._streaming_query.stop()
 
     def close(self) -> None:
-        """End Spark, and see the JVM off."""
+        """End Spark and wait for the end of the JVM."""
         if self._receipt_writer is not None:
             self._receipt_writer.close()
         with _translate_errors("Spark did not end"):
             self._session.stop()
-        self._jvm.communicate()  # the end of its input is what it waits for
+        self._jvm.communicate()  # the JVM ends when its standard input does
 
     def _run_epoch(
         self,
         epoch: DataFrame,
-        landing: ReceiptWriter,
-        close_books: Callable[[bool], list[ReceiptRow]],
+        writer: ReceiptWriter,
+        close_epoch: Callable[[bool], list[ReceiptRow]],
     ) -> None:
-        """Run the tasks of an epoch and hand on their receipts, and what they owe.
+        """Run the tasks of an epoch and pass their receipts to the writer.
 
-        An epoch that fails is no reason to end: what was copied is copied, and the next one has new
-        attempts. Only in a hurry it must not be.
+        A failed epoch does not end the query: what was copied is copied, and the next epoch starts
+        new task attempts, after a pause.
         """
-        handed_in: list[ReceiptRow] = []
-        failure = _spark_error_of(lambda: handed_in.extend(tuple(row) for row in epoch.collect()))
-        landing.add([*handed_in, *close_books(failure is None)])
+        rows: list[ReceiptRow] = []
+        failure = _spark_error_of(lambda: rows.extend(tuple(row) for row in epoch.collect()))
+        writer.add([*rows, *close_epoch(failure is None)])
         if failure is None:
             self._problem = ""
             self._backoff.reset()
         elif not self._stopping:
-            log.error("An epoch did not end well", exc_info=failure)
-            self._problem = f"the last epoch did not end well: {_error_summary(failure)}"
+            log.error("An epoch failed; the next one starts after a pause", exc_info=failure)
+            self._problem = f"the last epoch failed: {_error_summary(failure)}"
             self._backoff_skipped.wait(self._backoff.next_delay_s())
 
     def _write_receipts(self, path: str, rows: Sequence[ReceiptRow]) -> None:
-        """Write receipts, by the JVM alone: rows of Python would have it start workers."""
-        said = json.dumps([dict(zip(COLUMN_NAMES, row, strict=True)) for row in rows])
-        with _translate_errors("Spark does not write them"):
-            told = functions.from_json(functions.lit(said), RECEIPT_ARRAY_TYPE)
-            receipts = self._session.range(0, 1, 1, 1).select(functions.inline(told))
+        """Append receipts in the JVM alone, as one JSON literal: Python rows would need workers."""
+        rows_json = json.dumps([dict(zip(COLUMN_NAMES, row, strict=True)) for row in rows])
+        with _translate_errors("Spark cannot write the receipts"):
+            parsed = functions.from_json(functions.lit(rows_json), RECEIPT_ARRAY_TYPE)
+            receipts = self._session.range(0, 1, 1, 1).select(functions.inline(parsed))
             _append_parquet(receipts.selectExpr(*TABLE_COLUMNS), path)
 
 
 _start_jvm: Callable[[SparkConf], Any] = launch_gateway
-"""Spark gives this function no types."""
+"""pyspark has no types for this function."""
 
 
 def _to_spark_conf(settings: dict[str, str]) -> SparkConf:
@@ -198,7 +198,7 @@ def _append_parquet(rows: DataFrame, path: str) -> None:
 
 
 def _spark_error_of(work: Callable[[], None]) -> Exception | None:
-    """Do something with Spark; returns what it raised, if it did."""
+    """Call `work`; returns the error of Spark, if it raised one."""
     try:
         work()
     except (PySparkException, Py4JError) as error:
@@ -208,7 +208,7 @@ def _spark_error_of(work: Callable[[], None]) -> Exception | None:
 
 @contextmanager
 def _translate_errors(what: str) -> Iterator[None]:
-    """Turn Spark's errors into ours."""
+    """Raise DriverLost for errors of Spark."""
     try:
         yield
     except Py4JJavaError as error:
@@ -220,11 +220,11 @@ def _translate_errors(what: str) -> Iterator[None]:
 
 
 def _error_summary(error: Exception) -> str:
-    """What happened, in a line: where Python code has failed, what it said."""
-    told = error.java_exception if isinstance(error, Py4JJavaError) else error
-    lines = str(told).strip().splitlines() or [type(error).__name__]
-    traced = [number for number, line in enumerate(lines) if TRACEBACK_HEADER in line]
-    if traced:
-        ends = [line for line in lines[traced[-1] + 1 :] if line.strip() and not line[0].isspace()]
+    """The error in one line; for failed Python code, the last line of its traceback."""
+    cause = error.java_exception if isinstance(error, Py4JJavaError) else error
+    lines = str(cause).strip().splitlines() or [type(error).__name__]
+    headers = [number for number, line in enumerate(lines) if TRACEBACK_HEADER in line]
+    if headers:
+        ends = [line for line in lines[headers[-1] + 1 :] if line.strip() and not line[0].isspace()]
         lines = ends or lines
     return lines[0].strip()

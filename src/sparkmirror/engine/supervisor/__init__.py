@@ -1,1 +1,1 @@
-"""The parent of a driver process: starts it, commands it, restarts it. Never imports pyspark."""
+"""The parent of a driver process: starts it, commands it, starts it again. Never loads Spark."""

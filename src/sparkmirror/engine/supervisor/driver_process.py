@@ -1,8 +1,8 @@
-"""The driver process as its parent sees it: started, spoken to, listened to, and gone for certain.
+"""The driver process as its parent sees it: start it, write to it, read from it, end it.
 
-The process leads a group of its own, to which Spark's JVM belongs too; Spark's workers notice the
-end of the JVM and end with it. The process ends when its input does, so it cannot outlive us. When
-all else fails the whole group is killed.
+The process leads a process group of its own, which also holds Spark's JVM. Spark's Python workers
+end when the JVM does. The driver ends when its standard input does, so it cannot outlive its
+parent. If nothing else helps, the parent kills the whole group.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _EXIT_POLL_S = 0.05
 _SELECT_TIMEOUT_S = 0.5
 REAP_TIMEOUT_S = 10.0
 GROUP_EXIT_GRACE_S = 1.0
-"""How long what a driver leaves behind may take to end by itself."""
+"""How long the rest of the group may take to end after the driver has ended."""
 
 
 class DriverProcess:
     """One driver process."""
 
     def __init__(self, module: str, temporary: Path, log: Path) -> None:
-        """Start it; it keeps its temporary files where we can clear them up."""
+        """Start it. Its temporary files go to `temporary`, its standard error to `log`."""
         log.parent.mkdir(parents=True, exist_ok=True)
         root = str(Path(sparkmirror.__file__).parents[1])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
@@ -52,39 +52,43 @@ class DriverProcess:
 
     @property
     def pid(self) -> int:
-        """Its number, and that of the group and session it leads."""
+        """Its process id, which is also the id of its group and session."""
         return self._process.pid
 
     def write_line(self, line: bytes) -> None:
-        """Give it a line. To one that has ended nothing can be said; its end is noticed anyway."""
+        """Write to its standard input. No-op if it has ended; `read_lines` notices that."""
         with contextlib.suppress(BrokenPipeError, ValueError):
             self._input.write(line)
 
-    def read_lines(self, patience_s: Callable[[float], float]) -> Iterator[bytes]:
-        """What it says, until it ends or our patience does.
+    def read_lines(self, remaining_s: Callable[[float], float]) -> Iterator[bytes]:
+        """The lines of its standard output, until it ends or the time is up.
 
-        `patience_s` is asked again and again how long to wait, after so many seconds of silence.
+        Calls `remaining_s` again and again with the seconds since the last output. It returns how
+        long to wait from now on; 0 or less ends the iteration.
         """
         rest = b""
-        heard_at = time.monotonic()
-        while (left_s := patience_s(time.monotonic() - heard_at)) > 0:
+        last_output_at = time.monotonic()
+        while (left_s := remaining_s(time.monotonic() - last_output_at)) > 0:
             if not select.select([self._output], [], [], min(left_s, _SELECT_TIMEOUT_S))[0]:
                 continue
             chunk = os.read(self._output.fileno(), _READ_BYTES)
             if not chunk:
                 return
-            heard_at = time.monotonic()
+            last_output_at = time.monotonic()
             *whole, rest = (rest + chunk).split(b"\n")
             yield from whole
 
     def shut_down(self, within_s: float) -> int:
-        """Wait for it and its group to end, or end them; returns the driver's exit code."""
+        """Close its input, wait for the group to end, then kill what is left.
+
+        Returns the exit code of the driver.
+        """
         with contextlib.suppress(BrokenPipeError):
             self._input.close()
         deadline = time.monotonic() + within_s
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=within_s)
-            # A driver that ends well has seen its JVM off before.
+            # A driver that ends in order has waited for its JVM.
             deadline = min(deadline, time.monotonic() + GROUP_EXIT_GRACE_S)
         while self._group_is_alive() and time.monotonic() < deadline:
             time.sleep(_EXIT_POLL_S)
@@ -93,7 +97,7 @@ class DriverProcess:
         return self._process.wait(timeout=REAP_TIMEOUT_S)
 
     def kill(self) -> None:
-        """Kill the group. The number stays ours as long as anybody in the group lives."""
+        """Kill the group. The system does not reuse the group id while a member is alive."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

@@ -1,7 +1,7 @@
-"""An assignment: what one driver process is to do, in one line of JSON on its input.
+"""What one driver process runs: the first line of JSON on its standard input.
 
-Client properties, and so secrets, travel in it: through a pipe, never through arguments,
-environment variables or Spark's settings, all of which other people can read.
+The spec holds client properties, and so secrets. It travels through a pipe only: other users can
+read arguments, environment variables and Spark's settings.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ DEFAULT_EPOCH_S = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverSpec:
-    """A job, and how Spark is to run it."""
+    """A job, and how Spark runs it."""
 
     job: CopyJob
     receipts: str
-    """The directory that receipts are added to: a path or a URI that Spark can write to."""
+    """The directory of the receipts: a path, or a URI that Spark can write to."""
     log: str
-    """The file that everything Spark and its workers have to say is added to."""
+    """The file to which the driver, Spark and its workers append all their output."""
     master: str = ""
-    """`spark.master` as the user gave it; nothing means: on this computer, a slot per task."""
+    """`spark.master` as the operator set it; empty means local, with a slot for each task."""
     epoch_s: float = DEFAULT_EPOCH_S
     conf: Mapping[str, str] = field(default_factory=dict)
-    """More settings for Spark; they win over ours."""
+    """More Spark settings; they win over those of sparkmirror."""
+    log_levels: Mapping[str, int] = field(default_factory=dict)
+    """Levels to set at the start, by Python logger."""
 
     @property
     def flow(self) -> str:
-        """The flow it belongs to, as MirrorMaker 2 writes it."""
+        """The flow of the job, as MirrorMaker 2 writes it: `source->target`."""
         settings = self.job.settings
         return f"{settings.source_alias}->{settings.target_alias}"
 
     def with_absolute_paths(self) -> Self:
-        """The same for a process that runs in another directory."""
+        """The same spec for a process with another working directory."""
         is_path = "://" not in self.receipts
         return replace(
             self,
@@ -48,7 +50,7 @@ class DriverSpec:
         )
 
     def to_line(self) -> bytes:
-        """As one line."""
+        """The spec as one line."""
         value = {
             "job": self.job.to_json(),
             "receipts": self.receipts,
@@ -56,11 +58,12 @@ class DriverSpec:
             "master": self.master,
             "epoch_s": self.epoch_s,
             "conf": dict(self.conf),
+            "log_levels": dict(self.log_levels),
         }
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
-        """Read what `to_line` wrote."""
+        """Read a line of `to_line`."""
         value = json.loads(line)
         return cls(**(value | {"job": CopyJob.from_json(value["job"])}))

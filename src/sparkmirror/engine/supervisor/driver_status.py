@@ -1,7 +1,7 @@
-"""A status: what a driver says of itself once a second, one line of JSON each.
+"""The status that a driver prints once a second, one line of JSON each.
 
 starting ──▶ running ──▶ draining ──▶ stopped
-    └───────────┴────────────┴──────▶ failed       (restarting: its supervisor tries again)
+    └───────────┴────────────┴──────▶ failed      (restarting: the supervisor starts another one)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkmirror.copy.snapshot import CopySnapshot
 
 
 class DriverPhase(enum.StrEnum):
-    """Where a driver is in its life."""
+    """The phase of a driver."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -24,40 +24,42 @@ class DriverPhase(enum.StrEnum):
     STOPPED = "stopped"
     FAILED = "failed"
     RESTARTING = "restarting"
-    """There is no driver just now; the next one is about to be started."""
+    """No driver runs now; the supervisor starts the next one after a pause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverStatus:
-    """How a driver is, and where its partitions stand."""
+    """The state of a driver and of its partitions."""
 
     phase: DriverPhase
     application_id: str = ""
-    """Spark's name for the run; also the `run` of its receipts."""
+    """Spark's application id; also the `run` column of the receipts."""
     web_ui: str = ""
     slots: int = 0
-    """How many tasks Spark can run at once, as far as it knows; 0 until it is there."""
+    """How many tasks Spark can run at once; 0 until Spark has started."""
     tasks: int = 0
     epoch: int = 0
     unwritten_receipts: int = 0
-    """Receipts of epochs that are over, on their way to the directory."""
+    """Receipts of finished epochs that are not written to the directory yet."""
     problem: str = ""
-    """What keeps it from copying, or ended it, in a sentence for the operator."""
+    """Why it does not copy, or why it failed: a sentence for the operator."""
     is_retriable: bool = False
-    """Whether another try may help, once it has failed."""
+    """Whether another driver may succeed after this one failed."""
     snapshot: CopySnapshot = CopySnapshot()
 
     def to_line(self, since: CopySnapshot | None = None) -> bytes:
-        """As one line, for a reader who has a snapshot already; only what has changed is in it."""
+        """The status as one line; of the snapshot only the changes since `since`."""
         value = {
-            one.name: getattr(self, one.name) for one in fields(self) if one.name != "snapshot"
+            member.name: getattr(self, member.name)
+            for member in fields(self)
+            if member.name != "snapshot"
         }
         value["snapshot"] = self.snapshot.to_json(since)
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes, since: CopySnapshot | None = None) -> Self:
-        """Read what `to_line` wrote, given the same `since`."""
+        """Read a line of `to_line`, given the same `since`."""
         value: Mapping[str, Any] = json.loads(line)
         return cls(
             **(

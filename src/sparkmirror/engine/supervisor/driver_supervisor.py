@@ -1,12 +1,12 @@
-"""The supervisor: keeps one assignment running, whatever becomes of the processes that run it.
+"""The supervisor of a driver: keeps one spec running, by one driver process after the other.
 
-    with Supervisor(assignment) as supervisor:
+    with DriverSupervisor(spec) as supervisor:
         for status in supervisor.statuses():
             if ...:
                 supervisor.drain()
 
-Starts the driver, listens to it, and starts another one after a pause when it, or its JVM, has
-died. Never imports Spark. When this process dies the driver notices, drains and ends.
+Starts the driver and reads its statuses. When the driver or its JVM dies, starts another one after
+a pause. Never loads Spark. When this process dies the driver drains and ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -34,27 +34,30 @@ log = logging.getLogger(__name__)
 
 DRIVER_MODULE = "sparkmirror.engine.driver.driver_main"
 STATUS_TIMEOUT_S = 60.0
-"""A driver that says nothing for so long is taken for dead."""
+"""A driver without a status for so long is killed."""
 DRAIN_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
 STABLE_RUN_S = 60.0
-"""A driver that ran so long was well: its end is not part of a series."""
+"""After a run of this length the pause before the next driver is short again."""
 MAX_FAILED_STARTS = 3
-"""So many drivers in a row that never got to copy: something is wrong that time does not heal."""
+"""After so many drivers in a row that never reached RUNNING, the supervisor gives up."""
 
 
 class DriverSupervisor:
-    """Keeps one assignment running. Nothing here may be called by two threads at once."""
+    """Keeps one spec running.
+
+    One thread owns it. Other threads may call `set_log_levels`, `status` and `statuses`.
+    """
 
     def __init__(
-        self, assignment: DriverSpec, *, module: str = DRIVER_MODULE, backoff: Backoff | None = None
+        self, spec: DriverSpec, *, module: str = DRIVER_MODULE, backoff: Backoff | None = None
     ) -> None:
-        """`module` is what the driver process runs."""
-        self._spec = assignment.with_absolute_paths()
+        """`module` is the Python module that the driver process runs."""
+        self._spec = spec.with_absolute_paths()
         self._module = module
         self._backoff = backoff or Backoff(initial_s=1.0, max_s=60.0)
         self._condition = threading.Condition()
-        self._status = DriverStatus(phase=DriverPhase.STARTING, tasks=len(assignment.job.tasks))
+        self._status = DriverStatus(phase=DriverPhase.STARTING, tasks=len(spec.job.tasks))
         self._status_number = 0
         self._process: DriverProcess | None = None
         self._has_reached_running = False
@@ -64,19 +67,19 @@ class DriverSupervisor:
         self._is_finished = False
         self._end_deadline = float("inf")
         self._failure: MirrorError | None = None
-        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="driver-supervisor", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread; returns at once."""
         self._thread.start()
 
     @property
     def status(self) -> DriverStatus:
-        """The latest word."""
+        """The latest status."""
         return self._status
 
     def statuses(self) -> Iterator[DriverStatus]:
-        """Every new status (or the latest, for a slow listener), until it is all over."""
+        """Every new status (a slow reader gets only the latest), until the supervisor has ended."""
         seen = 0
         while True:
             with self._condition:
@@ -88,47 +91,60 @@ class DriverSupervisor:
             yield status
 
     def failure(self) -> MirrorError | None:
-        """Why it was given up, if it was."""
+        """Why the supervisor has given up, if it has."""
         return self._failure
 
     def set_rate(self, bytes_per_s: int) -> None:
-        """Limit every task to so many bytes a second; 0 lifts the limit. Outlives the driver."""
+        """Limit every task to so many bytes per second; 0 means no limit. Later drivers keep it."""
         with self._condition:
             settings = replace(self._spec.job.settings, bytes_per_s=bytes_per_s)
             self._spec = replace(self._spec, job=replace(self._spec.job, settings=settings))
             self._send_command(DriverCommand(action=DriverAction.SET_RATE, bytes_per_s=bytes_per_s))
 
     def replan(self, job: CopyJob) -> None:
-        """Go on with another job of the same connector; without tasks it holds still.
+        """Continue with another job of the same connector. A job without tasks pauses the copy.
 
-        Outlives the driver: the next one begins with it.
+        Later drivers start with it.
         """
         with self._condition:
             self._spec = replace(self._spec, job=job)
             self._send_command(DriverCommand(action=DriverAction.REPLAN, job=job))
 
+    def set_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Set Python loggers of the driver and its tasks. Later drivers start with the levels."""
+        with self._condition:
+            known = {**self._spec.log_levels, **levels}
+            self._spec = replace(self._spec, log_levels=known)
+            self._send_command(
+                DriverCommand(action=DriverAction.SET_LOG_LEVELS, log_levels=dict(levels))
+            )
+
     def start_next_epoch(self) -> None:
-        """Have every task start anew."""
+        """End the epoch, so that every task starts again."""
         with self._condition:
             self._send_command(DriverCommand(action=DriverAction.NEXT_EPOCH))
 
     def drain(self, within_s: float = DRAIN_TIMEOUT_S) -> None:
-        """Have everything finished and given back; returns at once. `statuses` ends with it."""
+        """Have the driver finish and end; returns at once. `statuses` ends with the driver."""
         self._request_end(DriverCommand(action=DriverAction.DRAIN), within_s)
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until it is all over, at most so long."""
+        """Wait until the supervisor has ended, at most so long."""
         if self._thread.ident:
             self._thread.join(timeout=timeout_s)
 
     def stop(self, within_s: float = STOP_TIMEOUT_S) -> None:
-        """End now, if it has not ended yet; returns when nothing runs any more."""
+        """End the driver now; returns when no process is left."""
         if not self._thread.ident:
             return
         self._request_end(DriverCommand(action=DriverAction.STOP), within_s)
         self._thread.join(timeout=within_s)
         if self._thread.is_alive() and self._process:
-            log.warning("The Spark driver did not end within %.0f s and is killed", within_s)
+            log.warning(
+                "Killing the Spark driver of %s: it did not end within %.0f s",
+                self._spec.job.connector,
+                within_s,
+            )
             self._process.kill()
             self._thread.join(timeout=STOP_TIMEOUT_S)
 
@@ -162,13 +178,13 @@ class DriverSupervisor:
                 self._condition.notify_all()
 
     def _run_driver(self, temporary: Path) -> int:
-        """Start a driver and listen to it until it is gone; returns its exit code."""
+        """Start a driver and read its statuses until it has ended; returns its exit code."""
         process = DriverProcess(self._module, temporary, Path(self._spec.log))
         with self._condition:
             process.write_line(self._spec.to_line())
             self._has_reached_running = False
             self._process = process
-            if self._final_command:  # it was given before there was anybody to take it
+            if self._final_command:  # it was given before this driver started
                 self._send_command(self._final_command)
         left_s = 0.0
         try:
@@ -186,7 +202,7 @@ class DriverSupervisor:
         return min(STATUS_TIMEOUT_S - silent_s, self._end_deadline - time.monotonic())
 
     def _restart_or_give_up(self, code: int, lasted_s: float) -> None:
-        """Nobody asked the driver to end: is another one to be tried?"""
+        """After an end that was not requested: wait for the next driver, or set `_failure`."""
         last = self._status
         why = f"the Spark driver ended with code {code}; see {self._spec.log}"
         if last.phase is DriverPhase.FAILED and last.problem:
@@ -200,7 +216,12 @@ class DriverSupervisor:
         if lasted_s > STABLE_RUN_S:
             self._backoff.reset()
         pause_s = self._backoff.next_delay_s()
-        log.warning("%s; the next driver starts in %.0f s", why, pause_s)
+        log.warning(
+            "Connector %s: %s; the next driver starts in %.0f s",
+            self._spec.job.connector,
+            why,
+            pause_s,
+        )
         self._publish(replace(last, phase=DriverPhase.RESTARTING, problem=why, slots=0))
         with self._condition:
             self._condition.wait_for(lambda: not self._should_run, timeout=pause_s)
@@ -214,13 +235,13 @@ class DriverSupervisor:
 
     # -- ending ---------------------------------------------------------------------------------
 
-    def _send_command(self, order: DriverCommand) -> None:
+    def _send_command(self, command: DriverCommand) -> None:
         if self._process:
-            self._process.write_line(order.to_line())
+            self._process.write_line(command.to_line())
 
-    def _request_end(self, order: DriverCommand, within_s: float) -> None:
+    def _request_end(self, command: DriverCommand, within_s: float) -> None:
         with self._condition:
-            self._should_run, self._final_command = False, order
+            self._should_run, self._final_command = False, command
             self._end_deadline = min(self._end_deadline, time.monotonic() + within_s)
-            self._send_command(order)
+            self._send_command(command)
             self._condition.notify_all()

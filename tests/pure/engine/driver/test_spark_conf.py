@@ -65,7 +65,7 @@ def test_the_control_channel_listens_where_the_user_says() -> None:
     assert control_port(ASSIGNMENT) == 0
     assert control_port(replace(ASSIGNMENT, conf={CONTROL_PORT_KEY: "7079"})) == 7079
     for wrong in ("x", "-1", "65536"):
-        with pytest.raises(ConfigError, match=f"control.port {wrong} is no port"):
+        with pytest.raises(ConfigError, match=f"control.port {wrong} is not a port"):
             control_port(replace(ASSIGNMENT, conf={CONTROL_PORT_KEY: wrong}))
 
 

@@ -1,7 +1,9 @@
-"""The supervisor: drivers are started again when they die, ended when asked, and never left."""
+"""The supervisor starts drivers again when they die, ends them on request, and leaves none."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import subprocess
 import sys
@@ -53,7 +55,7 @@ def until(statuses: Iterator[DriverStatus], phase: DriverPhase) -> DriverStatus:
 
 
 def next_driver(statuses: Iterator[DriverStatus]) -> DriverStatus:
-    """The first words of the next driver; that there was none meanwhile may pass unnoticed."""
+    """The first status of the next driver; RESTARTING may be missed in between."""
     return next(one for one in statuses if one.phase is DriverPhase.RUNNING and not one.problem)
 
 
@@ -96,8 +98,8 @@ def test_a_driver_that_never_gets_to_run_is_given_up(directory: Path) -> None:
 def test_what_no_retry_can_heal_is_not_retried(directory: Path) -> None:
     with supervisor(directory, "refuses") as supervised:
         last = list(supervised.statuses())[-1]
-        assert (last.phase, last.problem) == (DriverPhase.FAILED, "it cannot be")
-        assert str(supervised.failure()) == "it cannot be"
+        assert (last.phase, last.problem) == (DriverPhase.FAILED, "the job is invalid")
+        assert str(supervised.failure()) == "the job is invalid"
     assert len(starts(directory)) == 1
 
 
@@ -137,6 +139,17 @@ def test_a_plan_reaches_this_driver_and_the_next(directory: Path) -> None:
         assert next(status for status in statuses if status.tasks == 3).problem == "plan"
         os.kill(starts(directory)[0], 9)
         assert next_driver(statuses).tasks == 3
+
+
+def test_log_levels_reach_this_driver_and_the_next(directory: Path) -> None:
+    levels = json.dumps({"sparkmirror.copy": logging.DEBUG})
+    with supervisor(directory, "well") as supervised:
+        statuses = supervised.statuses()
+        until(statuses, DriverPhase.RUNNING)
+        supervised.set_log_levels({"sparkmirror.copy": logging.DEBUG})
+        assert next(one for one in statuses if one.problem == "log-levels").web_ui == levels
+        os.kill(starts(directory)[0], 9)
+        assert next_driver(statuses).web_ui == levels
 
 
 @pytest.mark.parametrize("library", ["pyspark", "kafka"])

@@ -1,4 +1,4 @@
-"""What parent and driver say to each other survives the pipe, one line each."""
+"""Spec, commands and statuses between supervisor and driver: one line of JSON each."""
 
 from __future__ import annotations
 
@@ -26,47 +26,49 @@ JOB = CopyJob(
 )
 
 
-def test_an_assignment_is_one_line() -> None:
-    assignment = DriverSpec(
+def test_a_spec_is_one_line() -> None:
+    spec = DriverSpec(
         job=JOB,
         receipts="s3a://bucket/receipts",
         log="/var/log/mirror",
         master="spark://host:7077",
         epoch_s=60,
         conf={"spark.cores.max": "4"},
+        log_levels={"sparkmirror.copy": 10},
     )
-    line = assignment.to_line()
+    line = spec.to_line()
     assert line.count(b"\n") == 1
-    assert DriverSpec.from_line(line) == assignment
-    assert assignment.flow == "A->B"
+    assert DriverSpec.from_line(line) == spec
+    assert spec.flow == "A->B"
 
 
-def test_an_assignment_shows_no_secret() -> None:
+def test_the_repr_of_a_spec_shows_no_secret() -> None:
     assert "hidden" not in repr(DriverSpec(job=JOB, receipts="r", log="l"))
 
 
 @pytest.mark.parametrize("receipts", ["hdfs://nn/r", "s3a://b/r", "file:///r"])
-def test_a_uri_is_left_alone(receipts: str) -> None:
-    there = DriverSpec(job=JOB, receipts=receipts, log="l").with_absolute_paths()
-    assert there.receipts == receipts
-    assert there.log.startswith("/")
+def test_a_uri_of_receipts_stays_as_it_is(receipts: str) -> None:
+    absolute = DriverSpec(job=JOB, receipts=receipts, log="l").with_absolute_paths()
+    assert absolute.receipts == receipts
+    assert absolute.log.startswith("/")
 
 
-def test_a_path_is_made_absolute() -> None:
+def test_a_path_of_receipts_is_made_absolute() -> None:
     assert DriverSpec(job=JOB, receipts="r", log="l").with_absolute_paths().receipts[0] == "/"
 
 
 @pytest.mark.parametrize(
-    "order",
+    "command",
     [
         DriverCommand(action=DriverAction.DRAIN),
         DriverCommand(action=DriverAction.SET_RATE, bytes_per_s=5),
         DriverCommand(action=DriverAction.REPLAN, job=JOB),
+        DriverCommand(action=DriverAction.SET_LOG_LEVELS, log_levels={"sparkmirror.copy": 10}),
     ],
-    ids=lambda order: str(order.action),
+    ids=lambda command: str(command.action),
 )
-def test_an_order_is_one_line(order: DriverCommand) -> None:
-    assert DriverCommand.from_line(order.to_line()) == order
+def test_a_command_is_one_line(command: DriverCommand) -> None:
+    assert DriverCommand.from_line(command.to_line()) == command
 
 
 def test_a_status_is_one_line() -> None:
@@ -93,7 +95,7 @@ def test_a_status_is_one_line() -> None:
     assert DriverStatus.from_line(again, status.snapshot) == status
 
 
-def test_a_status_says_only_what_has_changed() -> None:
+def test_a_status_line_holds_only_changes() -> None:
     first, second = (
         PartitionView(remote="A.t", task=0, state="leased", position=at) for at in (1, 2)
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.engine.spark.java_runtime import require_java
+from sparkmirror.engine.spark.java_check import require_java
 from sparkmirror.errors import ConfigError
 
 
