@@ -1,9 +1,9 @@
-"""From client properties in Java's names to what the wire room needs to talk to a cluster.
+"""Converts client properties with Java's names to the connection settings of `wire`.
 
-Placeholders (`${file:/run/secrets/kafka.properties:password}`) are resolved here and nowhere
-before: what travels to drivers and executors is the placeholder, and each of them fetches the value
-where it runs, with the providers that the properties declare. What such a provider lacks is an
-error; text that only looks like a placeholder stays as it is.
+Placeholders (`${file:/run/secrets/kafka.properties:password}`) are resolved only here. Drivers and
+executors receive the placeholder, and each of them reads the value on its own host, with the config
+providers that the properties declare. A value that the provider lacks is an error. Text that only
+looks like a placeholder stays unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def resolve_client(
     client_id: str,
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[ClientConfig, list[Address]]:
-    """Who we are to a cluster, and where it is. ConfigError names what cannot be resolved here."""
+    """Return the client config and the bootstrap servers. Raises ConfigError."""
     access = _resolve_access(alias, properties, environment)
     client = ClientConfig(
         cluster=alias, security=access.security.client_kwargs(), client_id=client_id
@@ -36,12 +36,12 @@ def resolve_client(
 def _resolve_access(
     alias: str, raw: Mapping[str, str], environment: Mapping[str, str]
 ) -> ClusterAccess:
-    """Resolve and read; no fault quotes what was fetched."""
+    """Resolve placeholders and read the properties. No fault quotes a resolved value."""
     where = f"{alias} on {socket.gethostname()}"
     values: Mapping[str, str] = raw
     try:
-        demanding = providers.create_providers(raw, environment).strict()
-        values = variables.expand_variables(raw, demanding.by_name).values
+        strict = providers.create_providers(raw, environment).strict()
+        values = variables.expand_variables(raw, strict.by_name).values
         return ClusterAccess.from_properties(alias, values)
     except ConfigError as error:
         faults = [variables.redact_fault(fault, raw, values) for fault in error.faults]

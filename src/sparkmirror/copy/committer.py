@@ -1,8 +1,8 @@
-"""Commits: source offsets go into Connect's offsets topic, and the transaction ends with them.
+"""Commits a task's transactions, with the source offsets in Connect's offsets topic.
 
-The offsets of everything in a transaction are a part of it, so both count or neither does. A commit
-that fails is decided all the same: whoever takes over the transactional id finds the offsets there
-or not. Blocks; belongs to one thread at a time.
+The source offsets of everything in a transaction belong to it, so both are committed or neither is.
+When a commit fails, its outcome is still decided: the next owner of the transactional id finds the
+offsets in the topic or not. Blocks; belongs to one thread at a time.
 """
 
 from __future__ import annotations
@@ -36,41 +36,41 @@ from sparkmirror.wire.protocol.transactions import (
 )
 
 MAX_OFFSETS_PER_BATCH = 2000
-"""Offsets in one batch: about 300 KB, which every offsets topic takes."""
+"""Offsets in one batch: about 300 KB, less than the default max.message.bytes."""
 
 
 class Committer:
-    """The transactions of one term, as their coordinator sees them."""
+    """Ends the transactions of one transactional producer."""
 
-    def __init__(self, router: Router, term: TransactionalProducer, source_alias: str) -> None:
-        self.identity = term.identity
+    def __init__(self, router: Router, producer: TransactionalProducer, source_alias: str) -> None:
+        self.identity = producer.identity
         self._router = router
-        self._producer = term
+        self._producer = producer
         self._source_alias = source_alias
-        self._adds_implicitly = term.transaction_version >= EPOCH_BUMPING_VERSION
+        self._adds_implicitly = producer.transaction_version >= EPOCH_BUMPING_VERSION
         self._sequences: dict[TopicPartition, int] = {}
 
     def add_partitions_to_transaction(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Add partitions to the transaction, where batches do not do that by themselves."""
+        """Add partitions to the transaction. Only before transaction.version 2."""
         assert not self._adds_implicitly
         return add_partitions_to_txn(
             self._router, self._producer.transactional_id, self.identity, partitions
         )
 
     def commit(self, entries: Mapping[TopicPartition, LedgerEntry]) -> ProducerIdAndEpoch:
-        """Write where source partitions stand, and end; returns the identity to go on with."""
+        """Write source offsets and commit; return producer id and epoch of the next transaction."""
         by_partition = self._by_offsets_partition(entries)
         if not self._adds_implicitly:
             self._add_all(by_partition)
         for partition, offsets in by_partition.items():
-            for at in range(0, len(offsets), MAX_OFFSETS_PER_BATCH):
-                self._append(partition, offsets[at : at + MAX_OFFSETS_PER_BATCH])
+            for start in range(0, len(offsets), MAX_OFFSETS_PER_BATCH):
+                self._append(partition, offsets[start : start + MAX_OFFSETS_PER_BATCH])
         return self._end_transaction(commit=True)
 
     def abort(self) -> ProducerIdAndEpoch:
-        """End a transaction in which there is nothing."""
+        """Abort a transaction without batches; return producer id and epoch of the next one."""
         return self._end_transaction(commit=False)
 
     def _by_offsets_partition(

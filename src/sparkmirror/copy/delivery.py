@@ -1,10 +1,10 @@
-"""How records are delivered: at once under a sequence of their own, or in transactions.
+"""The two delivery modes of a job, and Connect's transaction settings.
 
-    SEQUENCED      plain batches that a reader sees at once; nothing lost, nothing twice (`lease`)
-    EXACTLY_ONCE   as Kafka Connect means it: batches and source offsets in one transaction, seen by
-                   readers at read_committed when it is committed (`transaction`, `terms`)
+    SEQUENCED      idempotent batches that consumers see at once; no loss, no duplicates (`lease`)
+    EXACTLY_ONCE   as in Kafka Connect: batches and source offsets in one transaction; consumers at
+                   read_committed see them after the commit (`task.transaction_manager`)
 
-Pure. Knows Connect's settings for transactions and what they mean here.
+Pure.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import enum
 from sparkmirror.errors import BadRequest
 
 DEFAULT_COMMIT_INTERVAL_S = 0.1
-"""As often as it pays: each commit costs a marker in every partition it touches."""
+"""Each commit costs a marker in every partition it touches, so more commits do not pay."""
 DEFAULT_TRANSACTION_TIMEOUT_S = 30.0
-"""After so long without an end the target aborts by itself; readers wait for it as long."""
+"""The target aborts a transaction that is open for so long. Consumers wait until then."""
 
 
-def transaction_timeout_for(commit_every_s: float, timeout_s: float) -> float:
-    """How long a transaction may take: as it is said, unless commits are too far apart for that."""
-    return timeout_s if timeout_s >= 2 * commit_every_s else 2 * commit_every_s + 10
+def transaction_timeout_for(commit_interval_s: float, timeout_s: float) -> float:
+    """Return the timeout; a longer one if it is less than two commit intervals."""
+    return timeout_s if timeout_s >= 2 * commit_interval_s else 2 * commit_interval_s + 10
 
 
 class DeliveryMode(enum.StrEnum):
-    """What a job promises."""
+    """How a job delivers records."""
 
     SEQUENCED = "sequenced"
     EXACTLY_ONCE = "exactly-once"
@@ -42,11 +42,11 @@ class TransactionBoundary(enum.StrEnum):
 def commit_interval_for(
     boundary: TransactionBoundary, interval_ms: int | None, flush_interval_ms: int
 ) -> float:
-    """Seconds between commits for Connect's settings.
+    """Return the seconds between commits. Raises BadRequest for boundary `connector`.
 
-    `interval_ms` is `transaction.boundary.interval.ms`, and where it is not set the worker's
-    `offset.flush.interval.ms` counts, as in Connect. A poll is what one fetch brings; here fetches
-    overlap, so its place is taken by a commit as often as it pays.
+    `interval_ms` is `transaction.boundary.interval.ms`. Without it the worker's
+    `offset.flush.interval.ms` applies, as in Connect. For boundary `poll` Connect commits after
+    each poll. Here fetches overlap, so the task commits at the default interval instead.
     """
     match boundary:
         case TransactionBoundary.POLL:

@@ -1,8 +1,8 @@
-"""The loop of a task: one thread, many sockets, and a few helpers for what would block.
+"""An event loop: one thread, many sockets, and background threads for blocking work.
 
-Watches channels and calls back; runs blocking work (opening a connection, asking for metadata) in
-background threads and brings the outcome back into the loop, so that everything else in a task is
-single-threaded and needs no lock. Knows nothing of partitions.
+The loop watches channels and calls them back. Blocking work (opening a connection, requesting
+metadata) runs in background threads, and its result is delivered in the loop's thread. So all other
+code of a task or of the control server is single-threaded and needs no lock.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ BACKGROUND_THREADS = 4
 
 
 class SelectableChannel(Protocol):
-    """A socket that knows what to do when something can be done."""
+    """A socket that handles its own events."""
 
     def fileno(self) -> int:
-        """For the selector."""
+        """Return the file descriptor for the selector."""
         ...
 
     @property
     def wants_write(self) -> bool:
-        """Whether to watch for writing too."""
+        """Whether the loop must wait until the socket is writable."""
         ...
 
     def on_readable(self) -> None:
-        """Receive; raises a MirrorError when the socket is lost."""
+        """Receive. Raises a MirrorError if the connection is lost."""
         ...
 
     def on_writable(self) -> None:
-        """Send; raises a MirrorError when the socket is lost."""
+        """Send. Raises a MirrorError if the connection is lost."""
         ...
 
 
@@ -51,7 +51,7 @@ class _Registration:
 
 
 class EventLoop:
-    """Selector, wake-up and background work of one task."""
+    """Selector, wake-up pipe and background threads."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -63,39 +63,39 @@ class EventLoop:
         self._executor = ThreadPoolExecutor(BACKGROUND_THREADS, thread_name_prefix="copy")
         self._pending_calls: deque[Callable[[], None]] = deque()
 
-    def register(self, channel: SelectableChannel, lost: Callable[[MirrorError], None]) -> None:
-        """Serve a channel from now on; `lost` is told once if it ends in an error."""
+    def register(self, channel: SelectableChannel, on_lost: Callable[[MirrorError], None]) -> None:
+        """Watch a channel from now on; call `on_lost` once if it fails."""
         self._selector.register(channel, selectors.EVENT_READ, channel)
-        self._registrations[channel] = _Registration(channel, lost, selectors.EVENT_READ)
+        self._registrations[channel] = _Registration(channel, on_lost, selectors.EVENT_READ)
 
     def unregister(self, channel: SelectableChannel) -> None:
-        """Serve a channel no longer. May be called again."""
+        """Stop watching a channel. May be called again."""
         if self._registrations.pop(channel, None) is not None:
             self._selector.unregister(channel)
 
     def run_in_executor(
         self,
         work: Callable[[], T],
-        then: Callable[[T], None],
-        failed: Callable[[MirrorError], None],
+        on_result: Callable[[T], None],
+        on_error: Callable[[MirrorError], None],
     ) -> None:
-        """Do blocking work in another thread, and go on in the loop with its outcome."""
+        """Run blocking work in another thread; call back in the loop's thread."""
 
         def deliver(future: Future[T]) -> None:
-            self.call_soon(lambda: _deliver_result(future, then, failed))
+            self.call_soon(lambda: _deliver_result(future, on_result, on_error))
 
         self._executor.submit(work).add_done_callback(deliver)
 
-    def call_soon(self, step: Callable[[], None]) -> None:
-        """Have something done in the loop, at its next turn. Any thread may ask."""
-        self._pending_calls.append(step)
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call the callback in the loop's thread at its next turn. Any thread may call this."""
+        self._pending_calls.append(callback)
         self._wake()
 
     def run_once(self, timeout_s: float) -> None:
-        """Wait for something to do, at most so long, and do it."""
+        """Wait for events, at most `timeout_s`, and handle them."""
         self._update_interest()
         ready = self._selector.select(0 if self._pending_calls else max(timeout_s, 0))
-        self._run_pending_calls()  # before anything that was said later than it was asked
+        self._run_pending_calls()  # they are older than the events
         for key, mask in ready:
             if key.data is None:
                 self._drain_wakeups()
@@ -104,22 +104,22 @@ class EventLoop:
         self._run_pending_calls()
 
     def close(self) -> None:
-        """Stop serving. Background work that is under way is left to end by itself."""
+        """Close the selector. Background work that has begun ends by itself."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._selector.close()
-        for end in (self._wakeup_reader, self._wakeup_writer):
-            os.close(end)
+        for descriptor in (self._wakeup_reader, self._wakeup_writer):
+            os.close(descriptor)
         self._wakeup_writer = -1
 
-    def run_guarded(self, channel: SelectableChannel, act: Callable[[], None]) -> None:
-        """Do something with a channel that may end it."""
-        watch = self._registrations.get(channel)
+    def run_guarded(self, channel: SelectableChannel, action: Callable[[], None]) -> None:
+        """Run an action of a channel. A ClusterError unregisters it and calls its `on_lost`."""
+        registration = self._registrations.get(channel)
         try:
-            act()
+            action()
         except ClusterError as error:
             self.unregister(channel)
-            if watch:
-                watch.on_lost(error)
+            if registration:
+                registration.on_lost(error)
 
     def _run_pending_calls(self) -> None:
         while self._pending_calls:
@@ -134,20 +134,19 @@ class EventLoop:
             self.run_guarded(channel, channel.on_readable)
 
     def _update_interest(self) -> None:
-        for watch in self._registrations.values():
-            mask = selectors.EVENT_READ | (
-                selectors.EVENT_WRITE if watch.channel.wants_write else 0
-            )
-            if mask != watch.mask:
-                watch.mask = mask
-                self._selector.modify(watch.channel, mask, watch.channel)
+        for registration in self._registrations.values():
+            channel = registration.channel
+            mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.wants_write else 0)
+            if mask != registration.mask:
+                registration.mask = mask
+                self._selector.modify(channel, mask, channel)
 
     def _wake(self) -> None:
         if self._wakeup_writer >= 0:
             try:
                 os.write(self._wakeup_writer, b"!")
             except (BlockingIOError, OSError):
-                return  # full means awake; closed means nobody is waiting any more
+                return  # a full pipe wakes the loop anyway; a closed loop needs no wake-up
 
     def _drain_wakeups(self) -> None:
         while True:
@@ -159,12 +158,12 @@ class EventLoop:
 
 
 def _deliver_result(
-    future: Future[T], then: Callable[[T], None], failed: Callable[[MirrorError], None]
+    future: Future[T], on_result: Callable[[T], None], on_error: Callable[[MirrorError], None]
 ) -> None:
-    """Go on with the outcome. Anything but one of our own errors is a bug and ends the task."""
+    """Call back with the result or the MirrorError. Any other exception is a bug and is raised."""
     try:
-        outcome = future.result()
+        result = future.result()
     except MirrorError as error:
-        failed(error)
+        on_error(error)
     else:
-        then(outcome)
+        on_result(result)

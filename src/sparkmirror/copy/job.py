@@ -1,7 +1,7 @@
-"""A job: what one source connector copies, said once, as plain values.
+"""A copy job: everything that one source connector copies, as plain values.
 
-Made by whoever plans (the `copy` command, later the source connector), read by the driver. Travels
-as JSON, by ways that keep secrets (`settings`).
+The `copy` command or a source connector makes the job, the driver runs it. It travels as JSON and
+may have secrets (`settings`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from sparkmirror.model import TopicPartition
 
 
 class DataLossPolicy(enum.StrEnum):
-    """What to do when the source no longer holds what was to be copied next."""
+    """What to do when the source no longer has the next record to copy."""
 
     HALT = "halt"
-    """Copy nothing more of that partition until somebody decides."""
+    """Copy nothing more of the partition until the operator decides."""
     SKIP = "skip"
-    """Go on with what is there; the lost range stays on record."""
+    """Continue at the first available record; an event names the lost range."""
     RESTART = "restart"
-    """Copy the partition from its beginning again."""
+    """Copy the partition again from its beginning."""
 
 
 class StartMode(enum.StrEnum):
-    """Where to begin with a partition that the ledger does not know."""
+    """Where to start with a partition that has no ledger entry."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -42,7 +42,7 @@ class StartMode(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPosition:
-    """Where to begin: at an end, at a time, or at given offsets (others begin at the earliest)."""
+    """Where to start. Partitions without an entry in `offsets` start at the earliest offset."""
 
     at: StartMode = StartMode.EARLIEST
     timestamp_ms: int = 0
@@ -51,18 +51,18 @@ class StartPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSyncsTopic:
-    """Where offset syncs go, and how densely. `client` holds secrets."""
+    """The offset-syncs topic, its cluster, and offset.lag.max. `client` has secrets."""
 
     name: str
     cluster: str
-    """The alias of the cluster that holds the topic."""
+    """The alias of the cluster that has the topic."""
     client: Mapping[str, str] = field(repr=False)
     offset_lag_max: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyJob:
-    """One source connector's work."""
+    """What one source connector copies, and how."""
 
     connector: str
     group_id: str
@@ -76,29 +76,29 @@ class CopyJob:
     on_loss: DataLossPolicy = DataLossPolicy.HALT
     delivery: DeliveryMode = DeliveryMode.SEQUENCED
     commit_interval_s: float = DEFAULT_COMMIT_INTERVAL_S
-    """How often transactions are committed, in exactly-once mode."""
+    """Seconds between commits in exactly-once mode."""
     transaction_timeout_s: float = DEFAULT_TRANSACTION_TIMEOUT_S
     previous_task_count: int = 0
-    """How many tasks the connector has had, if somebody remembers: all of them are fenced."""
+    """How many tasks the connector had, if known: the driver fences all of them."""
     flush_interval_s: float = 10.0
     task_timeout_s: float = 10.0
-    """A task that does not report for so long loses its partitions."""
+    """A task that sends no report for so long loses its leases."""
     syncs: OffsetSyncsTopic | None = None
-    """Where offset syncs go, if they are wanted."""
+    """Where offset syncs go; None for no offset syncs."""
     offsets_client: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The way to the cluster that holds the offsets topic; empty means: the target."""
+    """Client properties of the cluster with the offsets topic; empty means the target."""
 
     @property
     def is_exactly_once(self) -> bool:
-        """Whether it copies in transactions."""
+        """Whether the job copies in transactions."""
         return self.delivery is DeliveryMode.EXACTLY_ONCE
 
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
-        """Where a source partition is copied to: the same number of the remote topic."""
+        """Return the remote partition of a source partition. It has the same number."""
         return TopicPartition(self.remote_topics[partition.topic], partition.partition)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return plain JSON values."""
         value = asdict(self)
         value["settings"] = self.settings.to_json()
         value["tasks"] = [[list(partition) for partition in task] for task in self.tasks]

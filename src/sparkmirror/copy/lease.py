@@ -1,14 +1,14 @@
 """A lease: the right to copy one partition, and everything needed to use it.
 
-The driver grants leases; a task only uses them. A lease says where the copying stands on both sides
-and under which producer identity the next batch must be appended. The sequence number of a batch
-follows from its target offset alone, which turns the target broker into compare-and-append:
+The driver grants leases; a task uses them. A lease has the next offset on both clusters and the
+producer id and epoch for the next batch. The sequence number of a batch follows from its target
+offset alone, so the target broker does compare-and-append:
 
     target log     ... | anchor ........ expected | (next batch goes here)
     sequence             0  1  2  ...     n       n = (expected - anchor) mod 2**31
 
-A batch that was appended before is recognised (or refused) by its sequence, never appended twice.
-Knows no socket and no Spark; travels as JSON over the control channel.
+The broker recognises or refuses a batch that it already has by its sequence. It never appends it
+twice. A lease travels as JSON over the control connection.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sparkmirror.wire.batch.sequence import sequence_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseIdentity:
-    """The producer identity of a lease: who appends, counted from where.
+    """The producer of a lease, and the target offset of its sequence 0.
 
-    `IN_TRANSACTIONS` stands for none: the task has one for all its partitions, which changes with
-    every transaction, and a batch lands wherever the target puts it.
+    `TRANSACTIONAL_IDENTITY` stands for none. In transactions the task has one producer for all
+    partitions, its epoch may change with every transaction, and the target chooses the offsets.
     """
 
     producer_id: int
@@ -34,7 +34,7 @@ class LeaseIdentity:
     anchor: int
 
     def sequence_for(self, target_offset: int) -> int:
-        """Sequence number of the record that will lie at this target offset."""
+        """Return the sequence number of the record with this target offset."""
         return sequence_at(target_offset, self.anchor)
 
 
@@ -45,7 +45,7 @@ TRANSACTIONAL_IDENTITY = LeaseIdentity(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to copy one partition from `position` on, appending at `expected`."""
+    """The right to copy one partition: fetch from `position` on, append at `expected`."""
 
     source: TopicPartition
     target: TopicPartition
@@ -53,11 +53,11 @@ class Lease:
     expected: int
     identity: LeaseIdentity
     records: int = 0
-    """Copied by this mirror so far: offsets do not tell, they have gaps and markers."""
+    """Records copied so far by this mirror. Offsets have gaps and markers, so they do not tell."""
     source_topic_id: str = ""
     target_topic_id: str = ""
     last_epoch: tuple[int, int] = (NO_EPOCH, -1)
-    """Leader epoch of the last source record copied, and the position of which that was said."""
+    """Leader epoch of the last copied source record, and the position after that record."""
 
     def __post_init__(self) -> None:
         assert self.position >= 0
@@ -65,7 +65,7 @@ class Lease:
         assert self.source.partition == self.target.partition, "partitions keep their number"
 
     def advanced_to(self, position: int, expected: int, records: int) -> Self:
-        """The same right further on: what the next owner gets after a clean hand-over."""
+        """Return the lease at later offsets, for the next owner."""
         assert position >= self.position
         assert expected >= self.expected
         assert records >= self.records
@@ -73,25 +73,25 @@ class Lease:
 
     @property
     def source_epoch(self) -> int:
-        """Leader epoch of the record before the position; -1 if it is not known."""
+        """Leader epoch of the record before the position; -1 if it is unknown."""
         epoch, position = self.last_epoch
         return epoch if position == self.position else NO_EPOCH
 
     def with_source_epoch(self, epoch: int) -> Self:
-        """The same right, with the leader epoch of what was copied last."""
+        """Return the lease with the leader epoch of the last copied record."""
         return replace(self, last_epoch=(epoch, self.position))
 
     @property
     def is_transactional(self) -> bool:
-        """Whether its batches go in the transactions of its task."""
+        """Whether the batches are sent in transactions of the task."""
         return self.identity == TRANSACTIONAL_IDENTITY
 
     def as_transactional(self) -> Self:
-        """The same right for a task that has transactions."""
+        """Return the lease for a task that sends in transactions."""
         return replace(self, identity=TRANSACTIONAL_IDENTITY)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self) | {"source": list(self.source), "target": list(self.target)}
 
     @classmethod

@@ -1,17 +1,17 @@
-"""The ledger: where each partition stands, remembered in Connect's own offsets topic on the target.
+"""The ledger: the copy position of each partition, stored in Connect's offsets topic.
 
     key    ["<connector>",{"cluster":"A","partition":0,"topic":"t"}]        as Connect writes it
     value  {"offset":N,"target":T,"pid":P,"epoch":E,"anchor":A,"open":true,"records":C,...}
-           with "pid":-1 if it was written in a transaction, together with what it speaks of
+           with "pid":-1 if it was written in a transaction, together with the copied records
 
-`offset` is what Java MirrorMaker 2 reads and writes: the last source offset copied. The other
-members are ours; Java ignores them and drops them when it writes, and so their absence tells that
-somebody else wrote last.
+Java MirrorMaker 2 reads and writes `offset`, the last copied source offset. Only sparkmirror writes
+the other members. Java ignores them and drops them when it writes. So an entry without them was
+written by another program.
 
-Invariant: every pair (offset, target) ever written is true: what must be copied up to `offset` is
-exactly what lies below `target`, our fences apart. An old pair stays true, so a late write by a
-stale driver does no harm. In transactions there is no looking at the target: the last committed
-pair is the truth, so only who holds a transactional id of the connector may write one.
+Invariant: every pair (offset, target) ever written is true: the records to copy up to `offset` are
+exactly the records below `target`, apart from our fences. An old pair stays true, so a late write
+by a stale driver does no harm. In transactions the target is not compared: the last committed pair
+is the truth, so only the owner of a transactional id of the connector may write one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparkmirror.wire.batch.header import NO_EPOCH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
-    """What the ledger says of one source partition. `ours` is None if somebody else wrote last."""
+    """The entry of one source partition. `extension` is None if another program wrote it."""
 
     position: int
     """The next source offset to copy."""
@@ -36,42 +36,42 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerExtension:
-    """The members of an entry that only we write."""
+    """The members of an entry that only sparkmirror writes."""
 
     expected: int
     identity: LeaseIdentity
     is_open: bool
     records: int = 0
-    """Copied so far; 0 if it was written by a version that did not count."""
+    """Records copied so far; 0 in entries of versions that did not count."""
     source_topic_id: str = ""
     target_topic_id: str = ""
     source_epoch: int = NO_EPOCH
-    """Leader epoch of the record before the position, as it was when that was copied."""
+    """Leader epoch of the record before the position."""
 
     @property
     def is_transactional(self) -> bool:
-        """Whether it was written inside a transaction, together with what it speaks of."""
+        """Whether it was written in a transaction, together with the copied records."""
         return self.identity == TRANSACTIONAL_IDENTITY
 
 
 class Ledger(Protocol):
-    """Where entries are kept."""
+    """The storage of ledger entries."""
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
-        """Everything remembered for this connector, as of now."""
+        """Return the current entries of the connector. Blocks."""
         ...
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
-        """Remember these; returns when they are safe."""
+        """Store entries. Blocks until they are durable."""
         ...
 
     def close(self) -> None:
-        """Let go of what it needs to be reached."""
+        """Close connections."""
         ...
 
 
 def entry_for_lease(lease: Lease, *, is_open: bool) -> LedgerEntry:
-    """What to remember of a lease."""
+    """Return the entry of a lease."""
     return LedgerEntry(
         position=lease.position,
         extension=LedgerExtension(
@@ -87,7 +87,7 @@ def entry_for_lease(lease: Lease, *, is_open: bool) -> LedgerEntry:
 
 
 def encode_entry(entry: LedgerEntry) -> dict[str, Any]:
-    """The value for the offsets topic."""
+    """Return the value for the offsets topic."""
     value: dict[str, Any] = {"offset": entry.position - 1}
     if entry.extension:
         value |= {
@@ -105,7 +105,7 @@ def encode_entry(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
-    """Read a value of the offsets topic; None if it names no offset."""
+    """Read a value of the offsets topic; return None if it has no offset."""
     last = value.get("offset")
     if not isinstance(last, int) or last < -1:
         return None
@@ -115,7 +115,7 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
             producer_epoch=int(value["epoch"]),
             anchor=int(value["anchor"]),
         )
-        ours = LedgerExtension(
+        extension = LedgerExtension(
             expected=int(value["target"]),
             identity=identity,
             is_open=bool(value["open"]),
@@ -126,4 +126,4 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
         )
     except (KeyError, TypeError, ValueError):
         return LedgerEntry(position=last + 1)
-    return LedgerEntry(position=last + 1, extension=ours)
+    return LedgerEntry(position=last + 1, extension=extension)

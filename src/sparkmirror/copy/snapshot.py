@@ -1,4 +1,4 @@
-"""Where everything stands: what the driver tells the world once a second. Plain values."""
+"""The state of a copy job, which the driver publishes once a second. Plain values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """One source partition. Offsets are the next ones; `end` is -1 until it is known."""
+    """One source partition. Offsets are next offsets; `end` is -1 while it is unknown."""
 
     remote: str
     task: int
@@ -19,23 +19,23 @@ class PartitionView:
     expected: int = -1
     end: int = -1
     records: int = 0
-    """Copied by this mirror so far, by drivers before this one too."""
+    """Records copied so far by this mirror, earlier drivers included."""
     bytes: int = 0
-    """Copied since the driver began."""
+    """Bytes copied since the driver started."""
     reason: str = ""
-    """Why it does not move, if it does not."""
+    """Why it is not copied; empty if it is."""
     halted: bool = False
-    """Whether it stays so until somebody decides; whatever else is held is tried again."""
+    """Whether it waits for the operator. Other held partitions are retried."""
 
     @property
     def lag(self) -> int:
-        """Offsets still to be copied; 0 where the end is not known yet."""
+        """Offsets still to copy; 0 while the end is unknown."""
         return max(self.end - self.position, 0) if self.end >= 0 else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyEvent:
-    """Something an operator should know of: a loss, a takeover, a foreign writer."""
+    """An event for the operator: a loss, a takeover, a foreign writer."""
 
     at_ms: int
     kind: str
@@ -47,7 +47,7 @@ class CopyEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySnapshot:
-    """Everything, by source partition written `topic-partition`."""
+    """The state by source partition, written `topic-partition`."""
 
     partitions: Mapping[str, PartitionView] = field(default_factory=dict)
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -56,18 +56,18 @@ class CopySnapshot:
 
     @property
     def records(self) -> int:
-        """Copied by this mirror so far, of all partitions."""
+        """Records copied so far by this mirror, of all partitions."""
         return sum(view.records for view in self.partitions.values())
 
     @property
     def bytes(self) -> int:
-        """Copied since the driver began, of all partitions."""
+        """Bytes copied since the driver started, of all partitions."""
         return sum(view.bytes for view in self.partitions.values())
 
     def to_json(self, since: CopySnapshot | None = None) -> dict[str, Any]:
-        """As plain JSON values: what has changed since another one, that the reader has too.
+        """Return the changes since another snapshot, which the reader has too, as JSON values.
 
-        A mirror of a thousand quiet partitions has next to nothing to say.
+        So the status of a thousand idle partitions is small.
         """
         before = since or CopySnapshot()
         value: dict[str, Any] = {
@@ -91,9 +91,13 @@ class CopySnapshot:
         changed = {key: PartitionView(**view) for key, view in value["partitions"].items()}
         gone = set(value["gone"])
         kept = {key: view for key, view in before.partitions.items() if key not in gone}
-        told = value.get("events")
+        events = before.events
+        if "events" in value:
+            events = tuple(CopyEvent(**event) for event in value["events"])
         return cls(
             partitions=kept | changed,
             lanes=value.get("lanes", before.lanes),
-            events=before.events if told is None else tuple(CopyEvent(**event) for event in told),
+            events=before.events
+            if events is None
+            else tuple(CopyEvent(**event) for event in events),
         )

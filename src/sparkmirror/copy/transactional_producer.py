@@ -1,8 +1,9 @@
-"""A term: the identity under which one task attempt commits its transactions.
+"""The transactional producer of one task attempt.
 
-The driver takes the transactional id of a task, which aborts what was open and fences whoever had
-it before, and hands the identity to one task attempt. A term that has failed is over: the task
-gives everything back, and the driver makes a new one. Travels as JSON over the control channel.
+The driver initialises the transactional id of a task. This aborts an open transaction and fences
+the previous owner. The driver sends the producer id and epoch to one task attempt. After a failure
+the task returns all leases, and the driver initialises the transactional id again. Travels as JSON
+over the control connection.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalProducer:
-    """Everything a task must know to commit. `version` is the cluster's transaction.version."""
+    """Everything a task needs to commit. `transaction_version` is the cluster feature."""
 
     transactional_id: str
     identity: ProducerIdAndEpoch
@@ -25,7 +26,7 @@ class TransactionalProducer:
     commit_interval_s: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self) | {"identity": list(self.identity)}
 
     @classmethod

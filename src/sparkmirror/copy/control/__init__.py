@@ -1,1 +1,1 @@
-"""The control channel between tasks and the driver: messages, framing, encryption."""
+"""The control connection between tasks and the driver: messages, framing, encryption."""

@@ -1,8 +1,8 @@
-"""A control channel's end: messages over a socket, each behind its length.
+"""A control connection: encrypted messages over a socket, each behind its length.
 
-Both ends use it: the task inside its loop, the driver in its server. Whoever connects proves first
-that it knows the run's secret, and everything said is sealed (`seal`). Non-blocking; a link that is
-lost raises LinkLost once and is closed from then on.
+The task and the driver's control server use it inside their event loops. The task first proves that
+it knows the secret of the run, then all messages are encrypted (`encryption`). Non-blocking. A lost
+connection raises ControlConnectionLost once and is closed from then on.
 """
 
 from __future__ import annotations
@@ -25,72 +25,75 @@ from sparkmirror.errors import ClusterUnavailable
 
 _LENGTH = struct.Struct(">I")
 MAX_MESSAGE_BYTES = 64 << 20
-_CHUNK = 1 << 18
+_RECEIVE_BYTES = 1 << 18
 CONNECT_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 5.0
 
 
 class ControlConnectionLost(ClusterUnavailable):
-    """The control channel is gone; the lease ends by itself."""
+    """The control connection is lost. The task stops when its lease times out."""
 
 
 class ControlConnection:
-    """One end of a control channel."""
+    """One end of a control connection."""
 
     def __init__(
-        self, sock: socket.socket, heard: Callable[[ControlMessage], None], seals: CipherPair
+        self,
+        sock: socket.socket,
+        on_message: Callable[[ControlMessage], None],
+        ciphers: CipherPair,
     ) -> None:
         sock.setblocking(False)
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = sock
-        self.on_message = heard
-        """Told every message; may be replaced by whoever takes the link over."""
-        self._ciphers = seals
+        self.on_message = on_message
+        """Called with every message; a new owner of the connection may replace it."""
+        self._ciphers = ciphers
         self._out: deque[memoryview] = deque()
         self._in = bytearray()
         self.is_closed = False
 
     @classmethod
     def connect(
-        cls, address: tuple[str, int], secret: bytes, heard: Callable[[ControlMessage], None]
+        cls, address: tuple[str, int], secret: bytes, on_message: Callable[[ControlMessage], None]
     ) -> ControlConnection:
-        """Open the task's end and prove that we know the secret. Blocks while connecting."""
+        """Connect to the driver and authenticate. Blocks. Raises ControlConnectionLost."""
         try:
             sock = socket.create_connection(address, timeout=CONNECT_TIMEOUT_S)
         except OSError as error:
             raise ControlConnectionLost(
-                "driver", f"cannot be reached at {address}: {error}"
+                "driver", f"is unreachable at {address}: {error}"
             ) from error
         try:
-            answered, seals = answer_challenge(secret, _receive_exactly(sock, NONCE_BYTES))
-            sock.sendall(answered)
+            answer, ciphers = answer_challenge(secret, _receive_exactly(sock, NONCE_BYTES))
+            sock.sendall(answer)
         except OSError as error:
             sock.close()
             raise ControlConnectionLost(
-                "driver", f"does not talk to us at {address}: {error}"
+                "driver", f"ends the handshake at {address}: {error}"
             ) from error
-        return cls(sock, heard, seals)
+        return cls(sock, on_message, ciphers)
 
     def fileno(self) -> int:
-        """For a selector."""
+        """Return the file descriptor for a selector."""
         return self._socket.fileno()
 
     @property
     def wants_write(self) -> bool:
-        """Whether a selector should watch for writing too."""
+        """Whether queued messages wait for the socket."""
         return bool(self._out)
 
     def send(self, message: ControlMessage) -> None:
-        """Queue a message and send what goes."""
+        """Queue a message and send what the socket takes. Raises ControlConnectionLost."""
         if self.is_closed:
-            raise ControlConnectionLost("driver", "the control channel is closed")
+            raise ControlConnectionLost("driver", "the control connection is closed")
         payload = self._ciphers.outgoing.encrypt(encode(message))
         self._out.append(memoryview(_LENGTH.pack(len(payload)) + payload))
         self.on_writable()
 
     def on_writable(self) -> None:
-        """Send what the socket takes."""
+        """Send queued messages, as far as the socket takes them."""
         try:
             while self._out:
                 sent = self._socket.send(self._out[0])
@@ -104,9 +107,9 @@ class ControlConnection:
             self._fail(str(error))
 
     def on_readable(self) -> None:
-        """Receive what is there and hand over every complete message."""
+        """Receive, and pass every complete message to `on_message`."""
         try:
-            chunk = self._socket.recv(_CHUNK)
+            chunk = self._socket.recv(_RECEIVE_BYTES)
         except BlockingIOError:
             return
         except OSError as error:
@@ -114,7 +117,7 @@ class ControlConnection:
         if not chunk:
             self._fail("closed by the other end")
         self._in += chunk
-        for frame in self.pop_frames():
+        for frame in self._pop_frames():
             self.on_message(decode(self._decrypt(frame)))
 
     def _decrypt(self, frame: bytes) -> bytes:
@@ -123,54 +126,54 @@ class ControlConnection:
         except ControlAuthenticationError as error:
             self._fail(str(error))
 
-    def pop_frames(self) -> list[bytes]:
-        """Take every complete frame out of what was received."""
-        taken: list[bytes] = []
+    def _pop_frames(self) -> list[bytes]:
+        """Remove and return every complete frame of the received bytes."""
+        frames: list[bytes] = []
         at = 0
         while len(self._in) - at >= _LENGTH.size:
             (size,) = _LENGTH.unpack_from(self._in, at)
             if size > MAX_MESSAGE_BYTES:
-                self._fail(f"a message of {size} bytes is announced")
+                self._fail(f"a message of {size} bytes is larger than {MAX_MESSAGE_BYTES}")
             if len(self._in) - at < _LENGTH.size + size:
                 break
             at += _LENGTH.size
-            taken.append(bytes(self._in[at : at + size]))
+            frames.append(bytes(self._in[at : at + size]))
             at += size
         del self._in[:at]
-        return taken
+        return frames
 
     def close_gracefully(self) -> None:
-        """Say no more, and wait until the other end has heard it all and hung up.
+        """Send no more, and wait until the other end has received everything and closes. Blocks.
 
-        Closing at once would throw away what is still on its way, whenever the other end happens
-        to be saying something, too.
+        An immediate close loses messages in transit if the other end is sending too: TCP then
+        resets the connection.
         """
         deadline = time.monotonic() + CLOSE_TIMEOUT_S
         try:
             self._socket.shutdown(socket.SHUT_WR)
-            while (left_s := deadline - time.monotonic()) > 0:
-                self._socket.settimeout(left_s)
-                if not self._socket.recv(_CHUNK):
+            while (remaining_s := deadline - time.monotonic()) > 0:
+                self._socket.settimeout(remaining_s)
+                if not self._socket.recv(_RECEIVE_BYTES):
                     return
         except OSError:
-            return  # it is gone, or too slow; nothing more can be done about it
+            return  # lost or too slow: the driver handles it like a lost task
 
     def close(self) -> None:
-        """End the channel. May be called again."""
+        """Close the socket. May be called again."""
         if not self.is_closed:
             self.is_closed = True
             self._socket.close()
 
-    def _fail(self, why: str) -> NoReturn:
+    def _fail(self, reason: str) -> NoReturn:
         self.close()
-        raise ControlConnectionLost("driver", f"the control channel is lost: {why}")
+        raise ControlConnectionLost("driver", f"the control connection is lost: {reason}")
 
 
 def _receive_exactly(sock: socket.socket, size: int) -> bytes:
-    got = b""
-    while len(got) < size:
-        chunk = sock.recv(size - len(got))
+    received = b""
+    while len(received) < size:
+        chunk = sock.recv(size - len(received))
         if not chunk:
-            raise ConnectionResetError("the other end of the control channel hung up")
-        got += chunk
-    return got
+            raise ConnectionResetError("the other end closed the control connection")
+        received += chunk
+    return received

@@ -1,15 +1,15 @@
-"""Seals: both ends of a control channel prove that they know the run's secret, and hide the rest.
+"""Authentication and encryption of a control connection.
 
-    driver → task    a challenge: 32 random bytes
-    task → driver    32 random bytes of its own, and a proof: HMAC(secret, both)
-    from then on     frames: what is said, enciphered, and a tag over that and the frame's number
+    driver → task    a challenge: a nonce of 32 random bytes
+    task → driver    a nonce of its own, and a proof: HMAC(secret, both nonces)
+    from then on     frames: the encrypted message, and a tag over it and the frame number
 
-The secret itself never travels here. Each direction has keys of its own, made of the secret and
-both random halves, so that nothing of another connection, nothing said the other way and no frame
-said before is believed. The task knows the driver by its first frame: nobody else can seal it.
+The secret is never sent. Each direction has its own keys, derived from the secret and both nonces.
+So a frame of another connection, a frame of the other direction and a repeated frame are rejected.
+The first frame authenticates the driver: only a peer with the secret can encrypt it.
 
-Encrypt-then-MAC out of the standard library: SHAKE-256 over key and number gives the keystream,
-HMAC-SHA-256 the tag. Nothing here knows a socket.
+Encrypt-then-MAC with the standard library: SHAKE-256 over key and frame number is the keystream,
+HMAC-SHA-256 the tag. No I/O.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Self
 from sparkmirror.errors import MirrorError
 
 NONCE_BYTES = 32
-"""Bytes of a challenge, and of what a task adds to it."""
+"""Bytes of the challenge and of the task's nonce."""
 PROOF_BYTES = 32
 TAG_BYTES = 16
 _COUNTER_BYTES = 8
@@ -31,11 +31,11 @@ _HANDSHAKE_LABEL = b"sparkmirror control channel 1"
 
 
 class ControlAuthenticationError(MirrorError):
-    """A frame that whoever shares our secret has not sealed, or not as this one."""
+    """A frame or a proof that does not come from a peer with the secret."""
 
 
 class FrameCipher:
-    """One direction of one connection. Both ends use it frame by frame, in the same order."""
+    """One direction of one connection. Both ends must handle frames in the same order."""
 
     def __init__(self, key: bytes) -> None:
         self._cipher_key = _mac(key, b"encipher")
@@ -43,20 +43,20 @@ class FrameCipher:
         self._frame_number = 0
 
     def encrypt(self, payload: bytes) -> bytes:
-        """Encipher the next frame."""
+        """Return the next frame, encrypted and with its tag."""
         number = self._next_frame_number()
-        sealed = _xor(payload, self._keystream(number, len(payload)))
-        return sealed + self._tag(number, sealed)
+        encrypted = _xor(payload, self._keystream(number, len(payload)))
+        return encrypted + self._tag(number, encrypted)
 
     def decrypt(self, frame: bytes) -> bytes:
-        """Read the next frame, or raise SealBroken."""
+        """Return the payload of the next frame. Raises ControlAuthenticationError."""
         number = self._next_frame_number()
-        sealed, tag = frame[:-TAG_BYTES], frame[-TAG_BYTES:]
-        if len(frame) < TAG_BYTES or not hmac.compare_digest(tag, self._tag(number, sealed)):
+        encrypted, tag = frame[:-TAG_BYTES], frame[-TAG_BYTES:]
+        if len(frame) < TAG_BYTES or not hmac.compare_digest(tag, self._tag(number, encrypted)):
             raise ControlAuthenticationError(
-                "a frame on the control channel was changed, repeated or forged"
+                "a frame on the control connection was changed, repeated or forged"
             )
-        return _xor(sealed, self._keystream(number, len(sealed)))
+        return _xor(encrypted, self._keystream(number, len(encrypted)))
 
     def _next_frame_number(self) -> bytes:
         self._frame_number += 1
@@ -65,57 +65,57 @@ class FrameCipher:
     def _keystream(self, number: bytes, size: int) -> bytes:
         return hashlib.shake_256(self._cipher_key + number).digest(size)
 
-    def _tag(self, number: bytes, sealed: bytes) -> bytes:
-        return _mac(self._tag_key, number + sealed)[:TAG_BYTES]
+    def _tag(self, number: bytes, encrypted: bytes) -> bytes:
+        return _mac(self._tag_key, number + encrypted)[:TAG_BYTES]
 
 
 @dataclass(frozen=True, slots=True)
 class CipherPair:
-    """What one end seals with, and what it opens with."""
+    """The ciphers of one end."""
 
     outgoing: FrameCipher
     incoming: FrameCipher
 
     @classmethod
-    def for_task(cls, secret: bytes, halves: bytes) -> Self:
-        """The task's end."""
+    def for_task(cls, secret: bytes, nonces: bytes) -> Self:
+        """Return the ciphers of the task."""
         return cls(
-            _derive_cipher(secret, b"task", halves), _derive_cipher(secret, b"driver", halves)
+            _derive_cipher(secret, b"task", nonces), _derive_cipher(secret, b"driver", nonces)
         )
 
     @classmethod
-    def for_driver(cls, secret: bytes, halves: bytes) -> Self:
-        """The driver's end."""
+    def for_driver(cls, secret: bytes, nonces: bytes) -> Self:
+        """Return the ciphers of the driver."""
         return cls(
-            _derive_cipher(secret, b"driver", halves), _derive_cipher(secret, b"task", halves)
+            _derive_cipher(secret, b"driver", nonces), _derive_cipher(secret, b"task", nonces)
         )
 
 
 def new_challenge() -> bytes:
-    """What a driver says to a stranger."""
+    """Return the driver's nonce for a new connection."""
     return secrets.token_bytes(NONCE_BYTES)
 
 
-def answer_challenge(secret: bytes, challenged: bytes) -> tuple[bytes, CipherPair]:
-    """What a task says to a challenge, and its seals from then on."""
-    halves = challenged + secrets.token_bytes(NONCE_BYTES)
-    return halves[NONCE_BYTES:] + _mac(secret, _HANDSHAKE_LABEL + halves), CipherPair.for_task(
-        secret, halves
+def answer_challenge(secret: bytes, challenge: bytes) -> tuple[bytes, CipherPair]:
+    """Return the task's answer to a challenge, and its ciphers."""
+    nonces = challenge + secrets.token_bytes(NONCE_BYTES)
+    return nonces[NONCE_BYTES:] + _mac(secret, _HANDSHAKE_LABEL + nonces), CipherPair.for_task(
+        secret, nonces
     )
 
 
-def verify_answer(secret: bytes, challenged: bytes, answered: bytes) -> CipherPair:
-    """The driver's seals for whoever has answered so; raises SealBroken for a stranger."""
-    halves, proof = challenged + answered[:NONCE_BYTES], answered[NONCE_BYTES:]
-    if not hmac.compare_digest(proof, _mac(secret, _HANDSHAKE_LABEL + halves)):
+def verify_answer(secret: bytes, challenge: bytes, answer: bytes) -> CipherPair:
+    """Return the driver's ciphers. Raises ControlAuthenticationError for a wrong answer."""
+    nonces, proof = challenge + answer[:NONCE_BYTES], answer[NONCE_BYTES:]
+    if not hmac.compare_digest(proof, _mac(secret, _HANDSHAKE_LABEL + nonces)):
         raise ControlAuthenticationError(
-            "a newcomer on the control channel does not know the secret"
+            "the peer of a new control connection does not know the secret"
         )
-    return CipherPair.for_driver(secret, halves)
+    return CipherPair.for_driver(secret, nonces)
 
 
-def _derive_cipher(secret: bytes, who: bytes, halves: bytes) -> FrameCipher:
-    return FrameCipher(_mac(secret, who + b" speaks " + halves))
+def _derive_cipher(secret: bytes, sender: bytes, nonces: bytes) -> FrameCipher:
+    return FrameCipher(_mac(secret, sender + b" sends " + nonces))
 
 
 def _mac(key: bytes, data: bytes) -> bytes:

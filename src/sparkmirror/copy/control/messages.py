@@ -1,15 +1,15 @@
-"""What a task and the driver say to each other over the control channel.
+"""The messages between tasks, the driver and Spark's query.
 
-    task   → driver   Hello  Report  Ended  Done
-    driver → task     Welcome  Grant  Revoke  Beat  Rate  Drain  Dismiss
-    query  → driver   NextEpoch        driver → query   Epoch
+    task   → driver   Hello  ProgressReport  LeaseEnded  TaskDone
+    driver → task     Welcome  GrantLeases  RevokeLeases  ReportAck  SetRateLimit  Drain  AbortTask
+    query  → driver   RequestEpoch           driver → query   EpochAssignment
 
 Every message is a frozen value that travels as one JSON object with its `type`. A task never asks
-for a partition: it is granted leases, reports on them once a second, and gives each one back with
-`Ended`, saying how it ended. Whoever hears nothing for too long acts on its own: a task without a
-`Beat` stops copying, a driver without a `Report` takes the task's partitions away.
+for a partition. The driver grants leases, the task reports on them once a second and returns each
+one with `LeaseEnded` and a reason. Without a `ReportAck` for the lease timeout the task stops
+copying. Without a `ProgressReport` for the task timeout the driver takes the leases away.
 
-Knows no socket; `encode` and `decode` are all the transport needs.
+No I/O: `encode` and `decode` convert to and from bytes.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from sparkmirror.errors import MirrorError
 
 
 class LeaseEndReason(enum.StrEnum):
-    """How a lease ended; the driver decides by it what must happen before the next one."""
+    """Why a lease ended. It decides what the driver does before the next lease."""
 
     CLOSED = "closed"
-    """Everything fetched is acknowledged. The next owner goes on under the same identity."""
+    """Everything sent is acknowledged. The next owner continues with the same producer."""
     AMBIGUOUS = "ambiguous"
-    """Something was sent whose fate is unknown and cannot be found out by sending it again."""
+    """The outcome of a sent batch is unknown, and a resend cannot find it out."""
     FENCED = "fenced"
-    """Somebody else owns the partition now."""
+    """Another owner has taken over the partition."""
     OUT_OF_RANGE = "out-of-range"
-    """The source's log does not hold the position: retention, truncation or another topic."""
+    """The source's log does not have the position: retention, truncation or another topic."""
     SOURCE_GONE = "source-gone"
     """The source topic was deleted, or recreated under the same name."""
     TARGET_GONE = "target-gone"
     """The remote topic was deleted, or recreated under the same name."""
     REFUSED = "refused"
-    """Something cannot be copied as it is: too large, damaged, a timestamp out of bounds."""
+    """The target refuses a record: too large, damaged, a timestamp out of bounds."""
     NOT_AUTHORIZED = "not-authorized"
-    """A right is missing on one of the two sides."""
+    """An ACL is missing on the source or the target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """A task attempt has begun and asks for nothing but to be told what to do."""
+    """A task attempt has started and waits for its welcome."""
 
     type: ClassVar[str] = "hello"
     task: int
@@ -57,12 +57,12 @@ class Hello:
     pid: int
     epoch: int = 0
     retry: int = 0
-    """How many attempts of the task there were before it in its epoch."""
+    """The number of earlier attempts of the task in its epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseProgress:
-    """Where one partition stands: next offsets, records copied so far, and the source's end."""
+    """The state of one partition: next offsets, records copied so far, end of the source."""
 
     position: int
     expected: int
@@ -71,12 +71,12 @@ class LeaseProgress:
     max_timestamp_ms: int = -1
     held_reason: str = ""
     leader_epoch: int = -1
-    """Leader epoch of what was last read of the source."""
+    """Leader epoch of the last fetched batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressReport:
-    """What happened since the last report, and where everything stands, by source partition."""
+    """What was copied since the last report, and the changed partitions, by source partition."""
 
     type: ClassVar[str] = "report"
     progress: dict[str, LeaseProgress]
@@ -87,7 +87,7 @@ class ProgressReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseEnded:
-    """One lease is given back. The task will not write to that partition again."""
+    """A lease is returned. The task does not write to the partition again."""
 
     type: ClassVar[str] = "ended"
     partition: str
@@ -97,19 +97,19 @@ class LeaseEnded:
     expected: int
     records: int
     is_clean: bool
-    """Whether the fate of everything that was ever sent is known."""
+    """Whether the outcome of everything sent is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDone:
-    """Every lease was given back; the task is about to return."""
+    """Every lease is returned; the task ends."""
 
     type: ClassVar[str] = "done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """How to copy: see `copy.settings`."""
+    """The settings of the task: see `copy.settings`."""
 
     type: ClassVar[str] = "welcome"
     settings: dict[str, Any]
@@ -117,9 +117,9 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantLeases:
-    """Leases to use from now on, and the rules of the remote topics they name.
+    """New leases, and the limits of their remote topics.
 
-    In exactly-once mode with the term under which the task commits: another one replaces it.
+    In exactly-once mode with the transactional producer. A new one replaces the last one.
     """
 
     type: ClassVar[str] = "grant"
@@ -130,7 +130,7 @@ class GrantLeases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeLeases:
-    """Give these leases back: drain, then `Ended`."""
+    """Return these leases when their batches in flight are acknowledged."""
 
     type: ClassVar[str] = "revoke"
     partitions: list[str]
@@ -138,49 +138,49 @@ class RevokeLeases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportAck:
-    """The driver has heard one more report: every lease goes on, counted from that report.
+    """The driver has received a report: every lease is renewed from the time of that report.
 
-    Each report is answered by one beat. So a beat that was read late, after a long sleep, does not
-    stand for more than it is worth.
+    The driver answers each report once. So a task that was suspended and reads an old ReportAck
+    renews its leases only from the time of the old report.
     """
 
-    type: ClassVar[str] = "beat"
+    type: ClassVar[str] = "report-ack"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRateLimit:
-    """From now on at most so many bytes a second; 0 means no limit."""
+    """Copy at most so many bytes per second from now on; 0 means no limit."""
 
-    type: ClassVar[str] = "rate"
+    type: ClassVar[str] = "set-rate-limit"
     bytes_per_s: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """Give everything back, then `Done`."""
+    """Return all leases, then send `TaskDone`."""
 
     type: ClassVar[str] = "drain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortTask:
-    """The task was given up, and its partitions are others' by now: stop at once, come anew."""
+    """The driver has given up the task attempt and granted its leases to others: stop at once."""
 
-    type: ClassVar[str] = "dismiss"
+    type: ClassVar[str] = "abort"
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestEpoch:
-    """The query has finished an epoch (its receipts have landed) and asks for the one after it."""
+    """The query has finished an epoch, its receipts are written. It asks for the next epoch."""
 
-    type: ClassVar[str] = "next-epoch"
+    type: ClassVar[str] = "request-epoch"
     finished_epoch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochAssignment:
-    """The epoch to run, for so many tasks. The one asked about again means: none for now."""
+    """The epoch to run and its number of tasks. The finished epoch again means: none for now."""
 
     type: ClassVar[str] = "epoch"
     number: int
@@ -193,29 +193,29 @@ TaskMessage = Hello | ProgressReport | LeaseEnded | TaskDone
 DriverMessage = Welcome | GrantLeases | RevokeLeases | ReportAck | SetRateLimit | Drain | AbortTask
 ControlMessage = TaskMessage | DriverMessage | RequestEpoch | EpochAssignment
 
-_PROGRESS_FIELDS = tuple(name.name for name in fields(LeaseProgress))
+_PROGRESS_FIELDS = tuple(one.name for one in fields(LeaseProgress))
 _MESSAGE_TYPES: dict[str, type[Any]] = {kind.type: kind for kind in get_args(ControlMessage)}
 
 
 class MalformedMessage(MirrorError):
-    """Bytes on the control channel that are no message: another program, or another version."""
+    """Bytes that are not a control message: another program, or another version."""
 
 
 def encode(message: ControlMessage) -> bytes:
-    """Write a message as JSON."""
+    """Return a message as JSON."""
     value = {name.name: _to_json(getattr(message, name.name)) for name in fields(message)}
     return json.dumps({"type": message.type, **value}, separators=(",", ":")).encode()
 
 
 def decode(data: bytes) -> ControlMessage:
-    """Read a message; whatever is not one raises MessageError."""
+    """Read a message. Raises MalformedMessage."""
     try:
         value = json.loads(data)
         kind = _MESSAGE_TYPES[value.pop("type")]
         message: ControlMessage = kind(**_from_json(kind, value))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MalformedMessage(
-            f"{data[:80]!r} on the control channel is no message of this version ({error});"
+            f"{data[:80]!r} is not a control message of this version ({error});"
             " run the same version of sparkmirror everywhere"
         ) from error
     return message
@@ -246,7 +246,7 @@ def _from_json(kind: type[Any], value: dict[str, Any]) -> dict[str, Any]:
     elif kind is ProgressReport:
         value["runs"] = [(str(p), int(s), int(t), int(n)) for p, s, t, n in value["runs"]]
         value["progress"] = {
-            key: LeaseProgress(**dict(zip(_PROGRESS_FIELDS, at, strict=True)))
-            for key, at in value["progress"].items()
+            key: LeaseProgress(**dict(zip(_PROGRESS_FIELDS, values, strict=True)))
+            for key, values in value["progress"].items()
         }
     return value
