@@ -97,7 +97,5 @@ class CopySnapshot:
         return cls(
             partitions=kept | changed,
             lanes=value.get("lanes", before.lanes),
-            events=before.events
-            if events is None
-            else tuple(CopyEvent(**event) for event in events),
+            events=events,
         )
