@@ -46,9 +46,9 @@ def mirroring(primary: SharedCluster, backup: SharedCluster, topic: str) -> Conn
 
 @pytest.fixture
 def writer(primary: SharedCluster) -> Iterator[BatchWriter]:
-    made = BatchWriter(primary.access)
-    yield made
-    made.close()
+    writer = BatchWriter(primary.access)
+    yield writer
+    writer.close()
 
 
 def _commit(cluster: SharedCluster, group: str, offsets: dict[TopicPartition, int]) -> None:
@@ -135,36 +135,36 @@ def test_offsets_are_translated_exactly_across_gaps_and_restarts(
             assert {one.metadata for one in offsets.values()} == {"note"}
 
 
-def test_after_a_task_was_killed_nobody_is_sent_ahead(
+def test_after_a_task_was_killed_no_group_is_translated_ahead_of_the_copy(
     mirroring: ConnectorFlow, writer: BatchWriter, topic: str
 ) -> None:
     mirroring.create_topics({topic: MIXED_PARTITIONS})
     write_mixed_batches(writer, topic, records=300)
     job = mirroring.job(sparkmirror_bytes_per_second="400000")
-    with mirroring.harness(job) as stage:
-        stage.wait_for_snapshot("something to be copied", lambda seen: seen.records > 0)
-        for task in stage.tasks:
-            stage.kill(task)
-        stage.wait_for_attempts(1)
+    with mirroring.harness(job) as harness:
+        harness.wait_for_snapshot("something to be copied", lambda seen: seen.records > 0)
+        for task in harness.tasks:
+            harness.kill(task)
+        harness.wait_for_attempts(1)
         write_mixed_batches(writer, topic, first=300, records=500)
-        stage.wait_until_caught_up(mirroring.source_end_offsets(job))
-        stage.drain()
+        harness.wait_until_caught_up(mirroring.source_end_offsets(job))
+        harness.drain()
     known = mirroring.known_runs()
     for number in range(MIXED_PARTITIONS):
         partition = TopicPartition(topic, number)
         source, target = mirroring.partition_logs(partition)
-        places = {
+        positions = {
             one.offset: copy.offset
             for one, copy in zip(source.expected_records, target.records, strict=True)
         }
-        answers = {offset: known[partition].translate_downstream(offset) for offset in places}
-        ahead = {o: a for o, a in answers.items() if a is not None and a > places[o]}
+        answers = {offset: known[partition].translate_downstream(offset) for offset in positions}
+        ahead = {o: a for o, a in answers.items() if a is not None and a > positions[o]}
         assert not ahead
-        exact = sum(answer == places[offset] for offset, answer in answers.items())
-        assert exact > len(places) / 2, "what is known is known exactly"
+        exact = sum(answer == positions[offset] for offset, answer in answers.items())
+        assert exact > len(positions) / 2, "most offsets are translated exactly"
 
 
-def test_offset_syncs_tell_where_records_went(
+def test_offset_syncs_point_to_the_copied_records(
     mirroring: ConnectorFlow, writer: BatchWriter, topic: str, primary: SharedCluster
 ) -> None:
     mirroring.create_topics({topic: 1})
@@ -175,17 +175,17 @@ def test_offset_syncs_tell_where_records_went(
     syncs = [OffsetSync.decode(RecordBytes(one.key, one.value)) for one in records]
     ours = [sync for sync in syncs if sync.partition == partition]
     source, target = mirroring.partition_logs(partition)
-    places = {
+    positions = {
         one.offset: copy.offset for one, copy in zip(source.records, target.records, strict=True)
     }
-    assert all(places[sync.upstream] == sync.downstream for sync in ours)
+    assert all(positions[sync.upstream] == sync.downstream for sync in ours)
     assert ours[-1].upstream == 349, "the last record has a sync once positions were remembered"
 
 
-def test_without_maps_translation_goes_by_offset_syncs(
+def test_without_run_maps_offsets_are_translated_with_offset_syncs(
     mirroring: ConnectorFlow, writer: BatchWriter, topic: str, unique_name: UniqueName
 ) -> None:
-    """As where Java MirrorMaker 2 mirrors, and for what was mirrored before us."""
+    """Java MirrorMaker 2 writes no run maps; older mirrors have none either."""
     mirroring.create_topics({topic: 1})
     partition, group = TopicPartition(topic, 0), unique_name("group")
     writer.write_batches(partition, numbered_records(range(100)), batch=50)
@@ -204,7 +204,7 @@ def test_without_maps_translation_goes_by_offset_syncs(
     assert (found.translated, found.downstream) == (TranslationOutcome.OFFSET_SYNC.value, 100)
 
 
-def test_what_cannot_be_translated_says_why(
+def test_a_report_says_why_an_offset_cannot_be_translated(
     mirroring: ConnectorFlow, writer: BatchWriter, topic: str, unique_name: UniqueName
 ) -> None:
     other = unique_name("unmirrored")
@@ -225,7 +225,7 @@ def test_what_cannot_be_translated_says_why(
         assert found[TopicPartition(topic, 1)].checkpoint == CheckpointOutcome.NO_SYNC.value
         assert found[TopicPartition(other, 0)].checkpoint == CheckpointOutcome.TOPIC_FILTERED.value
     assert _explanations_for(explanations, mirroring, group) == [], (
-        "nobody follows the group any more"
+        "the task no longer follows the group"
     )
 
 
@@ -236,7 +236,7 @@ def _synced(work: MirrorCheckpointTask) -> None:
         work.run_due()
 
 
-def test_groups_on_the_target_go_forward_and_only_while_nobody_is_in_them(
+def test_target_groups_move_only_forward_and_only_without_members(
     mirroring: ConnectorFlow,
     writer: BatchWriter,
     topic: str,
@@ -304,14 +304,16 @@ def test_groups_are_found_by_filter_and_by_what_they_committed(
     config = mirroring.connector_config("Checkpoint", groups=f"{prefix}.*", groups_exclude=".*no")
     try:
         connector.start(config)
-        wait_until(lambda: can_plan_tasks(connector), "a first look at the clusters")
+        wait_until(lambda: can_plan_tasks(connector), "the first refresh")
         assert _assigned(connector, 4) == [f"{prefix}.b"]
         before = context.reconfiguration_requests
         for name in ("a", "c", "no", "with,comma"):
             _commit(mirroring.source, f"{prefix}.{name}", {TopicPartition(topic, 0): 0})
-        wanted = [f"{prefix}.a,{prefix}.b", f"{prefix}.c"]
-        wait_until(lambda: _assigned(connector, 2) == wanted, "new groups to be found")
-        wait_until(lambda: context.reconfiguration_requests > before, "tasks to be dealt anew")
+        expected = [f"{prefix}.a,{prefix}.b", f"{prefix}.c"]
+        wait_until(lambda: _assigned(connector, 2) == expected, "new groups to be found")
+        wait_until(
+            lambda: context.reconfiguration_requests > before, "a request for new task configs"
+        )
     finally:
         connector.stop()
     reasons = {
@@ -327,7 +329,7 @@ def test_groups_are_found_by_filter_and_by_what_they_committed(
     router.close()
 
 
-def test_a_task_follows_other_groups_without_beginning_anew(
+def test_a_task_follows_other_groups_without_a_restart(
     mirroring: ConnectorFlow, writer: BatchWriter, topic: str, unique_name: UniqueName
 ) -> None:
     mirroring.create_topics({topic: 1})

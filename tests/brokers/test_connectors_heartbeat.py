@@ -1,4 +1,4 @@
-"""Heartbeats on a real cluster: the connector, its task as a thread, and what they leave behind."""
+"""Heartbeats on a real cluster: the connector, its task as a thread, and their records."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CLOCK_MS = 100
 
 def _read_heartbeats(cluster: SharedCluster, source: str) -> list[Heartbeat]:
     records = read_topic(cluster.access, "heartbeats")
-    beats = [(one, Heartbeat.decode(RecordBytes(one.key, one.value))) for one in records]
-    for record, beat in beats:
-        assert record.timestamp_ms == beat.timestamp_ms
-    return [beat for _, beat in beats if beat.source == source]
+    heartbeats = [(one, Heartbeat.decode(RecordBytes(one.key, one.value))) for one in records]
+    for record, heartbeat in heartbeats:
+        assert record.timestamp_ms == heartbeat.timestamp_ms
+    return [heartbeat for _, heartbeat in heartbeats if heartbeat.source == source]
 
 
 def test_heartbeats_are_written_while_the_task_runs(
@@ -49,17 +49,17 @@ def test_heartbeats_are_written_while_the_task_runs(
     group.start(plan, paused=True)
     wait_until(lambda: listener.last_report() == "paused", "the task to hold still")
     group.resume()
-    wait_until(lambda: len(_read_heartbeats(backup, name)) >= 2, "two beats")
+    wait_until(lambda: len(_read_heartbeats(backup, name)) >= 2, "two heartbeats")
     assert listener.last_report() == "running"
     assert listener.topics == {"heartbeats"}
     group.stop(60)
     connector.stop()
     assert listener.last_report() == "stopped"
-    beats = _read_heartbeats(backup, name)
-    assert {beat.target for beat in beats} == {"B"}
-    for number, beat in enumerate(beats, start=1):
+    heartbeats = _read_heartbeats(backup, name)
+    assert {heartbeat.target for heartbeat in heartbeats} == {"B"}
+    for number, heartbeat in enumerate(heartbeats, start=1):
         # A late one does not put off the next, so only the time since the beginning counts.
-        assert beat.timestamp_ms >= began_ms + number * 1000 - CLOCK_MS
+        assert heartbeat.timestamp_ms >= began_ms + number * 1000 - CLOCK_MS
     with Admin(backup.access) as admin:
         assert len(admin.describe_topics(["heartbeats"])["heartbeats"].partitions) == 1
     stored = [

@@ -1,4 +1,4 @@
-"""The source connector on real clusters: what it finds, creates and keeps alike."""
+"""The source connector on real clusters: what it finds, creates and syncs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REFRESH_TIMEOUT_S = 90.0
 
 @dataclass(slots=True)
 class StartedConnector:
-    """A connector that was started, and what it told."""
+    """A started connector, and its context."""
 
     connector: MirrorSourceConnector
     context: RecordingContext
@@ -52,7 +52,7 @@ def started_connector(config: dict[str, str]) -> Iterator[StartedConnector]:
     connector = MirrorSourceConnector(config["name"], context)
     try:
         connector.start(config)
-        wait_until(lambda: can_plan_tasks(connector), "the first look", REFRESH_TIMEOUT_S)
+        wait_until(lambda: can_plan_tasks(connector), "the first refresh", REFRESH_TIMEOUT_S)
         yield StartedConnector(connector, context)
     finally:
         connector.stop()
@@ -95,7 +95,7 @@ def _change(access: ClusterAccess, topic: str, **values: str | None) -> None:
         router.close()
 
 
-def test_remote_topics_are_made_and_partitions_dealt(
+def test_remote_topics_are_created_and_partitions_assigned(
     primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     other = unique_name("other")
@@ -153,9 +153,10 @@ def test_new_topics_and_partitions_are_found_within_seconds(
                 REFRESH_TIMEOUT_S,
             )
             wait_until(
-                lambda: run.context.reconfiguration_requests > before, "tasks to be dealt anew"
+                lambda: run.context.reconfiguration_requests > before,
+                "a request for new task configs",
             )
-            # It knows what to copy before the target is ready for it.
+            # The connector knows the partitions before their remote topics exist.
             for remote, count in ((f"A.{topic}", 2), (f"A.{topic}.late", 1)):
                 wait_until(
                     partial(_has_grown, backup.access, remote, count),
@@ -164,7 +165,7 @@ def test_new_topics_and_partitions_are_found_within_seconds(
                 )
 
 
-def test_settings_follow_the_source_but_for_the_excluded(
+def test_topic_configs_are_synced_except_the_excluded(
     primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     remote = f"A.{topic}"
@@ -184,26 +185,29 @@ def test_settings_follow_the_source_but_for_the_excluded(
             primary.access, topic, retention_ms="123456", segment_ms="99999999",
             min_insync_replicas="1", message_timestamp_type="LogAppendTime",
         )  # fmt: skip
-        wanted: dict[str, str | None] = {"retention.ms": "123456", "segment.ms": "99999999"}
+        expected: dict[str, str | None] = {"retention.ms": "123456", "segment.ms": "99999999"}
         wait_until(
-            lambda: _explicit_configs(backup.access, remote) == wanted, "settings to be copied"
+            lambda: _explicit_configs(backup.access, remote) == expected,
+            "topic configs to be synced",
         )
         _change(
             backup.access, remote,
             retention_ms="5000000", flush_messages="1000", min_insync_replicas="1",
         )  # fmt: skip
-        wanted |= {"min.insync.replicas": "1"}
+        expected |= {"min.insync.replicas": "1"}
         wait_until(
-            lambda: _explicit_configs(backup.access, remote) == wanted, "them to be set right"
+            lambda: _explicit_configs(backup.access, remote) == expected,
+            "the topic configs to be corrected",
         )
         _change(primary.access, topic, retention_ms=None)
-        del wanted["retention.ms"]
+        del expected["retention.ms"]
         wait_until(
-            lambda: _explicit_configs(backup.access, remote) == wanted, "a default to hold again"
+            lambda: _explicit_configs(backup.access, remote) == expected,
+            "the default to be restored",
         )
 
 
-def test_offset_syncs_may_lie_on_the_target_or_nowhere(
+def test_offset_syncs_may_be_on_the_target_or_disabled(
     primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     with Admin(primary.access) as admin:
@@ -256,7 +260,7 @@ def small(start_module_cluster: StartCluster) -> SharedCluster:
     return SharedCluster(name=cluster.name, properties=cluster.client_properties())
 
 
-def test_on_a_small_cluster_brokers_create_what_cannot_be_created_as_wanted(
+def test_on_a_small_cluster_brokers_auto_create_what_cannot_be_created_as_configured(
     primary: SharedCluster,
     small: SharedCluster,
     topic: str,
@@ -281,7 +285,7 @@ def test_on_a_small_cluster_brokers_create_what_cannot_be_created_as_wanted(
     assert "replication factor of 2 cannot be reached" in caplog.text
 
 
-def test_without_creation_on_demand_the_connector_runs_and_says_what_is_missing(
+def test_without_auto_creation_the_connector_runs_and_reports_the_missing_topic(
     primary: SharedCluster,
     backup: SharedCluster,
     topic: str,
@@ -298,7 +302,7 @@ def test_without_creation_on_demand_the_connector_runs_and_says_what_is_missing(
     assert f"Could not create topic A.{topic}." in caplog.text
 
 
-def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
+def test_acls_give_readers_read_access_to_the_remote_topic_and_no_write_access(
     guarded: Cluster, topic: str, unique_name: UniqueName
 ) -> None:
     alice = SharedCluster(name="guarded", properties=guarded.client_properties(user="alice"))
@@ -321,18 +325,18 @@ def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
     wait_until(lambda: len(of(topic)) == 4 and len(of(topic[:5])) == 1, "the rules to hold")
     config = connector_config("Source", unique_name("c"), alice, alice, topics=topic)
     remote = replace(read, resource_name=f"A.{topic}")
-    wanted = {
+    expected = {
         remote,
         replace(remote, principal="User:dave"),
         replace(remote, principal="User:frank", operation="WRITE", permission="DENY"),
     }
     with started_connector(config):
-        wait_until(lambda: of(remote.resource_name) >= wanted, "rules to be copied")
-    assert of(remote.resource_name) == wanted
+        wait_until(lambda: of(remote.resource_name) >= expected, "ACLs to be synced")
+    assert of(remote.resource_name) == expected
     router.close()
 
 
-def test_who_is_not_let_in_fails_at_once(
+def test_a_wrong_password_fails_the_start_at_once(
     guarded: Cluster, backup: SharedCluster, unique_name: UniqueName
 ) -> None:
     bob = dict(guarded.client_properties(user="bob"))

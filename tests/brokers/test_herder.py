@@ -1,4 +1,4 @@
-"""The herder on Connect's own topics: what one worker leaves, the next one goes on with."""
+"""The herder on Connect's internal topics: a worker continues where the last one stopped."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def worker_config(cluster: SharedCluster, name: str, **more: str) -> dict[str, s
 def worker(
     cluster: SharedCluster, config: Mapping[str, str], worker_id: str
 ) -> Iterator[HerderHarness]:
-    watch, fenced = ConnectorProbe(), list[Sequence[str]]()
+    probe, fenced = ConnectorProbe(), list[Sequence[str]]()
     herder = DistributedHerder(
         WorkerSettings.from_config(DISTRIBUTED.parse(config), worker_id, config),
         kafka_backing_stores(config, cluster.access),
         HerderDependencies(
-            registry=fake_connector_registry(watch),
+            registry=fake_connector_registry(probe),
             get_server_info=lambda: ServerInfo(version="4.3.0", commit="c", kafka_cluster_id=None),
             fencer=fenced.append,
         ),
@@ -59,51 +59,51 @@ def worker(
     herder.start()
     try:
         assert herder.await_started(60)
-        yield HerderHarness(herder, watch, fenced_ids=fenced)
+        yield HerderHarness(herder, probe, fenced_ids=fenced)
     finally:
         herder.shut_down()
 
 
 @pytest.mark.parametrize("support", ["disabled", "enabled"])
-def test_a_worker_goes_on_where_the_last_one_ended(
+def test_a_worker_continues_where_the_last_one_stopped(
     backup: SharedCluster, unique_name: UniqueName, support: str
 ) -> None:
     name = unique_name("herder")
     config = worker_config(backup, name, exactly_once_source_support=support)
-    place = {"cluster": "source", "partition": 0, "topic": "orders"}
-    with worker(backup, config, "first:8083") as stage:
-        stage.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
-        stage.herder.create_connector("d", named_config("d", SOURCE_CONFIG), None)
-        assert set(stage.herder.connectors()) == {"c", "d"}  # what was written has been read back
-        stage.wait_for_states("c", *RUNNING)
-        stage.wait_for_states("d", *RUNNING)
-        poll_until(lambda: set(stage.herder.active_topics("c")) == {"orders", "payments"}, "used")
-        stage.herder.pause_connector("d")
-        stage.wait_for_states("d", "PAUSED", "PAUSED", "PAUSED")
-        stage.herder.stop_connector("c")
-        stage.herder.alter_connector_offsets(
-            "c", [ConnectorOffset(partition=place, offset={"offset": 3})]
+    partition = {"cluster": "source", "partition": 0, "topic": "orders"}
+    with worker(backup, config, "first:8083") as harness:
+        harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
+        harness.herder.create_connector("d", named_config("d", SOURCE_CONFIG), None)
+        assert set(harness.herder.connectors()) == {"c", "d"}  # what was written has been read back
+        harness.wait_for_states("c", *RUNNING)
+        harness.wait_for_states("d", *RUNNING)
+        poll_until(lambda: set(harness.herder.active_topics("c")) == {"orders", "payments"}, "used")
+        harness.herder.pause_connector("d")
+        harness.wait_for_states("d", "PAUSED", "PAUSED", "PAUSED")
+        harness.herder.stop_connector("c")
+        harness.herder.alter_connector_offsets(
+            "c", [ConnectorOffset(partition=partition, offset={"offset": 3})]
         )
-        assert stage.herder.connector_offsets("c") == [
-            ConnectorOffset(partition=place, offset={"offset": 3})
+        assert harness.herder.connector_offsets("c") == [
+            ConnectorOffset(partition=partition, offset={"offset": 3})
         ]
-    with worker(backup, config, "second:8083") as stage:
-        stage.wait_for_states("c", "STOPPED")
-        stage.wait_for_states("d", "PAUSED", "PAUSED", "PAUSED")
-        assert stage.herder.connector_status("d").connector.worker_id == "second:8083"
-        assert stage.herder.connector_offsets("c") == [
-            ConnectorOffset(partition=place, offset={"offset": 3})
+    with worker(backup, config, "second:8083") as harness:
+        harness.wait_for_states("c", "STOPPED")
+        harness.wait_for_states("d", "PAUSED", "PAUSED", "PAUSED")
+        assert harness.herder.connector_status("d").connector.worker_id == "second:8083"
+        assert harness.herder.connector_offsets("c") == [
+            ConnectorOffset(partition=partition, offset={"offset": 3})
         ]
-        stage.herder.resume_connector("c")
-        stage.wait_for_states("c", *RUNNING)
-        stage.herder.restart_connector_and_tasks("c", include_tasks=True, only_failed=False)
-        poll_until(lambda: "restart tasks c [0, 1]" in stage.probe.calls, "restarted")
-        stage.wait_for_states("c", *RUNNING)
-        stage.herder.delete_connector("d")
-        stage.wait_for_states("d")
-        stage.herder.reset_active_topics("c")
-        poll_until(lambda: stage.herder.active_topics("c") == [], "forgotten")
-    with worker(backup, config, "third:8083") as stage:
-        assert list(stage.herder.connectors()) == ["c"]
-        stage.wait_for_states("c", *RUNNING)
-        assert stage.states("d") == []
+        harness.herder.resume_connector("c")
+        harness.wait_for_states("c", *RUNNING)
+        harness.herder.restart_connector_and_tasks("c", include_tasks=True, only_failed=False)
+        poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "restarted")
+        harness.wait_for_states("c", *RUNNING)
+        harness.herder.delete_connector("d")
+        harness.wait_for_states("d")
+        harness.herder.reset_active_topics("c")
+        poll_until(lambda: harness.herder.active_topics("c") == [], "forgotten")
+    with worker(backup, config, "third:8083") as harness:
+        assert list(harness.herder.connectors()) == ["c"]
+        harness.wait_for_states("c", *RUNNING)
+        assert harness.states("d") == []

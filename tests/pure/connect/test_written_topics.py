@@ -1,6 +1,6 @@
-"""What the herder writes to the config and status topics, compared with what Java's wrote.
+"""What the herder writes to the config and status topics, compared with what Java wrote.
 
-The recorded lifecycle is led again; the small connectors are given the recorded work. Config
+The recorded lifecycle is repeated; fake connectors get the recorded partitions and groups. Config
 records must be the same to the byte and in the same order, statuses the same states in the same
 order for each key.
 """
@@ -53,8 +53,8 @@ def statuses(records: Iterable[RecordBytes]) -> dict[str, list[str | None]]:
     states: dict[str, list[str | None]] = defaultdict(list)
     for record in records:
         value = None if record.value is None else json.loads(record.value)
-        said = None if value is None else value.get("state", "used")
-        states[(record.key or b"").decode()].append(said)
+        state = None if value is None else value.get("state", "used")
+        states[(record.key or b"").decode()].append(state)
     return {key: [state for state, _ in groupby(values)] for key, values in states.items()}
 
 
@@ -70,20 +70,25 @@ def connector(records: Iterable[RecordBytes], name: str, number: int = 0) -> dic
     return dict(found[number])
 
 
-def work(records: Iterable[RecordBytes]) -> ConnectorProbe:
-    """The recorded partitions and groups, in an order from which dealing makes the same hands."""
-    hands: dict[int, list[str]] = {}
+def recorded_probe(records: Iterable[RecordBytes]) -> ConnectorProbe:
+    """The recorded partitions and groups, in an order that gives the recorded assignments."""
+    assignments: dict[int, list[str]] = {}
     groups: list[str] = []
     for record in records:
         change = decode_config_record(record)
         if isinstance(change, TaskConfig) and "Source" in str(change.properties):
             assigned = str(change.properties["task.assigned.partitions"]).split(",")
-            hands.setdefault(change.task, assigned)
+            assignments.setdefault(change.task, assigned)
         elif isinstance(change, TaskConfig) and "task.assigned.groups" in change.properties:
             groups = str(change.properties["task.assigned.groups"]).split(",")
-    dealt = [one for turn in zip_longest(*(hands[n] for n in sorted(hands))) for one in turn if one]
+    in_order = [
+        one
+        for turn in zip_longest(*(assignments[n] for n in sorted(assignments)))
+        for one in turn
+        if one
+    ]
     return ConnectorProbe(
-        partitions=[TopicPartition.parse(one) for one in dealt], consumer_groups=groups
+        partitions=[TopicPartition.parse(one) for one in in_order], consumer_groups=groups
     )
 
 
@@ -91,65 +96,71 @@ def of(records: Iterable[RecordBytes], name: str) -> list[RecordBytes]:
     return [record for record in records if name in (record.key or b"").decode()]
 
 
-def restart(stage: HerderHarness, name: str, *, tasks: int) -> None:
-    starts = stage.probe.calls.count(f"start {name}")
-    stage.herder.restart_connector_and_tasks(name, include_tasks=True, only_failed=False)
-    poll_until(lambda: stage.probe.calls.count(f"start {name}") > starts, "it was begun anew")
-    stage.wait_for_states(name, *["RUNNING"] * (tasks + 1))
+def restart(harness: HerderHarness, name: str, *, tasks: int) -> None:
+    starts = harness.probe.calls.count(f"start {name}")
+    harness.herder.restart_connector_and_tasks(name, include_tasks=True, only_failed=False)
+    poll_until(
+        lambda: harness.probe.calls.count(f"start {name}") > starts, "the connector to restart"
+    )
+    harness.wait_for_states(name, *["RUNNING"] * (tasks + 1))
 
 
-def test_a_lifecycle_leaves_the_records_that_java_left() -> None:
+def test_a_lifecycle_writes_the_records_that_java_wrote() -> None:
     java = recorded("connect-mode", "connect-configs")
     names = {"mm2-msc": 2, "mm2-cpc": 1, "mm2-hbc": 1}
-    with running_herder(watch=work(java)) as stage:
-        herder = stage.herder
+    with running_herder(probe=recorded_probe(java)) as harness:
+        herder = harness.herder
         for name, tasks in names.items():
             herder.create_connector(name, connector(java, name), None)
-            stage.wait_for_states(name, *["RUNNING"] * (tasks + 1))
-        restart(stage, "mm2-msc", tasks=2)
-        restart(stage, "mm2-cpc", tasks=1)
+            harness.wait_for_states(name, *["RUNNING"] * (tasks + 1))
+        restart(harness, "mm2-msc", tasks=2)
+        restart(harness, "mm2-cpc", tasks=1)
         herder.pause_connector("mm2-hbc")
-        stage.wait_for_states("mm2-hbc", "PAUSED", "PAUSED")
+        harness.wait_for_states("mm2-hbc", "PAUSED", "PAUSED")
         herder.stop_connector("mm2-cpc")
-        stage.wait_for_states("mm2-cpc", "STOPPED")
+        harness.wait_for_states("mm2-cpc", "STOPPED")
         herder.resume_connector("mm2-hbc")
-        stage.wait_for_states("mm2-hbc", "RUNNING", "RUNNING")
+        harness.wait_for_states("mm2-hbc", "RUNNING", "RUNNING")
         for name in names:
             herder.delete_connector(name)
-            stage.wait_for_states(name)
+            harness.wait_for_states(name)
     for name in names:
-        assert configs(of(stage.config_log.records, name)) == configs(of(java, name))
-    theirs = recorded("connect-mode", "connect-status")
-    assert states_only(stage.status_log.records) == states_only(theirs)
-    beats = "status-topic-heartbeats:connector-mm2-hbc"
-    assert statuses(stage.status_log.records)[beats] == statuses(theirs)[beats] == ["used", None]
+        assert configs(of(harness.config_log.records, name)) == configs(of(java, name))
+    java_statuses = recorded("connect-mode", "connect-status")
+    assert states_only(harness.status_log.records) == states_only(java_statuses)
+    heartbeats_key = "status-topic-heartbeats:connector-mm2-hbc"
+    assert (
+        statuses(harness.status_log.records)[heartbeats_key]
+        == statuses(java_statuses)[heartbeats_key]
+        == ["used", None]
+    )
 
 
 def states_only(records: Iterable[RecordBytes]) -> dict[str, list[str | None]]:
-    """Of connectors and tasks; which topics are used depends on what was there to copy."""
+    """The statuses of connectors and tasks, without active topics: those depend on the source."""
     return {key: value for key, value in statuses(records).items() if "status-topic" not in key}
 
 
-def test_exactly_once_support_leaves_the_fencing_records_that_java_left() -> None:
+def test_exactly_once_support_writes_the_fencing_records_that_java_wrote() -> None:
     java = recorded("exactly-once", "connect-configs")
     name = "mm2-msc"
-    with running_herder(exactly_once_settings(), watch=work(java)) as stage:
-        herder = stage.herder
+    with running_herder(exactly_once_settings(), probe=recorded_probe(java)) as harness:
+        herder = harness.herder
         herder.create_connector(name, connector(java, name), None)
-        stage.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
+        harness.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
         herder.put_connector_config(name, connector(java, name, 1))
-        stage.wait_for_states(name, "RUNNING", "RUNNING")
-        restart(stage, name, tasks=1)
+        harness.wait_for_states(name, "RUNNING", "RUNNING")
+        restart(harness, name, tasks=1)
         herder.stop_connector(name)
         herder.reset_connector_offsets(name)
         herder.resume_connector(name)
-        stage.wait_for_states(name, "RUNNING", "RUNNING")
+        harness.wait_for_states(name, "RUNNING", "RUNNING")
         herder.stop_connector(name)
         herder.reset_connector_offsets(name)
         herder.delete_connector(name)
-        stage.wait_for_states(name)
-        assert configs(stage.config_log.records) == configs(of(java, name))
-        assert stage.fenced_ids == [
+        harness.wait_for_states(name)
+        assert configs(harness.config_log.records) == configs(of(java, name))
+        assert harness.fenced_ids == [
             ["connect-cluster-mm2-msc-0", "connect-cluster-mm2-msc-1"],
             ["connect-cluster-mm2-msc-0"],
             [],

@@ -1,4 +1,4 @@
-"""Connectors and tasks without a herder: what they tell is kept for the test to look at."""
+"""Contexts and listeners for connectors and tasks without a herder; they record all calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.kafka.clusters import SharedCluster
 
 
 class RecordingContext:
-    """A ConnectorContext that counts."""
+    """A ConnectorContext that records calls."""
 
     def __init__(self, *, cancelled: bool = False) -> None:
         self.reconfiguration_requests = 0
@@ -21,20 +21,20 @@ class RecordingContext:
         self._cancelled = cancelled
 
     def request_task_reconfiguration(self) -> None:
-        """Count it."""
+        """Count the request."""
         self.reconfiguration_requests += 1
 
     def raise_error(self, error: BaseException) -> None:
-        """Keep it."""
+        """Record the error."""
         self.errors.append(error)
 
     def is_cancelled(self) -> bool:
-        """Say what the test wants."""
+        """Return what the test has set."""
         return self._cancelled
 
 
 class RecordingListener:
-    """A TaskListener that keeps what was said of each task, in order."""
+    """A TaskListener that records the reports of each task, in order."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,47 +42,47 @@ class RecordingListener:
         self.failures: dict[int, BaseException] = {}
         self.topics: set[str] = set()
 
-    def on_running(self, task: int, remark: str = "") -> None:
-        """Keep it."""
-        self._record(task, f"running: {remark}" if remark else "running")
+    def on_running(self, task: int, problem: str = "") -> None:
+        """Record the report."""
+        self._record(task, f"running: {problem}" if problem else "running")
 
     def on_paused(self, task: int) -> None:
-        """Keep it."""
+        """Record the report."""
         self._record(task, "paused")
 
     def on_failed(self, task: int, error: BaseException) -> None:
-        """Keep it."""
+        """Record the report."""
         self.failures[task] = error
         self._record(task, "failed")
 
     def on_stopped(self, task: int) -> None:
-        """Keep it."""
+        """Record the report."""
         self._record(task, "stopped")
 
     def on_topics(self, task: int, topics: Collection[str]) -> None:
-        """Keep them."""
+        """Record the topics."""
         self.topics |= set(topics)
 
     def last_report(self, task: int = 0) -> str:
-        """What was said last."""
+        """The last report of a task."""
         with self._lock:
             return self.reports[task][-1] if self.reports[task] else ""
 
-    def _record(self, task: int, what: str) -> None:
+    def _record(self, task: int, report: str) -> None:
         with self._lock:
-            self.reports[task].append(what)
+            self.reports[task].append(report)
 
 
 def connector_config(
-    kind: str, name: str, source: SharedCluster, target: SharedCluster, **more: str
+    connector_type: str, name: str, source: SharedCluster, target: SharedCluster, **more: str
 ) -> dict[str, str]:
-    """A connector as people configure it; keys of `more` have underscores for dots.
+    """A connector's config; keys of `more` have underscores for dots.
 
-    Heartbeats are not copied unless asked for: the clusters are shared, and others may beat there.
+    Heartbeats are not replicated by default: other tests write heartbeats to the shared clusters.
     """
     return {
         "name": name,
-        "connector.class": f"org.apache.kafka.connect.mirror.Mirror{kind}Connector",
+        "connector.class": f"org.apache.kafka.connect.mirror.Mirror{connector_type}Connector",
         "source.cluster.alias": "A",
         "target.cluster.alias": "B",
         **{f"source.cluster.{key}": value for key, value in source.properties.items()},
@@ -97,7 +97,7 @@ def connector_config(
 
 
 def can_plan_tasks(connector: Connector) -> bool:
-    """Whether it has had its first look: its start does not wait long for slow clusters."""
+    """Whether its first refresh has ended: its start does not wait long for slow clusters."""
     try:
         connector.task_configs(1)
     except ClusterTimeout:
@@ -108,7 +108,7 @@ def can_plan_tasks(connector: Connector) -> bool:
 def worker_clients_on(
     cluster: SharedCluster, offsets_topic: str, **more: str
 ) -> WorkerClientConfig:
-    """A worker that lives on a cluster."""
+    """A worker whose internal topics are on a cluster."""
     properties: Mapping[str, str] = {
         **cluster.properties,
         **{f"producer.{key}": value for key, value in cluster.properties.items()},

@@ -35,7 +35,7 @@ from tests.support.waiting import wait_until
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorFlow:
-    """One flow A->B, and the worker that runs it, on the target. Use unique names."""
+    """One flow A->B, and a worker whose topics are on the target. Use unique names."""
 
     name: str
     source: SharedCluster
@@ -63,19 +63,19 @@ class ConnectorFlow:
                 )
             )
 
-    def connector_config(self, kind: str, **more: str) -> dict[str, str]:
-        """One of its connectors."""
-        name = f"{kind.lower()}.{self.name}"
-        config = connector_config(kind, name, self.source, self.target, **more)
+    def connector_config(self, connector_type: str, **more: str) -> dict[str, str]:
+        """The config of one of its connectors."""
+        name = f"{connector_type.lower()}.{self.name}"
+        config = connector_config(connector_type, name, self.source, self.target, **more)
         return {**config, "topics": self.topics}
 
     def job(self, **more: str) -> CopyJob:
-        """What its source connector copies, quickly reported."""
+        """The job of its source connector, with short report intervals."""
         config = self.connector_config("Source", **more)
         connector = MirrorSourceConnector(config["name"], RecordingContext())
         try:
             connector.start(config)
-            wait_until(lambda: can_plan_tasks(connector), "a first look at the clusters")
+            wait_until(lambda: can_plan_tasks(connector), "the first refresh")
             tasks = tuple(connector.task_configs(2))
         finally:
             connector.stop()
@@ -85,18 +85,18 @@ class ConnectorFlow:
         return replace(job, settings=settings, task_timeout_s=SILENCE_S)
 
     def harness(self, job: CopyJob) -> CopyHarness:
-        """A stage that keeps positions and maps in the worker's offsets topic."""
+        """A harness that keeps positions and maps in the worker's offsets topic."""
         return CopyHarness(job, OffsetsTopicLedger.for_job(job), OffsetsTopicRunMaps.for_job(job))
 
     def copy_to_end(self, **more: str) -> None:
-        """Copy all there is now, and end cleanly."""
+        """Copy up to the current end, then drain."""
         job = self.job(**more)
-        with self.harness(job) as stage:
-            stage.wait_until_caught_up(self.source_end_offsets(job))
-            stage.drain()
+        with self.harness(job) as harness:
+            harness.wait_until_caught_up(self.source_end_offsets(job))
+            harness.drain()
 
     def partition_logs(self, partition: TopicPartition) -> tuple[PartitionLog, PartitionLog]:
-        """A partition as it lies on both sides."""
+        """The partition's logs on both clusters."""
         source, target = self.source.access.new_router(), self.target.access.new_router()
         try:
             remote = partition._replace(topic=f"A.{partition.topic}")
@@ -106,24 +106,24 @@ class ConnectorFlow:
             target.close()
 
     def expected_offset(self, partition: TopicPartition, position: int) -> int:
-        """Where a consumer at a position of the source goes on: found by comparing the logs."""
+        """The target offset of a source position, found by comparing the logs."""
         source, target = self.partition_logs(partition)
-        wanted, there = source.expected_records, target.records
-        assert len(wanted) == len(there)
-        for one, copy in zip(wanted, there, strict=True):
-            if one.offset >= position:
+        expected, copied = source.expected_records, target.records
+        assert len(expected) == len(copied)
+        for original, copy in zip(expected, copied, strict=True):
+            if original.offset >= position:
                 return copy.offset
-        return there[-1].offset + 1
+        return copied[-1].offset + 1
 
     def known_runs(self) -> RunMapsState:
-        """The exact maps that were kept in the offsets topic."""
+        """The run maps in the offsets topic."""
         known = RunMapsState("A")
         for record in read_topic(self.target.access, f"offsets.{self.name}"):
             known.apply(StoredOffset.decode(RecordBytes(record.key, record.value)))
         return known
 
     def source_end_offsets(self, job: CopyJob) -> dict[str, int]:
-        """Where the source's logs end now, for who reads what is committed."""
+        """The current end offsets of the source partitions, for read_committed."""
         router = self.source.access.new_router()
         try:
             every = [partition for task in job.tasks for partition in task]

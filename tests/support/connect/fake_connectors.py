@@ -1,7 +1,7 @@
-"""Connectors that do no mirroring: small, real, and told by their config what to do.
+"""Connectors that copy nothing; their config controls what they do.
 
-They stand under MirrorMaker 2's class names, so that configs are judged as usual. The made-up
-source cluster has four partitions and one group. Some keys of the config make them misbehave.
+They have MirrorMaker 2's class names, so that configs are validated as usual. The fake source
+cluster has four partitions and one group. Some config keys make them fail or hang.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ TASK_START_FAILS = "test.tasks.fail.to.start"
 
 @dataclass
 class ConnectorProbe:
-    """What the test sees of the connectors, and what it holds in its hands."""
+    """Records the connectors and their calls; lets the test control them."""
 
     connectors: dict[str, list[FakeConnector]] = field(default_factory=dict)
     task_groups: dict[str, list[FakeTaskGroup]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     release_hanging: threading.Event = field(default_factory=threading.Event)
-    """Lets connectors go that hang."""
+    """Ends the calls that hang."""
     failing_connectors: set[str] = field(default_factory=set)
-    """Names of connectors whose tasks cannot be planned for now."""
+    """Names of connectors whose `task_configs` fails."""
     partitions: Sequence[TopicPartition] = SOURCE_PARTITIONS
-    """What the made-up source cluster holds."""
+    """The partitions of the fake source cluster."""
     consumer_groups: Sequence[str] = ("app-1",)
-    """Its groups."""
+    """The groups of the fake source cluster."""
 
     def connector(self, name: str) -> FakeConnector:
         """The latest instance of that name."""
@@ -73,14 +73,14 @@ class FakeConnector:
     """A connector of one of the three classes."""
 
     def __init__(
-        self, kind: str, name: str, context: ConnectorContext, watch: ConnectorProbe
+        self, connector_class: str, name: str, context: ConnectorContext, probe: ConnectorProbe
     ) -> None:
         self.name = name
         self.context = context
         self.config: ExpandedConfig = {}
-        self._connector_class = kind
-        self._probe = watch
-        watch.connectors.setdefault(name, []).append(self)
+        self._connector_class = connector_class
+        self._probe = probe
+        probe.connectors.setdefault(name, []).append(self)
 
     def start(self, config: ExpandedConfig) -> None:
         self._probe.calls.append(f"start {self.name}")
@@ -127,16 +127,16 @@ class FakeConnector:
 
 
 class FakeTaskGroup:
-    """Tasks that run without doing anything, until the test lets them."""
+    """Tasks that run without doing anything; the test makes them fail."""
 
-    def __init__(self, name: str, listener: TaskListener, watch: ConnectorProbe) -> None:
+    def __init__(self, name: str, listener: TaskListener, probe: ConnectorProbe) -> None:
         self.name = name
         self.listener = listener
         self.plans: list[TaskPlan] = []
         self.failed: set[int] = set()
-        self._probe = watch
+        self._probe = probe
         self._is_paused = False
-        watch.task_groups.setdefault(name, []).append(self)
+        probe.task_groups.setdefault(name, []).append(self)
 
     def start(self, plan: TaskPlan, *, paused: bool) -> None:
         self._probe.calls.append(f"start tasks {self.name}")
@@ -170,14 +170,14 @@ class FakeTaskGroup:
             self.listener.on_stopped(task)
         self._report_states(tasks)
 
-    def stop(self, within_s: float) -> None:
-        assert within_s > 0
+    def stop(self, timeout_s: float) -> None:
+        assert timeout_s > 0
         self._probe.calls.append(f"stop tasks {self.name}")
         for task in self._healthy_tasks():
             self.listener.on_stopped(task)
 
     def fail(self, task: int, error: Exception) -> None:
-        """Let a task fail."""
+        """Report that a task has failed."""
         self.failed.add(task)
         self.listener.on_failed(task, error)
 
@@ -197,15 +197,18 @@ class FakeTaskGroup:
                 self.listener.on_topics(task, _written_topics(config))
 
 
-def fake_connector_registry(watch: ConnectorProbe) -> ConnectorRegistry:
-    """All three classes."""
-    return {kind: _fake_connector_entry(kind, watch) for kind in _ALTERATION_RULES}
+def fake_connector_registry(probe: ConnectorProbe) -> ConnectorRegistry:
+    """Return the registry of all three classes."""
+    return {
+        connector_class: _fake_connector_entry(connector_class, probe)
+        for connector_class in _ALTERATION_RULES
+    }
 
 
-def _fake_connector_entry(kind: str, watch: ConnectorProbe) -> RegisteredConnector:
+def _fake_connector_entry(connector_class: str, probe: ConnectorProbe) -> RegisteredConnector:
     return RegisteredConnector(
-        connector=lambda name, context: FakeConnector(kind, name, context, watch),
-        task_group=lambda connector, listener: FakeTaskGroup(connector, listener, watch),
+        connector=lambda name, context: FakeConnector(connector_class, name, context, probe),
+        task_group=lambda connector, listener: FakeTaskGroup(connector, listener, probe),
     )
 
 
@@ -217,7 +220,7 @@ _ALTERATION_RULES: dict[str, OffsetAlterationRules] = {
 
 
 def _written_topics(config: ExpandedConfig) -> list[str]:
-    kind = config["connector.class"]
-    if "Source" in kind:
+    connector_class = config["connector.class"]
+    if "Source" in connector_class:
         return sorted({partition.topic for partition in assigned_partitions(config)})
-    return ["source.checkpoints.internal"] if "Checkpoint" in kind else ["heartbeats"]
+    return ["source.checkpoints.internal"] if "Checkpoint" in connector_class else ["heartbeats"]

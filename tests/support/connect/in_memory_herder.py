@@ -1,4 +1,4 @@
-"""Herders on stores in memory, with small connectors."""
+"""Herders on stores in memory, with fake connectors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SOURCE_CONFIG = {
 
 @dataclass
 class HerderHarness:
-    """A herder, and everything around it that a test looks at."""
+    """A herder, and everything around it that a test checks."""
 
     herder: DistributedHerder
     probe: ConnectorProbe
@@ -55,7 +55,7 @@ class HerderHarness:
     fenced_ids: list[Sequence[str]] = field(default_factory=list)
 
     def states(self, name: str) -> list[str]:
-        """The connector's state and those of its tasks; nothing if there is no status."""
+        """The states of the connector and its tasks; empty if there is no status."""
         try:
             status = self.herder.connector_status(name)
         except NotFound:
@@ -67,11 +67,11 @@ class HerderHarness:
         poll_until(lambda: self.states(name) == list(states), f"{name}: {states}")
 
 
-def poll_until(condition: Callable[[], bool], what: str, within_s: float = 50.0) -> None:
-    """Wait until something holds; looks often, because a whole tier of tests waits like this."""
-    deadline = time.monotonic() + within_s
+def poll_until(condition: Callable[[], bool], description: str, timeout_s: float = 50.0) -> None:
+    """Wait until a condition is true. Checks often: all tests of this tier wait like this."""
+    deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        assert time.monotonic() < deadline, f"timed out: {description}"
         time.sleep(0.002)
 
 
@@ -84,18 +84,18 @@ def running_herder(
     offsets: Sequence[StoredOffset] = (),
     providers: Mapping[str, ConfigProvider] | None = None,
     log_levels: LogLevels | None = None,
-    watch: ConnectorProbe | None = None,
+    probe: ConnectorProbe | None = None,
 ) -> Iterator[HerderHarness]:
-    """A herder that has started; it is shut down in the end."""
-    watch = watch or ConnectorProbe()
+    """A started herder; it is shut down at the end."""
+    probe = probe or ConnectorProbe()
     config_log, status_log, fenced = MemoryLog(configs), MemoryLog(statuses), list[Sequence[str]]()
     stores = BackingStores(
         configs=memory_config_store(config_log),
         statuses=memory_status_store(status_log),
         offsets=memory_offset_store(MemoryLog(offset.encode() for offset in offsets)),
     )
-    surroundings = HerderDependencies(
-        registry=fake_connector_registry(watch),
+    dependencies = HerderDependencies(
+        registry=fake_connector_registry(probe),
         get_server_info=lambda: ServerInfo(
             version="4.3.0", commit="a9ce3221537b8653", kafka_cluster_id="x"
         ),
@@ -103,18 +103,18 @@ def running_herder(
         fencer=fenced.append,
         log_levels=log_levels or LogLevels(),
     )
-    herder = DistributedHerder(settings, stores, surroundings)
+    herder = DistributedHerder(settings, stores, dependencies)
     herder.start()
     try:
         assert herder.await_started(50)
-        yield HerderHarness(herder, watch, config_log, status_log, fenced)
+        yield HerderHarness(herder, probe, config_log, status_log, fenced)
     finally:
-        watch.release_hanging.set()
+        probe.release_hanging.set()
         herder.shut_down()
 
 
 def named_config(name: str, config: Mapping[str, str], **more: str) -> dict[str, str | None]:
-    """A config with its name, as REST hands it over; `__` stands for a dot."""
+    """A config with its name, as REST passes it; `__` stands for a dot."""
     extra = {key.replace("__", "."): value for key, value in more.items()}
     return {**config, **extra, "name": name}
 

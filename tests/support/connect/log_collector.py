@@ -1,4 +1,4 @@
-"""A log of Kafka under test, and all that it handed over."""
+"""A KafkaBasedLog under test, and all records that it delivered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkmirror.store.topic_reader import ConsumedRecord
 
 
 class LogCollector:
-    """A log that is not started yet, and what it will hand over."""
+    """A log that is not started yet, and the records that it will deliver."""
 
     def __init__(
         self, access: ClusterAccess, topic: str, transactional_id: str | None = None
@@ -24,7 +24,7 @@ class LogCollector:
 
     @property
     def records(self) -> list[RecordBytes]:
-        """The records handed over so far, in order."""
+        """The records delivered so far, in order."""
         return [entry.record for entry in self.entries]
 
     @property
@@ -37,13 +37,13 @@ class LogCollector:
 def collecting_log(
     access: ClusterAccess, topic: str, transactional_id: str | None = None
 ) -> Iterator[LogCollector]:
-    """A log that follows a topic, and is stopped in the end."""
-    made = LogCollector(access, topic, transactional_id)
+    """A started log that reads a topic; it is stopped at the end."""
+    collector = LogCollector(access, topic, transactional_id)
     try:
-        made.log.start(made.entries.append)
-        yield made
+        collector.log.start(collector.entries.append)
+        yield collector
     finally:
-        made.log.stop()
+        collector.log.stop()
 
 
 def create_compacted_topic(

@@ -1,4 +1,4 @@
-"""Filters, policies and selections as the rooms above build them: from properties as text."""
+"""Filters, policies and selections, built from text properties as the connectors do."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from sparkmirror.model import SourceAndTarget, TopicPartition
 FLOW = SourceAndTarget("source", "target")
 
 
-def topic_filter(**said: str) -> DefaultTopicFilter:
+def topic_filter(**properties: str) -> DefaultTopicFilter:
     """Build the topic filter; `topics_exclude` stands for `topics.exclude`."""
-    return topic_filter_of({name.replace("_", "."): text for name, text in said.items()})
+    return topic_filter_of({name.replace("_", "."): text for name, text in properties.items()})
 
 
 def topic_filter_of(config: Mapping[str, str]) -> DefaultTopicFilter:
@@ -55,18 +55,18 @@ def _lists(table: ConfigDef, config: Mapping[str, str]) -> dict[str, tuple[str, 
 def policy_of(name: str, config: Mapping[str, str]) -> ReplicationPolicy:
     """Build a policy from properties, reading the flag as Java's parseBoolean does."""
     flag = config.get("replication.policy.internal.topic.separator.enabled", "true")
-    told = ReplicationPolicyConfig(
+    policy_config = ReplicationPolicyConfig(
         source_alias=config.get("source.cluster.alias"),
         separator=config.get("replication.policy.separator"),
         internal_separator_enabled=flag.lower() == "true",
         originals=config,
     )
-    return create_policy(name, told, no_custom_policy)
+    return create_policy(name, policy_config, no_custom_policy)
 
 
 def no_custom_policy(name: str) -> PolicyFactory:
-    """Refuse: the resolver where nobody has a policy of their own."""
-    raise AssertionError(f"nobody has {name}")
+    """Fail: the test uses no custom policy."""
+    raise AssertionError(f"unexpected policy class {name}")
 
 
 def selection(

@@ -1,4 +1,4 @@
-"""What the three connectors read in configs, as people and the recordings write them."""
+"""What the three connectors read from configs, also from recorded ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BASE = {
 
 
 class OnlyPay:
-    """A topic filter of somebody's own."""
+    """An operator's own topic filter."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self._wanted = config["pay.topic"]
@@ -48,7 +48,7 @@ class OnlyPay:
 
 
 def shouting_policy(config: ReplicationPolicyConfig) -> DefaultReplicationPolicy:
-    """A policy of somebody's own."""
+    """An operator's own policy."""
     assert config.source_alias == "A"
     return DefaultReplicationPolicy(separator="!")
 
@@ -72,32 +72,32 @@ def test_defaults_are_mirrormakers() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "config",
     [{"refresh.topics.enabled": "false"}, {"refresh.topics.interval.seconds": "-1"}],
     ids=["disabled", "negative"],
 )
-def test_a_job_that_is_disabled_is_never_done(said: dict[str, str]) -> None:
-    assert MirrorSourceConfig.parse(BASE | said).refresh_topics_s is None
+def test_a_job_that_is_disabled_is_never_done(config: dict[str, str]) -> None:
+    assert MirrorSourceConfig.parse(BASE | config).refresh_topics_s is None
 
 
 def test_internal_topics_are_named_by_the_policy() -> None:
-    said = BASE | {"target.cluster.alias": "B", "replication.policy.separator": "_"}
-    assert MirrorSourceConfig.parse(said).offset_syncs_topic.name == "mm2-offset-syncs_B_internal"
-    assert MirrorCheckpointConfig.parse(said).checkpoints_topic.name == "A_checkpoints_internal"
-    assert MirrorHeartbeatConfig.parse(said).heartbeats_topic.name == "heartbeats"
-    on_target = MirrorSourceConfig.parse(said | {"offset-syncs.topic.location": "target"})
+    config = BASE | {"target.cluster.alias": "B", "replication.policy.separator": "_"}
+    assert MirrorSourceConfig.parse(config).offset_syncs_topic.name == "mm2-offset-syncs_B_internal"
+    assert MirrorCheckpointConfig.parse(config).checkpoints_topic.name == "A_checkpoints_internal"
+    assert MirrorHeartbeatConfig.parse(config).heartbeats_topic.name == "heartbeats"
+    on_target = MirrorSourceConfig.parse(config | {"offset-syncs.topic.location": "target"})
     assert on_target.offset_syncs_topic.name == "mm2-offset-syncs_A_internal"
     assert on_target.offset_syncs_topic.cluster == "B"
 
 
-def test_the_identity_policy_knows_its_source() -> None:
-    said = BASE | {"replication.policy.class": "IdentityReplicationPolicy"}
-    policy = MirrorSourceConfig.parse(said).shared.policy
+def test_the_identity_policy_gets_the_source_alias() -> None:
+    config = BASE | {"replication.policy.class": "IdentityReplicationPolicy"}
+    policy = MirrorSourceConfig.parse(config).shared.policy
     assert isinstance(policy, IdentityReplicationPolicy)
     assert policy.topic_source("orders") == "A"
 
 
-def test_people_bring_filters_and_policies_of_their_own() -> None:
+def test_operators_can_use_their_own_filters_and_policies() -> None:
     here = __name__
     config = MirrorSourceConfig.parse(
         BASE
@@ -112,12 +112,12 @@ def test_people_bring_filters_and_policies_of_their_own() -> None:
     assert config.shared.policy.format_remote_topic("A", "pay") == "A!pay"
 
 
-def test_a_plug_in_that_is_not_there_is_a_fault_of_the_config() -> None:
+def test_a_plug_in_that_cannot_be_loaded_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=r"topic\.filter\.class: nowhere:Filter"):
         MirrorSourceConfig.parse(BASE | {"topic.filter.class": "nowhere:Filter"})
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_config_errors_are_reported_at_once() -> None:
     wrong = {"tasks.max": "none", "offset.lag.max": "x", "replication.factor": "many"}
     with pytest.raises(ConfigError) as caught:
         MirrorSourceConfig.parse(BASE | wrong)
@@ -159,7 +159,7 @@ def _checkpoint_tasks(
 
 
 def _shape(task: Mapping[str, str]) -> dict[str, object]:
-    """A task config with lists of what was assigned replaced by their length."""
+    """A task config with the lists of assignments replaced by their length."""
     return {
         key: len(value.split(",")) if key.startswith("task.assigned.") else value
         for key, value in task.items()

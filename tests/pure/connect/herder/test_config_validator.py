@@ -1,4 +1,4 @@
-"""Configs judged before they are stored, with the recorded answers of workers of other terms."""
+"""Configs are validated before they are stored, with the recorded answers of Java workers."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def recorded(file: str, name: str) -> RecordedExchange:
 
 
 @pytest.mark.parametrize("name", POLICIES, ids=lambda name: name.rpartition("-")[2])
-def test_an_override_that_the_policy_forbids_is_refused(name: str) -> None:
+def test_an_override_that_the_policy_forbids_is_rejected(name: str) -> None:
     exchange = recorded("07-worker-variants", name)
     config = exchange.config | {"name": exchange.connector}
-    with running_herder(replace(WORKER_SETTINGS, terms=POLICIES[name])) as stage:
-        with pytest.raises(BadRequest) as refusal:
-            stage.herder.create_connector(exchange.connector, config, None)
-        assert stage.config_log.records == []
-    assert str(refusal.value) == exchange.message
+    with running_herder(replace(WORKER_SETTINGS, terms=POLICIES[name])) as harness:
+        with pytest.raises(BadRequest) as rejection:
+            harness.herder.create_connector(exchange.connector, config, None)
+        assert harness.config_log.records == []
+    assert str(rejection.value) == exchange.message
 
 
 WRONG_CLASSES = [
@@ -42,18 +42,18 @@ WRONG_CLASSES = [
     for one in recorded_exchanges("02-plugin-config")
     if one.path.endswith("/validate")
     and one.status in (400, 500)
-    and one.name != "validate-override"  # Java stumbles over the value of an override
+    and one.name != "validate-override"  # Java fails on the value of an override
     and "REDACTED" not in one.message
     and "Cannot invoke" not in one.message
 ]
 
 
 @pytest.mark.parametrize("exchange", WRONG_CLASSES, ids=lambda one: f"{one.seq}")
-def test_a_class_that_does_not_fit_is_refused_as_recorded(exchange: RecordedExchange) -> None:
-    with pytest.raises(MirrorError) as refusal:
+def test_a_wrong_class_is_rejected_as_recorded(exchange: RecordedExchange) -> None:
+    with pytest.raises(MirrorError) as rejection:
         ConfigValidator(WorkerCapabilities(), {}).validate(exchange.plugin, exchange.config)
-    assert isinstance(refusal.value, BadRequest if exchange.status == 400 else RequestFailed)
-    assert str(refusal.value) == exchange.message
+    assert isinstance(rejection.value, BadRequest if exchange.status == 400 else RequestFailed)
+    assert str(rejection.value) == exchange.message
 
 
 def test_plugins_are_listed_as_recorded() -> None:

@@ -1,4 +1,4 @@
-"""How a worker starts, takes over what others left, and ends."""
+"""How a worker starts, continues with the topics of earlier workers, and stops."""
 
 from __future__ import annotations
 
@@ -46,30 +46,32 @@ from tests.support.golden import golden_records
 
 
 class SlowConfigs(KafkaConfigBackingStore):
-    """A config store whose start waits for brokers, and may fail."""
+    """A config store whose start blocks, and may fail."""
 
     def __init__(self, failure: MirrorError | None = None) -> None:
         super().__init__(MemoryLog())
-        self.is_there = threading.Event()
+        self.may_start = threading.Event()
         self._failure = failure
 
     def start(self, listener: ConfigListener) -> None:
-        self.is_there.wait(50)
+        self.may_start.wait(50)
         if self._failure is not None:
             raise self._failure
         super().start(listener)
 
     def stop(self) -> None:
-        self.is_there.set()
+        self.may_start.set()
 
 
-def herder_on(configs: KafkaConfigBackingStore, *, is_patient: bool = True) -> DistributedHerder:
-    """A herder whose callers wait as long as it takes, or hardly at all."""
+def herder_on(
+    configs: KafkaConfigBackingStore, *, has_long_timeout: bool = True
+) -> DistributedHerder:
+    """A herder whose requests have a long timeout, or a very short one."""
     return DistributedHerder(
         replace(
             WORKER_SETTINGS,
-            health_timeout_s=50 if is_patient else 0.05,
-            request_timeout_s=50 if is_patient else 0.1,
+            health_timeout_s=50 if has_long_timeout else 0.05,
+            request_timeout_s=50 if has_long_timeout else 0.1,
         ),
         BackingStores(
             configs=configs, statuses=memory_status_store(), offsets=memory_offset_store()
@@ -81,8 +83,8 @@ def herder_on(configs: KafkaConfigBackingStore, *, is_patient: bool = True) -> D
     )
 
 
-def left_running(worker_id: str = "java:8083", generation: int = 9) -> list[RecordBytes]:
-    """What a worker that was killed has left in the status topic."""
+def running_statuses(worker_id: str = "java:8083", generation: int = 9) -> list[RecordBytes]:
+    """The statuses that a killed worker has written."""
     return [
         ConnectStatus(
             connector="c", task=task, state=LifecycleState.RUNNING, worker_id=worker_id,
@@ -92,86 +94,86 @@ def left_running(worker_id: str = "java:8083", generation: int = 9) -> list[Reco
     ]  # fmt: skip
 
 
-def test_what_another_worker_left_is_taken_over_with_its_tasks() -> None:
+def test_connectors_and_tasks_of_an_earlier_worker_are_started() -> None:
     task = {**named_config("c", SOURCE_CONFIG), "task.assigned.partitions": "orders-0"}
     configs = [
         ConnectorConfig(connector="c", properties=named_config("c", SOURCE_CONFIG)).encode(),
         TaskConfig(connector="c", task=0, properties=task).encode(),
         TasksCommit(connector="c", tasks=1).encode(),
     ]
-    watch = ConnectorProbe()
-    watch.failing_connectors.add("c")
-    with running_herder(configs=configs, statuses=left_running(), watch=watch) as stage:
-        # The stored task runs, although the connector cannot say yet what there is to do.
-        poll_until(lambda: "start tasks c" in watch.calls, "the stored task")
-        assert [len(plan.tasks) for plan in watch.task_group("c").plans] == [1]
-        watch.failing_connectors.clear()
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-        assert stage.herder.connector_status("c").connector.worker_id == WORKER_SETTINGS.worker_id
+    probe = ConnectorProbe()
+    probe.failing_connectors.add("c")
+    with running_herder(configs=configs, statuses=running_statuses(), probe=probe) as harness:
+        # The stored task runs, although the connector cannot return task configs yet.
+        poll_until(lambda: "start tasks c" in probe.calls, "the stored task")
+        assert [len(plan.tasks) for plan in probe.task_group("c").plans] == [1]
+        probe.failing_connectors.clear()
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert harness.herder.connector_status("c").connector.worker_id == WORKER_SETTINGS.worker_id
 
 
-def test_the_recorded_topics_of_a_java_worker_are_taken_over() -> None:
+def test_a_worker_continues_with_the_recorded_topics_of_a_java_worker() -> None:
     records = [
         one
         for one in golden_records("topics/exactly-once.connect-topics.jsonl")
         if one.topic == "connect-configs" and one.offset < 27  # all three run
     ]
-    watch = ConnectorProbe(partitions=())
-    with running_herder(configs=[one.record for one in records], watch=watch) as stage:
-        assert set(stage.herder.connectors()) == {"mm2-msc", "mm2-cpc", "mm2-hbc"}
-        stage.wait_for_states("mm2-hbc", "RUNNING", "RUNNING")
-        stage.wait_for_states("mm2-cpc", "RUNNING", "RUNNING")
+    probe = ConnectorProbe(partitions=())
+    with running_herder(configs=[one.record for one in records], probe=probe) as harness:
+        assert set(harness.herder.connectors()) == {"mm2-msc", "mm2-cpc", "mm2-hbc"}
+        harness.wait_for_states("mm2-hbc", "RUNNING", "RUNNING")
+        harness.wait_for_states("mm2-cpc", "RUNNING", "RUNNING")
 
 
-def test_incomplete_task_configs_are_written_anew() -> None:
+def test_incomplete_task_configs_are_written_again() -> None:
     configs = [
         ConnectorConfig(connector="c", properties=named_config("c", SOURCE_CONFIG)).encode(),
         TasksCommit(connector="c", tasks=2).encode(),
     ]
-    with running_herder(configs=configs) as stage:
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-        assert len(stage.herder.task_configs("c")) == 2
+    with running_herder(configs=configs) as harness:
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert len(harness.herder.task_configs("c")) == 2
 
 
-def test_a_new_worker_speaks_in_a_later_generation_than_all_before() -> None:
+def test_a_new_worker_has_a_later_generation_than_all_earlier_ones() -> None:
     configs = [ConnectorConfig(connector="c", properties=named_config("c", SOURCE_CONFIG)).encode()]
-    with running_herder(configs=configs, statuses=left_running(generation=41)) as stage:
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-        # A failure is written safely, so it counts only if it is not older than what is known.
-        stage.probe.task_group("c").fail(0, MirrorError("no"))
-        stage.wait_for_states("c", "RUNNING", "FAILED", "RUNNING")
-        last = {record.key: record.value for record in stage.status_log.records}
+    with running_herder(configs=configs, statuses=running_statuses(generation=41)) as harness:
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        # FAILED is written safely: it counts only if its generation is not older.
+        harness.probe.task_group("c").fail(0, MirrorError("no"))
+        harness.wait_for_states("c", "RUNNING", "FAILED", "RUNNING")
+        last = {record.key: record.value for record in harness.status_log.records}
         assert b'"generation":43' in (last[b"status-task-c-0"] or b"")
 
 
-def test_what_was_running_elsewhere_is_not_said_to_run_here_before_it_does() -> None:
-    watch = ConnectorProbe()
+def test_a_connector_of_an_earlier_worker_is_unassigned_until_it_runs_here() -> None:
+    probe = ConnectorProbe()
     configs = [
         ConnectorConfig(
             connector="c", properties=named_config("c", SOURCE_CONFIG) | {START_HANGS: "yes"}
         ).encode()
     ]
-    with running_herder(configs=configs, statuses=left_running(), watch=watch) as stage:
-        assert set(stage.states("c")) == {"UNASSIGNED"}
-        watch.release_hanging.set()
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+    with running_herder(configs=configs, statuses=running_statuses(), probe=probe) as harness:
+        assert set(harness.states("c")) == {"UNASSIGNED"}
+        probe.release_hanging.set()
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
 
 
-def test_what_was_deleted_while_nobody_ran_is_forgotten() -> None:
-    with running_herder(statuses=left_running()) as stage:
-        assert stage.states("c") == []
-        assert [record.value for record in stage.status_log.records[3:]] == [None, None, None]
+def test_statuses_of_connectors_deleted_before_the_start_are_removed() -> None:
+    with running_herder(statuses=running_statuses()) as harness:
+        assert harness.states("c") == []
+        assert [record.value for record in harness.status_log.records[3:]] == [None, None, None]
 
 
-def test_ending_stops_everything_and_says_so_in_the_statuses(
+def test_a_shutdown_stops_everything_and_writes_unassigned(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    with running_herder() as stage:
-        stage.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-    assert {"stop c", "stop tasks c"} <= set(stage.probe.calls)
-    last = {record.key: record.value for record in stage.status_log.records}
+    with running_herder() as harness:
+        harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+    assert {"stop c", "stop tasks c"} <= set(harness.probe.calls)
+    last = {record.key: record.value for record in harness.status_log.records}
     for key in (b"status-connector-c", b"status-task-c-0", b"status-task-c-1"):
         assert b'"state":"UNASSIGNED"' in (last[key] or b"")
     assert last[b"status-topic-orders:connector-c"] is not None
@@ -188,27 +190,31 @@ def test_ending_stops_everything_and_says_so_in_the_statuses(
     ]
 
 
-def test_while_it_starts_whoever_asks_is_told_so() -> None:
+def test_requests_during_the_start_say_that_the_worker_starts() -> None:
     configs = SlowConfigs()
-    herder = herder_on(configs, is_patient=False)
+    herder = herder_on(configs, has_long_timeout=False)
     herder.start()
-    said = "Worker is still starting up. The worker is currently reading the config topic, which be"
-    poll_until(lambda: herder.health().message.startswith(said), "it comes to the config topic")
+    message = (
+        "Worker is still starting up. The worker is currently reading the config topic, which be"
+    )
+    poll_until(
+        lambda: herder.health().message.startswith(message), "the start to reach the config topic"
+    )
     assert herder.health().status == "starting"
     with pytest.raises(RequestFailed, match=r"Request timed out\. The worker is currently read"):
         herder.connectors()
     with pytest.raises(RequestFailed, match=r"Request timed out\."):
         herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
-    configs.is_there.set()
+    configs.may_start.set()
     assert herder.await_started(50)
     poll_until(lambda: herder.health().status == "healthy", "healthy")
     assert herder.connectors() == ()
     herder.shut_down()
 
 
-def test_a_start_that_fails_is_the_end() -> None:
+def test_a_failed_start_stops_the_herder_and_fails_all_requests() -> None:
     configs = SlowConfigs(MirrorError("the config topic has 3 partitions"))
-    configs.is_there.set()
+    configs.may_start.set()
     herder = herder_on(configs)
     herder.start()
     with pytest.raises(MirrorError, match="has 3 partitions"):
@@ -220,7 +226,7 @@ def test_a_start_that_fails_is_the_end() -> None:
     herder.shut_down()
 
 
-def test_it_can_be_ended_while_it_starts() -> None:
+def test_a_herder_can_be_shut_down_during_its_start() -> None:
     configs = SlowConfigs()
     herder = herder_on(configs)
     herder.start()
@@ -228,12 +234,12 @@ def test_it_can_be_ended_while_it_starts() -> None:
     assert herder.await_stopped(0) is None
 
 
-def test_who_cannot_write_says_what_was_tried() -> None:
-    class Deaf(KafkaConfigBackingStore):
+def test_a_failed_write_names_the_operation() -> None:
+    class FailingConfigs(KafkaConfigBackingStore):
         def put_target_state(self, name: str, state: TargetState) -> None:
-            raise MirrorError(f"no broker takes {name} {state}")
+            raise MirrorError(f"no broker accepts {name} {state}")
 
-    herder = herder_on(Deaf(MemoryLog()))
+    herder = herder_on(FailingConfigs(MemoryLog()))
     herder.start()
     assert herder.await_started(50)
     herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
@@ -244,22 +250,22 @@ def test_who_cannot_write_says_what_was_tried() -> None:
 
 
 def test_task_configs_that_cannot_be_written_are_tried_again() -> None:
-    class Reluctant(KafkaConfigBackingStore):
-        refusals = 1
+    class FailingOnceConfigs(KafkaConfigBackingStore):
+        failures = 1
 
         def put_task_configs(self, name: str, configs: Sequence[ConfigProperties]) -> None:
-            if self.refusals:
-                self.refusals -= 1
+            if self.failures:
+                self.failures -= 1
                 raise ClusterTimeout("target", "no answer within 30 s")
             super().put_task_configs(name, configs)
 
-    configs = Reluctant(MemoryLog())
+    configs = FailingOnceConfigs(MemoryLog())
     herder = herder_on(configs)
     herder.start()
     assert herder.await_started(50)
     herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
     poll_until(lambda: len(herder.task_configs("c")) == 2, "written in the end")
-    assert configs.refusals == 0
+    assert configs.failures == 0
     herder.shut_down()
 
 

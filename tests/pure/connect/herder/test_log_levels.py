@@ -1,4 +1,4 @@
-"""Log levels under Connect's names, set on Python's loggers."""
+"""Log levels with Connect's names, set on Python's loggers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def manager() -> logging.Manager:
     return logging.Manager(logging.RootLogger(logging.INFO))
 
 
-def test_a_name_of_java_sets_the_loggers_that_do_the_same_here() -> None:
+def test_a_java_name_sets_the_python_loggers_of_the_same_part() -> None:
     loggers = manager()
     levels = LogLevels(loggers, clock_ms=lambda: 7)
     assert levels.set_level("org.apache.kafka.connect.storage", "debug") == [
@@ -80,7 +80,7 @@ def test_a_level_reaches_every_known_name_below() -> None:
         assert loggers.getLogger(name).getEffectiveLevel() == logging.ERROR
 
 
-def test_root_is_everything() -> None:
+def test_root_sets_all_loggers() -> None:
     loggers = manager()
     levels = LogLevels(loggers)
     levels.set_level("org.example", "TRACE")
@@ -90,7 +90,7 @@ def test_root_is_everything() -> None:
     assert levels.set_level("root", "WARN") == []
 
 
-def test_our_own_names_work_too() -> None:
+def test_python_logger_names_are_accepted_too() -> None:
     loggers = manager()
     loggers.getLogger("sparkmirror.wire.protocol.fetch")
     levels = LogLevels(loggers)
@@ -111,7 +111,7 @@ def test_off_is_quieter_than_fatal() -> None:
     assert not loggers.getLogger("org.example").isEnabledFor(logging.CRITICAL)
 
 
-def test_unknown_names_and_levels_are_refused() -> None:
+def test_unknown_names_and_levels_are_rejected() -> None:
     levels = LogLevels(manager())
     with pytest.raises(NotFound, match=r"Logger no\.such not found\."):
         levels.level("no.such")
@@ -119,9 +119,9 @@ def test_unknown_names_and_levels_are_refused() -> None:
         levels.set_level("root", "LOUD")
 
 
-def test_a_level_for_all_workers_goes_through_the_config_topic() -> None:
+def test_a_level_for_all_workers_is_written_to_the_config_topic() -> None:
     levels = LogLevels(manager())
-    with running_herder(WORKER_SETTINGS, log_levels=levels) as stage:
-        assert stage.herder.set_logger_level("org.example", "debug", everywhere=True) == ()
-        assert stage.herder.logger_level("org.example").level == "DEBUG"
-        assert stage.config_log.records[-1].key == b"logger-cluster-org.example"
+    with running_herder(WORKER_SETTINGS, log_levels=levels) as harness:
+        assert harness.herder.set_logger_level("org.example", "debug", everywhere=True) == ()
+        assert harness.herder.logger_level("org.example").level == "DEBUG"
+        assert harness.config_log.records[-1].key == b"logger-cluster-org.example"

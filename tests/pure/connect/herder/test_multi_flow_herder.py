@@ -1,4 +1,4 @@
-"""Several flows asked as one worker: names lead to the right herder, the file stays the master."""
+"""Several flows as one herder: names select the flow, and only the file changes connectors."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ THERE, BACK = SourceAndTarget("A", "B"), SourceAndTarget("B", "A")
 def flows() -> Iterator[MultiFlowHerder]:
     """Two flows that both have a heartbeat connector; only one has a source connector."""
     with ExitStack() as stack:
-        stages = {flow: stack.enter_context(running_herder()) for flow in (THERE, BACK)}
-        for stage in stages.values():
-            stage.herder.put_connector_config("beat", named_config("beat", HEARTBEAT_CONFIG))
-        stages[THERE].herder.put_connector_config("copy", named_config("copy", SOURCE_CONFIG))
-        stages[THERE].wait_for_states("copy", "RUNNING", "RUNNING", "RUNNING")
-        for stage in stages.values():
-            stage.wait_for_states("beat", "RUNNING", "RUNNING")
+        harnesses = {flow: stack.enter_context(running_herder()) for flow in (THERE, BACK)}
+        for harness in harnesses.values():
+            harness.herder.put_connector_config(
+                "heartbeat", named_config("heartbeat", HEARTBEAT_CONFIG)
+            )
+        harnesses[THERE].herder.put_connector_config("copy", named_config("copy", SOURCE_CONFIG))
+        harnesses[THERE].wait_for_states("copy", "RUNNING", "RUNNING", "RUNNING")
+        for harness in harnesses.values():
+            harness.wait_for_states("heartbeat", "RUNNING", "RUNNING")
         yield MultiFlowHerder(
-            {flow: stage.herder for flow, stage in stages.items()}, "mm2.properties"
+            {flow: harness.herder for flow, harness in harnesses.items()}, "mm2.properties"
         )
 
 
 def test_every_connector_is_listed_under_its_flow(flows: MultiFlowHerder) -> None:
-    assert set(flows.connectors()) == {"A->B.beat", "A->B.copy", "B->A.beat"}
+    assert set(flows.connectors()) == {"A->B.heartbeat", "A->B.copy", "B->A.heartbeat"}
 
 
-def test_answers_carry_the_name_that_was_asked_for(flows: MultiFlowHerder) -> None:
+def test_answers_contain_the_requested_name(flows: MultiFlowHerder) -> None:
     info = flows.connector_info("A->B.copy")
     assert info.name == "A->B.copy"
     assert {task.connector for task in info.tasks} == {"A->B.copy"}
@@ -48,22 +50,22 @@ def test_answers_carry_the_name_that_was_asked_for(flows: MultiFlowHerder) -> No
     assert flows.task_configs("A->B.copy")[0].id.connector == "A->B.copy"
 
 
-def test_a_name_that_only_one_flow_has_will_do(flows: MultiFlowHerder) -> None:
+def test_a_name_that_only_one_flow_has_is_accepted_without_the_flow(flows: MultiFlowHerder) -> None:
     assert flows.connector_info("copy").name == "A->B.copy"
 
 
-def test_a_name_that_several_flows_have_is_asked_back(flows: MultiFlowHerder) -> None:
-    with pytest.raises(Conflict, match=r"say which of A->B\.beat, B->A\.beat"):
-        flows.pause_connector("beat")
+def test_a_name_that_several_flows_have_is_a_conflict(flows: MultiFlowHerder) -> None:
+    with pytest.raises(Conflict, match=r"say which of A->B\.heartbeat, B->A\.heartbeat"):
+        flows.pause_connector("heartbeat")
 
 
 def test_a_flow_is_paused_alone(flows: MultiFlowHerder) -> None:
-    flows.pause_connector("B->A.beat")
-    assert flows.connector_status("A->B.beat").connector.state == "RUNNING"
+    flows.pause_connector("B->A.heartbeat")
+    assert flows.connector_status("A->B.heartbeat").connector.state == "RUNNING"
 
 
-def test_a_name_that_nobody_has_is_not_found(flows: MultiFlowHerder) -> None:
-    for name in ("nobody", "A->B.nobody", "A->C.beat"):
+def test_an_unknown_name_is_not_found(flows: MultiFlowHerder) -> None:
+    for name in ("unknown", "A->B.unknown", "A->C.heartbeat"):
         with pytest.raises(NotFound):
             flows.connector_info(name)
 
@@ -78,12 +80,12 @@ def test_a_name_that_nobody_has_is_not_found(flows: MultiFlowHerder) -> None:
     ],
     ids=["create", "put", "patch", "delete"],
 )
-def test_what_the_file_says_is_changed_in_the_file(
+def test_connectors_of_the_properties_file_cannot_be_changed(
     flows: MultiFlowHerder, change: Callable[[MultiFlowHerder], object]
 ) -> None:
     with pytest.raises(Forbidden, match=r"configured by mm2\.properties"):
         change(flows)
 
 
-def test_all_are_healthy_or_the_first_that_is_not_says_so(flows: MultiFlowHerder) -> None:
+def test_the_worker_is_healthy_if_all_flows_are(flows: MultiFlowHerder) -> None:
     assert flows.health().status == "healthy"

@@ -1,7 +1,7 @@
 """Recorded lifecycles of a Connect worker, replayed over HTTP against a herder in memory.
 
-Small connectors stand for the mirror. Each request is sent in its turn; a recorded state is waited
-for. Compared are statuses and bodies. What differs on purpose is named here.
+Fake connectors replace the mirror. The requests are sent in order; each repeatable one is repeated
+until the recorded answer comes. Status and body are compared. Intended differences are listed here.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tests.support.connect.in_memory_herder import (
 from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
 from tests.support.rest.rest_client import RestClient, RestResponse, running_rest_server
 
-WITHIN_S = 50.0
+ANSWER_TIMEOUT_S = 50.0
 CONFIGURED = {"org.reflections": "ERROR"}
-"""Levels that the recorded worker was started with."""
+"""The levels in the recorded worker's log config."""
 ADDRESSES_JETTY_REFUSES = ("%2F", "%25", "%5C", "->b", "%7Bx")
-"""Java refuses them, or stumbles over them; here they are names like any other."""
-JAVAS_OWN_WORDS = ("REDACTED (`StreamReadFeature", "Cannot invoke ")
-ASKED_IN_PASSING = {
+"""Jetty rejects these paths or fails on them; here they are ordinary names."""
+JAVA_ONLY_TEXTS = ("REDACTED (`StreamReadFeature", "Cannot invoke ")
+TIMING_DEPENDENT = {
     "status-name",
     "status-at-once",
     "info-at-once",
@@ -46,8 +46,8 @@ ASKED_IN_PASSING = {
     "restart-at-once",
     "status-after-delete",
 }
-"""Recorded while things were under way: the answer depends on who is faster."""
-BEGUN_ELSEWHERE = {
+"""Recorded during a change: the answer depends on timing."""
+OUTSIDE_THE_RECORDING = {
     ("04-supplement", "expand-info-alias"),  # names connectors of another recording
     ("04-supplement", "forward-param-false"),
     ("04-supplement", "status-after-too-many"),  # after a request that only Java workers send
@@ -56,8 +56,8 @@ BEGUN_ELSEWHERE = {
     ("01-empty-worker", "loggers"),  # Java's loggers
     ("01-empty-worker", "loggers-after"),
 }
-BETTER_HERE = {
-    "bad-msc": "a pattern that cannot be read is refused at once, and not when it is used",
+INTENDED_DIFFERENCES = {
+    "bad-msc": "an invalid pattern is rejected at once, and not when it is used",
     "unreach": "a connector that cannot reach its source says so in its status",
 }
 
@@ -96,14 +96,14 @@ COPIED = {
         "mm2-msc", "source", {"orders-0": 2, "orders-1": 2, "orders-2": 2, "eos-t-0": 10}
     ),
 }
-"""What Java's tasks had copied: the small ones copy nothing."""
+"""What Java's tasks had copied: fake tasks copy nothing."""
 
 
 def differs(exchange: RecordedExchange, answer: RestResponse) -> str:
     if answer.status != exchange.status:
         return f"{exchange.status} but {answer.status}: {answer.content[:300]!r}"
-    ours, theirs = plain(body(answer)), plain(exchange.body)
-    return "" if ours == theirs else f"{theirs}\n  but {ours}"
+    actual, recorded = plain(body(answer)), plain(exchange.body)
+    return "" if actual == recorded else f"{recorded}\n  but {actual}"
 
 
 def body(answer: RestResponse) -> Any:
@@ -114,7 +114,7 @@ def body(answer: RestResponse) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Leave out what differs from run to run, and the order of what Java keeps in hash maps."""
+    """Remove what differs from run to run, and the order of Java's hash maps."""
     if isinstance(value, dict):
         return {
             key: value_of(key, member)
@@ -133,14 +133,14 @@ def value_of(key: str, member: Any) -> Any:
     return plain(member)
 
 
-def is_left_out(exchange: RecordedExchange) -> bool:
+def is_excluded(exchange: RecordedExchange) -> bool:
     return (
         any(part in exchange.path for part in ADDRESSES_JETTY_REFUSES)
-        or any(words in (exchange.raw_body or "") for words in JAVAS_OWN_WORDS)
+        or any(text in (exchange.raw_body or "") for text in JAVA_ONLY_TEXTS)
         or "X-Connect-Authorization" in exchange.request_headers
-        or exchange.name in ASKED_IN_PASSING
-        or (exchange.file, exchange.name) in BEGUN_ELSEWHERE
-        or any(name in (exchange.path + (exchange.request or "")) for name in BETTER_HERE)
+        or exchange.name in TIMING_DEPENDENT
+        or (exchange.file, exchange.name) in OUTSIDE_THE_RECORDING
+        or any(name in (exchange.path + (exchange.request or "")) for name in INTENDED_DIFFERENCES)
         or (exchange.name == "create-name" and exchange.status == 500)
         or (exchange.path == "/connectors/mm2-hbc/offsets" and exchange.method == "GET")
         or exchange.response_headers.get("content-type", "").startswith("text/html")
@@ -148,7 +148,7 @@ def is_left_out(exchange: RecordedExchange) -> bool:
 
 
 def is_repeatable(exchange: RecordedExchange) -> bool:
-    """Whether to ask again changes nothing. The recording has pauses that the replay leaves out."""
+    """Return whether repeating the request changes nothing: the replay has no pauses."""
     return (
         exchange.method == "GET"
         or "/restart" in exchange.path
@@ -157,10 +157,10 @@ def is_repeatable(exchange: RecordedExchange) -> bool:
 
 
 def replay(client: RestClient, recorded: list[RecordedExchange]) -> list[str]:
-    """Send every request; what can be repeated is, until the recorded answer comes."""
+    """Send every request; repeat it, if possible, until the recorded answer comes."""
     wrong = []
     for exchange in recorded:
-        deadline = time.monotonic() + (WITHIN_S if is_repeatable(exchange) else 0)
+        deadline = time.monotonic() + (ANSWER_TIMEOUT_S if is_repeatable(exchange) else 0)
         while True:
             answer = client.request(
                 exchange.method, exchange.path, exchange.request, exchange.request_headers
@@ -174,11 +174,11 @@ def replay(client: RestClient, recorded: list[RecordedExchange]) -> list[str]:
     return wrong
 
 
-def replayed(stage: HerderHarness, file: str) -> list[str]:
-    with running_rest_server(stage.herder) as server:
+def replayed(harness: HerderHarness, file: str) -> list[str]:
+    with running_rest_server(harness.herder) as server:
         client = RestClient(server.address)
         try:
-            return replay(client, [one for one in recorded_exchanges(file) if not is_left_out(one)])
+            return replay(client, [one for one in recorded_exchanges(file) if not is_excluded(one)])
         finally:
             client.close()
 
@@ -188,8 +188,8 @@ def replayed(stage: HerderHarness, file: str) -> list[str]:
     ["01-empty-worker", "03-lifecycle-identity", "04-supplement", "08-exactly-once-worker"],
     ids=lambda file: file[:2],
 )
-def test_a_recorded_lifecycle_is_answered_alike(file: str) -> None:
+def test_a_recorded_lifecycle_gets_the_same_answers(file: str) -> None:
     settings = exactly_once_settings() if "exactly-once" in file else WORKER_SETTINGS
     levels = LogLevels(logging.Manager(logging.RootLogger(logging.INFO)), known=CONFIGURED)
-    with running_herder(settings, log_levels=levels, offsets=COPIED.get(file, ())) as stage:
-        assert replayed(stage, file) == []
+    with running_herder(settings, log_levels=levels, offsets=COPIED.get(file, ())) as harness:
+        assert replayed(harness, file) == []

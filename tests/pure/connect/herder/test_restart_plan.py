@@ -1,4 +1,4 @@
-"""Which parts a restart concerns."""
+"""What a restart request restarts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def request(*, include_tasks: bool, only_failed: bool) -> RestartRequest:
     return RestartRequest(connector="c", include_tasks=include_tasks, only_failed=only_failed)
 
 
-def test_only_the_connector_without_its_tasks() -> None:
+def test_a_restart_without_tasks() -> None:
     plan = plan_restart(
         request(include_tasks=False, only_failed=False), status("FAILED", ["FAILED"])
     )
@@ -39,7 +39,7 @@ def test_only_the_connector_without_its_tasks() -> None:
 
 @settings(max_examples=40)
 @given(connector=STATES, tasks=st.lists(STATES, max_size=4), include=st.booleans())
-def test_only_what_failed(connector: str, tasks: list[str], *, include: bool) -> None:
+def test_a_restart_of_what_failed(connector: str, tasks: list[str], *, include: bool) -> None:
     before = status(connector, tasks)
     plan = plan_restart(request(include_tasks=include, only_failed=True), before)
     failed = [number for number, state in enumerate(tasks) if state == "FAILED"]
@@ -51,7 +51,7 @@ def test_only_what_failed(connector: str, tasks: list[str], *, include: bool) ->
 
 @settings(max_examples=20)
 @given(connector=STATES, tasks=st.lists(STATES, max_size=4))
-def test_everything(connector: str, tasks: list[str]) -> None:
+def test_a_restart_of_everything(connector: str, tasks: list[str]) -> None:
     plan = plan_restart(request(include_tasks=True, only_failed=False), status(connector, tasks))
     assert plan.connector
     assert plan.tasks == tuple(range(len(tasks)))

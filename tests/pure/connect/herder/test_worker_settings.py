@@ -1,4 +1,4 @@
-"""What the herder takes from a worker's config."""
+"""What the herder reads from a worker's config."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FILE = {
 
 
 def settings(**more: str) -> WorkerSettings:
-    said = FILE | {key.replace("_", "."): value for key, value in more.items()}
-    return WorkerSettings.from_config(DISTRIBUTED.parse(said), "host:8083", said)
+    file_values = FILE | {key.replace("_", "."): value for key, value in more.items()}
+    return WorkerSettings.from_config(DISTRIBUTED.parse(file_values), "host:8083", file_values)
 
 
 def test_defaults_are_connects() -> None:
@@ -27,7 +27,7 @@ def test_defaults_are_connects() -> None:
     assert usual.log_prefix == "[Worker clientId=connect-host:8083, groupId=connect-cluster] "
 
 
-def test_everything_can_be_said() -> None:
+def test_every_setting_is_read_from_the_config() -> None:
     special = settings(
         client_id="me",
         exactly_once_source_support="enabled",

@@ -1,4 +1,4 @@
-"""The herder's thread: one thing after the other, and answers in time."""
+"""The herder thread: actions in order, and results within the timeout."""
 
 from __future__ import annotations
 
@@ -16,95 +16,99 @@ from sparkmirror.errors import MirrorError, RequestFailed
 
 LATE_S = 0.1
 PATIENCE_S = 50
-"""How long anything may take that takes no time but on a computer that stands still."""
+"""The timeout of steps that take no time on a computer that is not overloaded."""
 
 
 @pytest.fixture
-def stages() -> TickThreadStage:
+def tick_stage() -> TickThreadStage:
     return TickThreadStage()
 
 
 @pytest.fixture
-def errands(stages: TickThreadStage) -> Iterator[HerderThread]:
-    thread = HerderThread("test-herder", stages)
+def herder_thread(tick_stage: TickThreadStage) -> Iterator[HerderThread]:
+    thread = HerderThread("test-herder", tick_stage)
     thread.start()
     yield thread
     thread.close(PATIENCE_S)
 
 
-def test_errands_are_done_in_order_and_late_ones_later(errands: HerderThread) -> None:
+def test_actions_run_in_order_and_scheduled_ones_after_their_delay(
+    herder_thread: HerderThread,
+) -> None:
     while True:
         done: list[str] = []
         over = threading.Event()
         began = time.monotonic()
-        errands.schedule(LATE_S, partial(done.append, "late"))
-        errands.submit(partial(done.append, "first"))
-        errands.submit(partial(done.append, "second"))
+        herder_thread.schedule(LATE_S, partial(done.append, "late"))
+        herder_thread.submit(partial(done.append, "first"))
+        herder_thread.submit(partial(done.append, "second"))
         was_slow = time.monotonic() - began >= LATE_S
-        errands.schedule(LATE_S, over.set)
+        herder_thread.schedule(LATE_S, over.set)
         assert over.wait(PATIENCE_S)
-        if not was_slow:  # otherwise the late one was due before the others were posted
+        if not was_slow:  # otherwise the late action was due before the others were submitted
             break
     assert done == ["first", "second", "late"]
 
 
-def test_what_is_raised_is_raised_where_it_was_asked(errands: HerderThread) -> None:
+def test_an_error_of_a_function_is_raised_in_the_calling_thread(
+    herder_thread: HerderThread,
+) -> None:
     def fail() -> int:
         raise MirrorError("no")
 
     with pytest.raises(MirrorError, match="no"):
-        errands.call(fail, PATIENCE_S)
-    assert errands.call(lambda: 1, PATIENCE_S) == 1
+        herder_thread.call(fail, PATIENCE_S)
+    assert herder_thread.call(lambda: 1, PATIENCE_S) == 1
 
 
-def test_an_errand_that_fails_does_not_end_the_thread(
-    errands: HerderThread, caplog: pytest.LogCaptureFixture
+def test_an_action_that_fails_does_not_end_the_thread(
+    herder_thread: HerderThread, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
         raise MirrorError("no")
 
-    errands.submit(fail)
-    assert errands.call(lambda: 2, PATIENCE_S) == 2
+    herder_thread.submit(fail)
+    assert herder_thread.call(lambda: 2, PATIENCE_S) == 2
     assert "Uncaught exception in herder work thread" in caplog.text
 
 
-def test_who_waits_in_vain_hears_what_the_thread_does(
-    errands: HerderThread, stages: TickThreadStage
+def test_a_call_that_times_out_says_what_the_thread_is_doing(
+    herder_thread: HerderThread, tick_stage: TickThreadStage
 ) -> None:
     free, busy, happened = threading.Event(), threading.Event(), []
 
     def hold() -> None:
-        with stages.enter("writing task configs of connector c"):
+        with tick_stage.enter("writing task configs of connector c"):
             busy.set()
             free.wait(PATIENCE_S)
 
-    errands.submit(hold)
+    herder_thread.submit(hold)
     assert busy.wait(PATIENCE_S)
     with pytest.raises(RequestFailed) as failure:
-        errands.call(lambda: happened.append("too late"), 0.02)
+        herder_thread.call(lambda: happened.append("too late"), 0.02)
     assert str(failure.value).startswith(
         "Request timed out. The worker is currently writing task configs of connector c, which beg"
     )
     free.set()
-    errands.call(lambda: None, PATIENCE_S)
-    assert happened == []  # nobody waited any more, so it was not done either
+    herder_thread.call(lambda: None, PATIENCE_S)
+    assert happened == []  # the caller got a timeout, so the action must not run
     with pytest.raises(RequestFailed, match=r"The last operation the worker completed was writing"):
-        errands.call_with_future(_never, 0.02)
+        herder_thread.call_with_future(_never, 0.02)
 
 
-def _never(answer: Future[int]) -> None:
-    assert not answer.done()
+def _never(future: Future[int]) -> None:
+    assert not future.done()
 
 
-def test_an_answer_may_come_from_a_later_errand(errands: HerderThread) -> None:
-    def begin(answer: Future[int]) -> None:
-        errands.schedule(0.01, lambda: answer.set_result(3))
+def test_a_later_action_may_complete_the_future(herder_thread: HerderThread) -> None:
+    def begin(future: Future[int]) -> None:
+        herder_thread.schedule(0.01, lambda: future.set_result(3))
 
-    assert errands.call_with_future(begin, PATIENCE_S) == 3
+    assert herder_thread.call_with_future(begin, PATIENCE_S) == 3
 
 
-def test_nobody_is_answered_after_the_end(stages: TickThreadStage) -> None:
-    thread = HerderThread("test-herder", stages)
+def test_a_closed_thread_rejects_calls(tick_stage: TickThreadStage) -> None:
+    thread = HerderThread("test-herder", tick_stage)
     done: list[int] = []
     thread.start()
     thread.submit(lambda: done.append(1))

@@ -1,4 +1,4 @@
-"""What stands behind a placeholder is used and never seen: not stored, not shown, not logged."""
+"""Values of placeholders reach connectors and are never stored, shown or logged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required passwor
 
 @dataclass
 class Vault:
-    """A provider in memory."""
+    """A config provider in memory."""
 
     values: dict[str, str] = field(default_factory=lambda: {"pw": SECRET, "n": "many"})
     ttl_ms: int | None = None
@@ -48,101 +48,105 @@ def test_a_secret_reaches_the_connector_and_its_tasks_and_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with running_herder(providers={"vault": Vault()}) as stage:
-        stage.probe.failing_connectors.add("c")  # it fails with the secret in its words
-        stage.herder.create_connector("c", WITH_SECRET, None)
-        poll_until(lambda: bool(stage.states("c")), "a status")
-        poll_until(lambda: bool(stage.herder.connector_status("c").connector.trace), "told why")
-        assert "password [hidden]" in (stage.herder.connector_status("c").connector.trace or "")
-        stage.probe.failing_connectors.clear()
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-        assert stage.probe.connector("c").config["test.password"] == SECRET
-        assert stage.probe.task_group("c").plans[-1].tasks[0]["test.password"] == SECRET
-        stage.probe.task_group("c").fail(0, MirrorError(f"refused {SECRET} and hush-hush"))
-        stage.probe.task_group("c").listener.on_running(1, f"held because of {SECRET}")
-        stage.wait_for_states("c", "RUNNING", "FAILED", "RUNNING")
-        poll_until(lambda: bool(stage.herder.task_status("c", 1).trace), "the remark")
-        stage.probe.connector("c").context.raise_error(MirrorError(f"bad {SECRET}"))
-        stage.wait_for_states("c", "FAILED", "FAILED", "RUNNING")
+    with running_herder(providers={"vault": Vault()}) as harness:
+        harness.probe.failing_connectors.add("c")  # its error contains the secret
+        harness.herder.create_connector("c", WITH_SECRET, None)
+        poll_until(lambda: bool(harness.states("c")), "a status")
+        poll_until(
+            lambda: bool(harness.herder.connector_status("c").connector.trace),
+            "the trace in the status",
+        )
+        assert "password [hidden]" in (harness.herder.connector_status("c").connector.trace or "")
+        harness.probe.failing_connectors.clear()
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert harness.probe.connector("c").config["test.password"] == SECRET
+        assert harness.probe.task_group("c").plans[-1].tasks[0]["test.password"] == SECRET
+        harness.probe.task_group("c").fail(0, MirrorError(f"refused {SECRET} and hush-hush"))
+        harness.probe.task_group("c").listener.on_running(1, f"held because of {SECRET}")
+        harness.wait_for_states("c", "RUNNING", "FAILED", "RUNNING")
+        poll_until(lambda: bool(harness.herder.task_status("c", 1).trace), "the remark")
+        harness.probe.connector("c").context.raise_error(MirrorError(f"bad {SECRET}"))
+        harness.wait_for_states("c", "FAILED", "FAILED", "RUNNING")
         seen = [
-            *(repr(record) for record in (*stage.config_log.records, *stage.status_log.records)),
+            *(repr(record) for record in harness.config_log.records),
+            *(repr(record) for record in harness.status_log.records),
             *(record.getMessage() for record in caplog.records),
-            repr(stage.herder.connector_info("c")), repr(stage.herder.task_configs("c")),
-            repr(stage.herder.connector_status("c")), repr(stage.probe.task_group("c").plans),
+            repr(harness.herder.connector_info("c")), repr(harness.herder.task_configs("c")),
+            repr(harness.herder.connector_status("c")), repr(harness.probe.task_group("c").plans),
         ]  # fmt: skip
         assert not [text for text in seen if SECRET in text]
-        assert stage.herder.task_configs("c")[0].config["test.password"] == "${vault:x:pw}"
-        assert not [r for r in stage.status_log.records if b"hush-hush" in (r.value or b"")]
+        assert harness.herder.task_configs("c")[0].config["test.password"] == "${vault:x:pw}"
+        assert not [r for r in harness.status_log.records if b"hush-hush" in (r.value or b"")]
 
 
-def test_a_fault_of_a_fetched_value_is_told_without_it() -> None:
+def test_an_error_about_a_fetched_value_does_not_show_it() -> None:
     config = named_config("c", HEARTBEAT_CONFIG) | {"admin.timeout.ms": "${vault:x:pw}"}
-    with running_herder(providers={"vault": Vault()}) as stage:
+    with running_herder(providers={"vault": Vault()}) as harness:
         with pytest.raises(BadRequest) as refusal:
-            stage.herder.create_connector("c", config, None)
+            harness.herder.create_connector("c", config, None)
         assert "admin.timeout.ms" in str(refusal.value)
-        answer = stage.herder.validate_connector_config("MirrorHeartbeat", config)
+        answer = harness.herder.validate_connector_config("MirrorHeartbeat", config)
     assert SECRET not in str(refusal.value) + str(answer)
     assert answer["error_count"] == 1
 
 
-def test_a_config_without_a_class_is_echoed_as_it_was_written() -> None:
+def test_the_error_of_a_config_without_a_class_shows_the_placeholders() -> None:
     config = {"note": "${vault:x:pw}", "name": "c"}
-    told = "Connector config {note=${vault:x:pw}, name=c} contains no connector type"
-    with running_herder(providers={"vault": Vault()}) as stage:
+    message = "Connector config {note=${vault:x:pw}, name=c} contains no connector type"
+    with running_herder(providers={"vault": Vault()}) as harness:
         with pytest.raises(BadRequest) as refusal:
-            stage.herder.create_connector("c", config, None)
-        assert str(refusal.value) == told
+            harness.herder.create_connector("c", config, None)
+        assert str(refusal.value) == message
         with pytest.raises(RequestFailed) as failure:
-            stage.herder.validate_connector_config("MirrorHeartbeat", config)
-        assert str(failure.value).endswith(told)
+            harness.herder.validate_connector_config("MirrorHeartbeat", config)
+        assert str(failure.value).endswith(message)
         config["connector.class"] = "${vault:x:pw}"
         for ask in (
-            lambda: stage.herder.create_connector("c", config, None),
-            lambda: stage.herder.validate_connector_config("MirrorHeartbeat", config),
+            lambda: harness.herder.create_connector("c", config, None),
+            lambda: harness.herder.validate_connector_config("MirrorHeartbeat", config),
         ):
             with pytest.raises(MirrorError) as fault:
                 ask()
             assert SECRET not in str(fault.value)
 
 
-def test_an_answer_shows_what_was_written_not_what_was_fetched() -> None:
+def test_a_validate_answer_shows_placeholders_instead_of_fetched_values() -> None:
     config = named_config("c", HEARTBEAT_CONFIG) | {"source.cluster.alias": "${vault:x:n}"}
-    with running_herder(providers={"vault": Vault()}) as stage:
-        answer = stage.herder.validate_connector_config("MirrorHeartbeat", config)
+    with running_herder(providers={"vault": Vault()}) as harness:
+        answer = harness.herder.validate_connector_config("MirrorHeartbeat", config)
     values = {entry["value"]["name"]: entry["value"]["value"] for entry in answer["configs"]}
     assert values["source.cluster.alias"] == "${vault:x:n}"
 
 
 def test_a_provider_that_cannot_be_read_fails_the_request() -> None:
     config = named_config("c", HEARTBEAT_CONFIG) | {"source.cluster.alias": "${vault:lost:alias}"}
-    with running_herder(providers={"vault": Vault()}) as stage:
+    with running_herder(providers={"vault": Vault()}) as harness:
         with pytest.raises(RequestFailed, match="Could not read properties from file lost"):
-            stage.herder.create_connector("c", config, None)
+            harness.herder.create_connector("c", config, None)
         with pytest.raises(RequestFailed, match=r"^org\.apache\.kafka\.common\.config\.ConfigExc"):
-            stage.herder.validate_connector_config("MirrorHeartbeat", config)
-        assert stage.herder.connectors() == ()
+            harness.herder.validate_connector_config("MirrorHeartbeat", config)
+        assert harness.herder.connectors() == ()
 
 
 def test_values_that_expire_restart_the_connector_and_its_tasks() -> None:
     vault = Vault(ttl_ms=20)
-    with running_herder(providers={"vault": vault}) as stage:
-        stage.herder.create_connector("c", WITH_SECRET, None)
-        poll_until(lambda: stage.probe.calls.count("start c") > 1, "begun anew")
-        poll_until(lambda: "restart tasks c [0, 1]" in stage.probe.calls, "the tasks too")
-    with running_herder(providers={"vault": vault}) as stage:
-        stage.herder.create_connector("c", WITH_SECRET | {"config.action.reload": "none"}, None)
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-        assert len(stage.probe.connectors["c"]) == 1
+    with running_herder(providers={"vault": vault}) as harness:
+        harness.herder.create_connector("c", WITH_SECRET, None)
+        poll_until(lambda: harness.probe.calls.count("start c") > 1, "begun anew")
+        poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "the tasks too")
+    with running_herder(providers={"vault": vault}) as harness:
+        harness.herder.create_connector("c", WITH_SECRET | {"config.action.reload": "none"}, None)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert len(harness.probe.connectors["c"]) == 1
 
 
-def test_retired_keys_are_read_as_they_were_meant_and_stored_as_they_were_sent() -> None:
+def test_deprecated_keys_have_effect_and_are_stored_unchanged() -> None:
     config = named_config("c", SOURCE_CONFIG) | {"topics.blacklist": "payments"}
-    with running_herder() as stage:
-        stage.herder.create_connector("c", config, None)
-        stage.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-        assert stage.probe.connector("c").config["topics.exclude"] == "payments"
-        assert stage.herder.connector_info("c").config == config
+    with running_herder() as harness:
+        harness.herder.create_connector("c", config, None)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert harness.probe.connector("c").config["topics.exclude"] == "payments"
+        assert harness.herder.connector_info("c").config == config
 
 
 def test_each_part_of_a_value_is_a_secret_too() -> None:

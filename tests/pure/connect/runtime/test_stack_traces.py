@@ -35,7 +35,7 @@ from sparkmirror.errors import (
     ],
     ids=["timeout", "acl", "config", "regex", "ours", "any", "tasks"],
 )
-def test_an_error_stands_under_the_name_that_people_know(error: Exception, line: str) -> None:
+def test_the_first_line_of_a_trace_has_the_java_class(error: Exception, line: str) -> None:
     assert headline(error).startswith(line)
 
 
@@ -54,7 +54,7 @@ def test_a_trace_shows_where_and_why() -> None:
     assert any(line.startswith("Caused by: ") and "inner" in line for line in rest)
 
 
-def test_a_cause_that_was_hidden_stays_hidden() -> None:
+def test_a_suppressed_cause_is_not_in_the_trace() -> None:
     with pytest.raises(MirrorError) as caught:
         try:
             raise KeyError("password")
@@ -63,7 +63,7 @@ def test_a_cause_that_was_hidden_stays_hidden() -> None:
     assert "password" not in format_trace(caught.value)
 
 
-def test_the_longest_secret_goes_first() -> None:
+def test_the_longest_secret_is_replaced_first() -> None:
     assert hide_secrets("user:abcd-efgh abcd", ["abcd", "abcd-efgh"]) == "user:[hidden] [hidden]"
 
 

@@ -1,4 +1,4 @@
-"""Whom to fence before new tasks start, and what is written of it."""
+"""Which producers are fenced before new tasks start, and what is written to the config topic."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_older_producers_are_fenced(
     assert len(log.records) == written
 
 
-def test_a_fence_that_fails_is_tried_again() -> None:
+def test_after_a_failed_fencing_the_connector_is_still_pending_fencing() -> None:
     def refuse(ids: Sequence[str]) -> None:
         raise ClusterTimeout("target", f"no answer about {ids}")
 

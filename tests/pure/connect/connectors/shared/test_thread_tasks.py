@@ -1,4 +1,4 @@
-"""Tasks as threads: what the herder hears of them, whatever becomes of their work."""
+"""Tasks as threads: which states they report."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ from tests.support.waiting import wait_until
 
 
 class CountingTask:
-    """Work that counts its turns, and does in each what the test wants."""
+    """A PeriodicTask that counts its runs and calls a function of the test in each."""
 
-    def __init__(self, config: Mapping[str, str], each: Callable[[int], None]) -> None:
+    def __init__(self, config: Mapping[str, str], on_run: Callable[[int], None]) -> None:
         self.config = config
-        self.turns = 0
-        self.ended = False
-        self._each = each
+        self.run_count = 0
+        self.is_closed = False
+        self._on_run = on_run
 
     def start(self) -> None:
         pass
 
     def run_due(self) -> None:
-        self.turns += 1
-        self._each(self.turns)
+        self.run_count += 1
+        self._on_run(self.run_count)
 
     def next_run_in_s(self) -> float:
         return 0.01
 
     def current_problem(self) -> str:
-        return self.config.get("remark", "")
+        return self.config.get("problem", "")
 
     def written_topics(self) -> frozenset[str]:
         return frozenset({"topic"})
 
     def reconfigure(self, config: Mapping[str, str]) -> bool:
-        if config.get("anew"):
+        if config.get("restart"):
             return False
         self.config = config
         return True
 
     def close(self) -> None:
-        self.ended = True
+        self.is_closed = True
 
 
-class Bench:
-    """A group whose works the test can look at."""
+class TaskGroupHarness:
+    """A task group, and all instances of its tasks."""
 
-    def __init__(self, each: Callable[[int], None] = lambda _: None) -> None:
-        self.works: list[CountingTask] = []
+    def __init__(self, on_run: Callable[[int], None] = lambda _: None) -> None:
+        self.instances: list[CountingTask] = []
         self.listener = RecordingListener()
-        self._each = each
-        self.group = ThreadTaskGroup("c", self.listener, self._make)
+        self._on_run = on_run
+        self.group = ThreadTaskGroup("c", self.listener, self._create_task)
 
-    def _make(self, config: Mapping[str, str]) -> CountingTask:
+    def _create_task(self, config: Mapping[str, str]) -> CountingTask:
         if config.get("fails"):
-            raise ValueError("no work like that")
-        self.works.append(CountingTask(config, self._each))
-        return self.works[-1]
+            raise ValueError("invalid task config")
+        self.instances.append(CountingTask(config, self._on_run))
+        return self.instances[-1]
 
     def wait(self, word: str, task: int = 0) -> None:
         wait_until(
@@ -71,65 +71,65 @@ def _plan(*tasks: Mapping[str, str]) -> TaskPlan:
     return TaskPlan(connector="c", config={}, tasks=tasks, generation=1)
 
 
-def test_a_task_runs_pauses_goes_on_and_stops() -> None:
-    bench = Bench()
-    bench.group.start(_plan({}), paused=False)
-    bench.wait("running")
-    bench.group.pause()
-    bench.wait("paused")
-    turns = bench.works[0].turns
-    bench.group.resume()
-    bench.wait("running")
-    assert bench.works[0].turns > turns
-    wait_until(lambda: bench.listener.topics == {"topic"}, "its topics to be told")
-    bench.group.stop(50)
-    assert bench.listener.last_report() == "stopped"
-    assert bench.works[0].ended
+def test_a_task_runs_pauses_resumes_and_stops() -> None:
+    harness = TaskGroupHarness()
+    harness.group.start(_plan({}), paused=False)
+    harness.wait("running")
+    harness.group.pause()
+    harness.wait("paused")
+    run_count = harness.instances[0].run_count
+    harness.group.resume()
+    harness.wait("running")
+    assert harness.instances[0].run_count > run_count
+    wait_until(lambda: harness.listener.topics == {"topic"}, "its topics to be reported")
+    harness.group.stop(50)
+    assert harness.listener.last_report() == "stopped"
+    assert harness.instances[0].is_closed
 
 
 def test_a_task_that_starts_paused_does_nothing() -> None:
-    bench = Bench()
-    bench.group.start(_plan({}), paused=True)
-    bench.wait("paused")
-    assert bench.works[0].turns == 0
-    bench.group.stop(50)
+    harness = TaskGroupHarness()
+    harness.group.start(_plan({}), paused=True)
+    harness.wait("paused")
+    assert harness.instances[0].run_count == 0
+    harness.group.stop(50)
 
 
-def test_a_cluster_in_trouble_is_a_remark_until_it_is_well() -> None:
-    def each(turn: int) -> None:
-        if turn == 1:
-            raise ClusterUnavailable("B", "nobody there")
+def test_a_cluster_error_is_the_problem_of_a_running_task_until_it_is_solved() -> None:
+    def on_run(run_number: int) -> None:
+        if run_number == 1:
+            raise ClusterUnavailable("B", "connection refused")
 
-    bench = Bench(each)
-    bench.group.start(_plan({}), paused=False)
-    bench.wait("running")
-    assert bench.listener.reports[0] == ["running: B: nobody there", "running"]
-    bench.group.stop(50)
+    harness = TaskGroupHarness(on_run)
+    harness.group.start(_plan({}), paused=False)
+    harness.wait("running")
+    assert harness.listener.reports[0] == ["running: B: connection refused", "running"]
+    harness.group.stop(50)
 
 
 def test_any_other_error_fails_the_task_and_no_other() -> None:
-    bench = Bench()
-    bench.group.start(_plan({"fails": "yes"}, {}), paused=False)
-    bench.wait("failed", 0)
-    bench.wait("running", 1)
-    assert str(bench.listener.failures[0]) == "no work like that"
-    bench.group.restart({0: {}})
-    bench.wait("running", 0)
-    bench.group.stop(50)
+    harness = TaskGroupHarness()
+    harness.group.start(_plan({"fails": "yes"}, {}), paused=False)
+    harness.wait("failed", 0)
+    harness.wait("running", 1)
+    assert str(harness.listener.failures[0]) == "invalid task config"
+    harness.group.restart({0: {}})
+    harness.wait("running", 0)
+    harness.group.stop(50)
 
 
-def test_reassigning_interrupts_only_what_must_begin_anew() -> None:
-    bench = Bench()
-    bench.group.start(_plan({"n": "0"}, {"n": "1"}, {"n": "2"}), paused=False)
+def test_reassigning_restarts_only_tasks_that_reject_their_new_config() -> None:
+    harness = TaskGroupHarness()
+    harness.group.start(_plan({"n": "0"}, {"n": "1"}, {"n": "2"}), paused=False)
     for task in range(3):
-        bench.wait("running", task)
-    works = {work.config["n"]: work for work in bench.works}
-    bench.group.reassign(_plan({"n": "0", "remark": "hm"}, {"n": "1", "anew": "yes"}))
-    bench.wait("running: hm", 0)
-    bench.wait("stopped", 2)
-    wait_until(lambda: works["1"].ended, "the old work to end")
-    wait_until(lambda: bench.listener.reports[1].count("running") == 2, "it to run again")
-    assert not works["0"].ended
-    assert len(bench.works) == 4
-    bench.group.stop(50)
-    assert all(work.ended for work in bench.works)
+        harness.wait("running", task)
+    instances = {instance.config["n"]: instance for instance in harness.instances}
+    harness.group.reassign(_plan({"n": "0", "problem": "slow"}, {"n": "1", "restart": "yes"}))
+    harness.wait("running: slow", 0)
+    harness.wait("stopped", 2)
+    wait_until(lambda: instances["1"].is_closed, "the earlier instance to end")
+    wait_until(lambda: harness.listener.reports[1].count("running") == 2, "it to run again")
+    assert not instances["0"].is_closed
+    assert len(harness.instances) == 4
+    harness.group.stop(50)
+    assert all(instance.is_closed for instance in harness.instances)

@@ -53,7 +53,7 @@ def test_tasks_and_remote_topics_follow_from_the_task_configs() -> None:
     assert (job.connector, job.group_id) == ("mm2-msc", "workers")
 
 
-def test_records_go_where_the_workers_producer_sends_them() -> None:
+def test_records_go_to_the_cluster_of_the_workers_producer() -> None:
     """The cluster called target is only for admin work, as in Connect."""
     assert _job().settings.target == {"bootstrap.servers": "w:9092"}
     lent = _job(worker={"producer.security.protocol": "SSL", "security.protocol": "SASL_SSL"})
@@ -86,17 +86,17 @@ def test_the_source_is_read_as_its_consumer_is_configured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "committed_only"),
+    ("overrides", "committed_only"),
     [({}, True), ({"consumer.isolation.level": "read_uncommitted"}, False)],
     ids=["default", "asked"],
 )
 def test_aborted_records_are_left_out_unless_asked_for(
-    said: dict[str, str], committed_only: bool
+    overrides: dict[str, str], committed_only: bool
 ) -> None:
-    assert _job(said).settings.read_committed is committed_only
+    assert _job(overrides).settings.read_committed is committed_only
 
 
-def test_offset_syncs_lie_on_the_source_by_default() -> None:
+def test_offset_syncs_are_on_the_source_by_default() -> None:
     syncs = _job({"offset.lag.max": "7"}).syncs
     assert syncs is not None
     assert (syncs.name, syncs.cluster) == ("mm2-offset-syncs.B.internal", "A")
@@ -108,7 +108,7 @@ def test_offset_syncs_lie_on_the_source_by_default() -> None:
     assert _job({"emit.offset-syncs.enabled": "false"}).syncs is None
 
 
-def test_a_job_survives_its_way_to_the_driver() -> None:
+def test_a_job_is_the_same_after_json() -> None:
     job = _job({"sparkmirror.on.loss": "skip"}, {"exactly.once.source.support": "enabled"})
     assert CopyJob.from_json(json.loads(json.dumps(job.to_json()))) == job
 
@@ -122,7 +122,7 @@ def test_secrets_are_in_no_repr() -> None:
     assert "hush" not in repr(job)
 
 
-def test_exactly_once_is_the_workers_choice() -> None:
+def test_the_workers_config_enables_exactly_once() -> None:
     assert _job().delivery is DeliveryMode.SEQUENCED
     enabled = {"exactly.once.source.support": "enabled"}
     assert _job(worker=enabled).delivery is DeliveryMode.EXACTLY_ONCE
@@ -134,7 +134,7 @@ def test_exactly_once_is_the_workers_choice() -> None:
     assert flushed.commit_interval_s == 0.7
 
 
-def test_positions_are_written_as_often_as_said_but_never_seldom() -> None:
+def test_the_flush_interval_is_the_workers_but_at_most_ten_seconds() -> None:
     assert _job().flush_interval_s == 10
     assert _job(worker={"offset.flush.interval.ms": "5000"}).flush_interval_s == 5
 
@@ -150,17 +150,17 @@ def test_positions_are_written_as_often_as_said_but_never_seldom() -> None:
     ],
     ids=["earliest", "latest", "none", "hour", "days"],
 )
-def test_a_consumers_reset_says_where_to_begin(reset: str, start: StartPosition) -> None:
+def test_auto_offset_reset_sets_the_start_position(reset: str, start: StartPosition) -> None:
     assert parse_offset_reset(reset, now_s=10_000) == start
 
 
 @pytest.mark.parametrize("reset", ["soon", "by_duration:", "by_duration:P", "by_duration:1h"])
-def test_a_reset_that_means_nothing_is_refused(reset: str) -> None:
+def test_an_unknown_auto_offset_reset_is_rejected(reset: str) -> None:
     with pytest.raises(ConfigError, match=r"auto\.offset\.reset"):
         parse_offset_reset(reset, now_s=0)
 
 
-def test_what_is_ours_is_checked_too() -> None:
+def test_sparkmirrors_own_keys_are_validated_too() -> None:
     assert _job({"sparkmirror.on.loss": "restart"}).on_loss is DataLossPolicy.RESTART
     assert _job({"sparkmirror.bytes.per.second": "1000"}).settings.bytes_per_s == 500
     for wrong in ({"sparkmirror.on.loss": "weep"}, {"sparkmirror.bytes.per.second": "fast"}):
@@ -168,6 +168,6 @@ def test_what_is_ours_is_checked_too() -> None:
             _job(wrong)
 
 
-def test_transforms_are_refused_and_not_passed_over() -> None:
+def test_transforms_are_rejected() -> None:
     with pytest.raises(ConfigError, match="transforms rename cannot be run yet"):
         _job({"transforms": "rename"})
