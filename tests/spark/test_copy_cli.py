@@ -53,7 +53,7 @@ def test_an_interrupted_copy_goes_on_where_it_stood(
         running.send_signal(signal.SIGINT)
         said = running.stdout.read()
         assert running.wait(180) == INTERRUPTED, said
-    assert "Interrupted. The same command goes on from there." in said
+    assert "Interrupted. The same command continues from there." in said
     before = len(read_topic(target, topic))
     assert 0 < before < RECORDS
     done = sparkmirror.run(*copy)

@@ -1,4 +1,4 @@
-"""Requests and clusters for tests of `copy`, with everything chosen that a test does not say."""
+"""Requests and cluster descriptions for tests of `copy`, with defaults."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sparkmirror.mirror.topics.replication_policy import IdentityReplicationPoli
 from sparkmirror.model import SourceAndTarget
 
 
-def copy_request(*patterns: str, exclude: tuple[str, ...] = (), **said: Any) -> CopyRequest:
+def copy_request(*patterns: str, exclude: tuple[str, ...] = (), **overrides: Any) -> CopyRequest:
     """A request to copy some topics from A to B under their own names."""
     properties = {"bootstrap.servers": "localhost:9092"}
-    made = CopyRequest(
+    request = CopyRequest(
         flow=SourceAndTarget("A", "B"),
         source=ClientFile(raw=properties, expanded=properties),
         target=ClientFile(raw=properties, expanded=properties),
@@ -27,11 +27,11 @@ def copy_request(*patterns: str, exclude: tuple[str, ...] = (), **said: Any) -> 
         patterns=patterns,
         tasks_max=2,
     )
-    return replace(made, **said)
+    return replace(request, **overrides)
 
 
 def cluster_view(name: str, brokers: int = 1) -> DescribeClusterResult:
-    """A cluster of so many brokers."""
+    """A cluster with this number of brokers."""
     return DescribeClusterResult(
         cluster_id=name,
         controller_id=1,
@@ -43,7 +43,7 @@ def cluster_view(name: str, brokers: int = 1) -> DescribeClusterResult:
 
 
 def topic_view(name: str, partitions: int = 1, replicas: int = 1) -> TopicDescription:
-    """A topic as a listing shows it."""
+    """The description of a topic."""
     nodes = tuple(range(1, replicas + 1))
     return TopicDescription(
         name=name,
@@ -56,13 +56,13 @@ def topic_view(name: str, partitions: int = 1, replicas: int = 1) -> TopicDescri
     )
 
 
-def survey(
+def cluster_descriptions(
     source: list[TopicDescription], target: list[TopicDescription], brokers: int = 1
 ) -> ClusterDescriptions:
-    """What was found on A and B."""
+    """The descriptions of A and B."""
     return ClusterDescriptions(
         source=cluster_view("id of A", 3),
         target=cluster_view("id of B", brokers),
-        source_topics={one.name: one for one in source},
-        target_topics={one.name: one for one in target},
+        source_topics={topic.name: topic for topic in source},
+        target_topics={topic.name: topic for topic in target},
     )

@@ -1,4 +1,4 @@
-"""An engine that follows a script instead of copying, and a screen that remembers."""
+"""An engine that yields the statuses of a script, and a screen that records its calls."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class ScriptedEngine:
         self.calls.append("start")
 
     def statuses(self) -> Iterator[DriverStatus]:
-        for line in self._script:
+        for step in self._script:
             if "drain" in self.calls:
                 break
-            yield from _run_step(line)
+            yield from _run_step(step)
         if "drain" in self.calls:
-            for line in self._drained:
-                yield from _run_step(line)
+            for step in self._drained:
+                yield from _run_step(step)
 
     def drain(self) -> None:
         self.calls.append("drain")
@@ -39,11 +39,11 @@ class ScriptedEngine:
         self.calls.append("stop")
 
 
-def _run_step(line: ScriptStep) -> Iterator[DriverStatus]:
-    if isinstance(line, DriverStatus):
-        yield line
+def _run_step(step: ScriptStep) -> Iterator[DriverStatus]:
+    if isinstance(step, DriverStatus):
+        yield step
     else:
-        line()
+        step()
 
 
 class RecordingScreen:

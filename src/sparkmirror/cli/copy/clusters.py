@@ -1,9 +1,9 @@
-"""The two clusters of a copy, looked at and made ready: the only part of planning that does things.
+"""Connects to both clusters of a copy, reads what planning needs, and creates topics.
 
-1. open      both clusters let us in, or it is said within seconds why not
-2. look      what topics there are
-3. complete  the settings that new topics start with
-4. carry out create and grow what the target lacks; nothing is ever shrunk or deleted
+1. connect            both clusters answer, or an error within seconds says why not
+2. describe_clusters  brokers and topics of both
+3. complete_plan      the configs of new topics
+4. apply_plan         creates topics and adds partitions; never deletes or shrinks anything
 """
 
 from __future__ import annotations
@@ -29,68 +29,67 @@ from sparkmirror.mirror.topics.topic_plan import NewRemoteTopic
 
 CONNECT_TIMEOUT_S = 5.0
 NOTICE_AFTER_S = 1.0
-"""So long nobody is told that a cluster is waited for."""
+"""After this long the operator gets a line that a cluster does not answer."""
 CLEANUP_POLICY = "cleanup.policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAdmins:
-    """Hands on both clusters."""
+    """One admin client per cluster."""
 
     source: Admin
     target: Admin
 
 
 @contextmanager
-def connect(request: CopyRequest, say: Callable[[str], None]) -> Iterator[ClusterAdmins]:
-    """Reach both clusters, or raise within seconds what is wrong; `say` is told of waiting."""
+def connect(request: CopyRequest, notify: Callable[[str], None]) -> Iterator[ClusterAdmins]:
+    """Connect to both clusters. Raises ClusterError after CONNECT_TIMEOUT_S; warns before."""
     source = request.source.access(request.flow.source)
     target = request.target.access(request.flow.target)
     for access in (source, target):
-        _await_cluster(access, say)
-    with Admin(source) as one, Admin(target) as other:
-        yield ClusterAdmins(source=one, target=other)
+        _await_cluster(access, notify)
+    with Admin(source) as source_admin, Admin(target) as target_admin:
+        yield ClusterAdmins(source=source_admin, target=target_admin)
 
 
-def _await_cluster(access: ClusterAccess, say: Callable[[str], None]) -> None:
-    """Wait for a cluster, not in silence."""
+def _await_cluster(access: ClusterAccess, notify: Callable[[str], None]) -> None:
     try:
         wait_for_cluster(access, NOTICE_AFTER_S)
     except (ClusterUnavailable, ClusterTimeout) as error:
-        say(f"Waiting for cluster {error}")
+        notify(f"Waiting for cluster {error}")
         wait_for_cluster(access, CONNECT_TIMEOUT_S - NOTICE_AFTER_S)
 
 
-def describe_clusters(sides: ClusterAdmins) -> ClusterDescriptions:
-    """List what both clusters hold."""
+def describe_clusters(admins: ClusterAdmins) -> ClusterDescriptions:
+    """Return brokers and topics of both clusters."""
     return ClusterDescriptions(
-        source=sides.source.describe_cluster(),
-        target=sides.target.describe_cluster(),
-        source_topics=sides.source.describe_topics(),
-        target_topics=sides.target.describe_topics(),
+        source=admins.source.describe_cluster(),
+        target=admins.target.describe_cluster(),
+        source_topics=admins.source.describe_topics(),
+        target_topics=admins.target.describe_topics(),
     )
 
 
-def complete_plan(request: CopyRequest, plan: CopyPlan, sides: ClusterAdmins) -> CopyPlan:
-    """Give new topics their settings; check that positions would be safe where they are kept."""
+def complete_plan(request: CopyRequest, plan: CopyPlan, admins: ClusterAdmins) -> CopyPlan:
+    """Add the configs of new topics. Raises TopicRejected if the offsets topic is not compacted."""
     if plan.offsets_topic is None:
-        _require_compacted(request, sides.target)
+        _require_compacted(request, admins.target)
     wanted = [new.source_topic for new in plan.topics.new_topics]
     configs: dict[str, Mapping[str, str]] = {}
-    for topic, found in sides.source.describe_configs(wanted).items():
-        if isinstance(found, ClusterError):
-            raise found
-        configs[topic] = creation_configs(found, request.config_filter)
+    for topic, described in admins.source.describe_configs(wanted).items():
+        if isinstance(described, ClusterError):
+            raise described
+        configs[topic] = creation_configs(described, request.config_filter)
     return replace(plan, topics=plan.topics.with_configs(configs))
 
 
-def apply_plan(plan: CopyPlan, sides: ClusterAdmins) -> None:
-    """Create and grow topics; whatever is refused is raised, all of it at once."""
+def apply_plan(plan: CopyPlan, admins: ClusterAdmins) -> None:
+    """Create topics and add partitions. Raises one error for all that the target rejects."""
     new = [_new_topic(topic) for topic in plan.topics.new_topics]
     if plan.offsets_topic is not None:
         new.append(plan.offsets_topic)
-    failed = sides.target.create_topics(new)
-    failed |= sides.target.create_partitions(
+    failed = admins.target.create_topics(new)
+    failed |= admins.target.create_partitions(
         {grown.name: grown.partitions for grown in plan.topics.new_partitions}
     )
     errors = list(failed.values())
@@ -112,13 +111,13 @@ def _new_topic(new: NewRemoteTopic) -> NewTopic:
 
 def _require_compacted(request: CopyRequest, target: Admin) -> None:
     name = request.offsets_topic.name
-    found = target.describe_configs([name])[name]
-    if isinstance(found, ClusterError):
-        raise found
-    policy = next((entry.value for entry in found if entry.name == CLEANUP_POLICY), None)
+    described = target.describe_configs([name])[name]
+    if isinstance(described, ClusterError):
+        raise described
+    policy = next((entry.value for entry in described if entry.name == CLEANUP_POLICY), None)
     if policy != "compact":
         raise TopicRejected(
             request.flow.target,
-            f"{name} keeps the positions of this mirror and has {CLEANUP_POLICY}={policy}, which"
-            f" forgets them in time; set {CLEANUP_POLICY}=compact",
+            f"{name} stores the positions of this mirror and has {CLEANUP_POLICY}={policy}, so the"
+            f" broker deletes them in time; set {CLEANUP_POLICY}=compact",
         )

@@ -1,6 +1,6 @@
-"""`sparkmirror copy`: topics from one cluster to another, once or for as long as it runs.
+"""`sparkmirror copy`: the command and its options.
 
-The command and its options. What they mean is `copy_said`, what then happens `copy_wiring`.
+`cli.copy.request` builds the request from the options, `cli.copy.execution` runs it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import rich.console
 from sparkmirror.cli.copy import options
 from sparkmirror.cli.copy.engine import EngineFactory, spark_engine
 from sparkmirror.cli.copy.execution import RunOptions, run_copy
-from sparkmirror.cli.copy.request_from_options import CopyOptions, build_request
+from sparkmirror.cli.copy.request import CopyOptions, build_request
 from sparkmirror.copy.job import DataLossPolicy
 
 PIPE_WIDTH = 500
-"""Where the output goes to a file or another program, no name is broken into pieces."""
+"""Wide enough that no name is wrapped in a file or a pipe."""
 
 
 class _CommandOptions(CopyOptions):
-    """All options: what to copy, and in what manner."""
+    """All options: what to copy, and how to run it."""
 
     until_caught_up: bool
     receipts: str | None
@@ -35,7 +35,7 @@ class _CommandOptions(CopyOptions):
 
 
 def copy_command(engine: EngineFactory) -> click.Command:
-    """Make the command, for an engine."""
+    """Create the command for an engine."""
 
     @click.command("copy", context_settings={"max_content_width": 110})
     @click.option(
@@ -63,18 +63,18 @@ def copy_command(engine: EngineFactory) -> click.Command:
         "--exclude",
         callback=options.option_callback(options.parse_patterns),
         metavar="PATTERNS",
-        help="Topics not to copy, written alike.",
+        help="Topics not to copy; same syntax as --topics.",
     )
     @click.option(
         "--until-caught-up",
         is_flag=True,
-        help="End when all that is there now is on the target; else go on until Ctrl-C.",
+        help="End when all records of now are on the target; otherwise copy until Ctrl-C.",
     )
     @click.option(
         "--start",
         callback=options.option_callback(options.parse_start),
         metavar="WHERE",
-        help="Where new partitions begin: earliest (default), latest, a time"
+        help="Where new partitions start: earliest (default), latest, a time"
         " (2026-01-31T12:00Z or ms), offsets:FILE.json.",
     )
     @click.option(
@@ -83,7 +83,7 @@ def copy_command(engine: EngineFactory) -> click.Command:
         show_default=True,
         callback=options.option_callback(options.parse_policy),
         metavar="POLICY",
-        help="What copies are called: identity (orders), default (source.orders), a Java name.",
+        help="Names of copies: identity (orders), default (source.orders), or a Java class name.",
     )
     @click.option(
         "--source-alias", default="source", show_default=True, callback=_alias, metavar="NAME"
@@ -104,45 +104,45 @@ def copy_command(engine: EngineFactory) -> click.Command:
         "--rate",
         callback=options.option_callback(options.parse_rate),
         metavar="RATE",
-        help="At most so many bytes a second in all: 50MB.",
+        help="Limit of bytes per second for all tasks together: 50MB.",
     )
-    @click.option("--tasks", type=_count, metavar="N", help="Tasks; one per two cores if not said.")
+    @click.option("--tasks", type=_count, metavar="N", help="Tasks.  [default: one per two cores]")
     @click.option(
         "--on-loss",
         type=click.Choice([choice.value for choice in DataLossPolicy]),
         default=DataLossPolicy.HALT.value,
         show_default=True,
-        help="If the source deleted what was next: halt, skip it, restart the partition.",
+        help="If the source deleted the next records: halt, skip them, or restart the partition.",
     )
     @click.option("--read-uncommitted", is_flag=True, help="Copy open and aborted transactions.")
     @click.option(
         "--exactly-once",
         is_flag=True,
-        help="Copy in transactions: for readers at read_committed, whatever breaks.",
+        help="Copy in transactions, for readers with isolation.level=read_committed.",
     )
     @click.option(
         "--commit-interval",
         type=click.IntRange(min=1, max=10_000),
         metavar="MS",
-        help="With --exactly-once: commit no more often than this.  [default: 100]",
+        help="With --exactly-once: commit at most once in this time.  [default: 100]",
     )
     @click.option(
         "--replication-factor",
         type=_count,
         metavar="N",
-        help="Of new topics; as at the source if not said.",
+        help="Of new topics.  [default: as at the source]",
     )
     @click.option(
         "--name",
         callback=options.option_callback(options.parse_name),
         metavar="NAME",
-        help="The connector, if several copy at the same time.",
+        help="Connector name; needed if several copies run at the same time.",
     )
     @click.option(
         "--ledger",
         "receipts",
         metavar="DIR",
-        help="Where receipts of what was copied are kept, as Parquet.",
+        help="Directory for the receipts of copied batches (Parquet).",
     )
     @click.option("--master", default="", metavar="URL", help="Spark's master: spark://...")
     @click.option(
@@ -153,24 +153,24 @@ def copy_command(engine: EngineFactory) -> click.Command:
         help="A setting for Spark; may be repeated.",
     )
     @click.option(
-        "--yes", "-y", is_flag=True, help="Append to topics with records of others without asking."
+        "--yes", "-y", is_flag=True, help="Append to topics with other records without asking."
     )
     @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
-    def copy(**said: Unpack[_CommandOptions]) -> None:
+    def copy(**values: Unpack[_CommandOptions]) -> None:
         """Copy topics from one Kafka cluster to another.
 
-        Positions are remembered on the target, so the same command goes on where it stood.
+        The target stores the positions, so the same command continues where it ended.
         """
-        manner = RunOptions(
-            until_caught_up=said["until_caught_up"],
-            receipts=said["receipts"],
-            master=said["master"],
-            conf=said["conf"],
-            yes=said["yes"],
-            dry_run=said["dry_run"],
+        run_options = RunOptions(
+            until_caught_up=values["until_caught_up"],
+            receipts=values["receipts"],
+            master=values["master"],
+            conf=values["conf"],
+            yes=values["yes"],
+            dry_run=values["dry_run"],
         )
-        request = build_request(said, os.environ)
-        code = run_copy(request, manner, engine, _console())
+        request = build_request(values, os.environ)
+        code = run_copy(request, run_options, engine, _console())
         raise SystemExit(code)
 
     return copy

@@ -1,4 +1,4 @@
-"""Which engine runs a copy, and where it leaves what it writes."""
+"""The engine that runs a copy, and launch it writes receipts and logs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """Where a job runs and writes."""
+    """Spark master and configuration of a job, and launch it writes."""
 
     receipts: str
     log: str
@@ -39,7 +39,7 @@ class LaunchOptions:
         conf: Mapping[str, str],
         environ: Mapping[str, str] | None = None,
     ) -> Self:
-        """Choose a directory of the user's for what was not said."""
+        """Use the user's state directory launch the operator named no other."""
         settings = job.settings
         name = f"{settings.source_alias}-{settings.target_alias}-{job.connector}"
         directory = state_directory(os.environ if environ is None else environ)
@@ -53,22 +53,22 @@ class LaunchOptions:
 
 
 EngineFactory = Callable[[CopyJob, LaunchOptions], Engine]
-"""Makes the engine of a job."""
+"""Creates the engine of a job."""
 
 
-def spark_engine(job: CopyJob, where: LaunchOptions) -> Engine:
-    """Spark, in a process beside this one, started again when it dies."""
+def spark_engine(job: CopyJob, launch: LaunchOptions) -> Engine:
+    """Return the supervisor of a Spark driver process. Raises DriverLost without pyspark."""
     if importlib.util.find_spec("pyspark") is None:
         raise DriverLost("pyspark is not installed: pip install 'sparkmirror[spark]'")
-    # What the supervisor warns of is in its statuses too, and shown from there.
+    # The statuses contain the supervisor's warnings too; the screen shows them.
     logging.getLogger("sparkmirror.engine").setLevel(logging.ERROR)
-    Path(where.log).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    Path(launch.log).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return DriverSupervisor(
         DriverSpec(
             job=job,
-            receipts=where.receipts,
-            log=where.log,
-            master=where.master,
-            conf=where.conf,
+            receipts=launch.receipts,
+            log=launch.log,
+            master=launch.master,
+            conf=launch.conf,
         )
     )

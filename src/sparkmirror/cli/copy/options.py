@@ -1,6 +1,6 @@
-"""What people say to `copy`, option by option: the spelling of rates, times, offsets and policies.
+"""Parses the options of `copy`: rates, times, offsets and policies.
 
-Each function reads one text or refuses it with a sentence; click adds which option it was.
+Each function parses one text or raises click.BadParameter; click adds the option's name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _POLICY_CLASSES = {
 def option_callback(
     read: Callable[[str], T],
 ) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
-    """Let click read an option with a function; what was not said stays unsaid."""
+    """Make a click callback of a parser; None for an option that is not given."""
     return lambda _context, _parameter, text: None if text is None else read(text)
 
 
@@ -68,7 +68,7 @@ def parse_patterns(text: str) -> tuple[str, ...]:
 
 
 def parse_alias(text: str) -> str:
-    """Read the alias of a cluster; it becomes part of topics' names."""
+    """Read the alias of a cluster. It becomes part of topic names."""
     if not _ALIAS.fullmatch(text):
         raise click.BadParameter(
             f"{text!r} cannot be part of a topic's name: use letters, digits, '.', '_' and '-'."
@@ -98,7 +98,7 @@ def parse_rate(text: str) -> int:
 
 
 def parse_start(text: str) -> StartPosition:
-    """Read where to begin: an end of the log, a time, or a file of offsets."""
+    """Read where to start: an end of the log, a time, or a file of offsets."""
     if text in (StartMode.EARLIEST, StartMode.LATEST):
         return StartPosition(at=StartMode(text))
     if text.startswith(_OFFSETS_PREFIX):
@@ -107,14 +107,14 @@ def parse_start(text: str) -> StartPosition:
     if text.isdecimal():
         return StartPosition(at=StartMode.TIMESTAMP, timestamp_ms=int(text))
     try:
-        when = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(
             f"{text!r} is none of earliest, latest, a time (2026-01-31T12:00:00Z or milliseconds)"
             " and offsets:FILE.json."
         ) from None
     # Kafka's own tools take a time without a zone for UTC.
-    zoned = when if when.tzinfo else when.replace(tzinfo=UTC)
+    zoned = time if time.tzinfo else time.replace(tzinfo=UTC)
     return StartPosition(at=StartMode.TIMESTAMP, timestamp_ms=int(zoned.timestamp() * 1000))
 
 
@@ -147,7 +147,7 @@ def _parse_offset(file: Path, partition: str, offset: object) -> tuple[str, int]
         raise click.BadParameter(f"{file}: {error}.") from None
     if not isinstance(offset, int) or not 0 <= offset <= _LARGEST_OFFSET or offset is True:
         raise click.BadParameter(
-            f"{file}: {partition}: {json.dumps(offset)} is no offset: give the next one to copy."
+            f"{file}: {partition}: {json.dumps(offset)} is no offset: write the next one to copy."
         )
     return partition, offset
 
@@ -155,28 +155,28 @@ def _parse_offset(file: Path, partition: str, offset: object) -> tuple[str, int]
 def parse_conf(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
-    """Read settings for Spark; of two for the same key the last one counts."""
+    """Read Spark settings; the last one of a key wins."""
     settings: dict[str, str] = {}
     for text in given:
-        key, is_said, value = text.partition("=")
-        if not is_said or not key.startswith("spark."):
+        key, separator, value = text.partition("=")
+        if not separator or not key.startswith("spark."):
             raise click.BadParameter(f"{text!r} is no setting of Spark: write spark.KEY=VALUE.")
         settings[key.strip()] = value.strip()
     return settings
 
 
 def parse_policy(text: str) -> str:
-    """Read a short name of ours, a Java class name, or `module:Class`."""
+    """Read `identity`, `default`, a Java class name, or `module:Class`."""
     return _POLICY_CLASSES.get(text.lower(), text)
 
 
 def import_policy(name: str) -> PolicyFactory:
-    """Import people's own policy, named `module:Class`."""
+    """Import a policy named `module:Class`. Raises ConfigError."""
     module, _, member = name.partition(":")
     try:
         factory = getattr(importlib.import_module(module), member)
     except (ImportError, AttributeError) as error:
         key = "replication.policy.class"
         raise ConfigError.of(key, f"{key} {name} cannot be imported: {error}") from error
-    made: PolicyFactory = factory
-    return made
+    policy: PolicyFactory = factory
+    return policy

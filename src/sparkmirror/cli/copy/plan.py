@@ -1,7 +1,9 @@
-"""What a copy would do: topics and their copies, what the target lacks, who copies what.
+"""The plan of a copy: which topics, their remote topics, what to create, and the tasks. Pure.
 
-Pure: two listings and a request in, a plan out. The rules of selection, naming, creation and
-dealing are `mirror`'s; this module puts them in order and refuses what cannot be meant.
+    request + descriptions of both clusters  ->  plan  ->  job for the engine
+
+The rules of selection, naming, creation and assignment are in `mirror`. This module applies them in
+order and raises errors for requests that cannot be carried out.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
 from sparkmirror.cluster.topics import NewTopic, TopicDescription
 from sparkmirror.config.suggestions import closest_name
+from sparkmirror.copy.job import CopyJob, StartPosition
+from sparkmirror.copy.settings import CopySettings, rate_per_task
 from sparkmirror.errors import BadRequest, NotFound
 from sparkmirror.javaregex.pattern import compile_pattern_list
 from sparkmirror.mirror.topics.task_assignment import assign_round_robin, sorted_unique
@@ -26,7 +30,7 @@ MAX_NAMES_SHOWN = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescriptions:
-    """Both clusters as they were found."""
+    """Brokers and topics of both clusters at the time of planning."""
 
     source: DescribeClusterResult
     target: DescribeClusterResult
@@ -36,82 +40,86 @@ class ClusterDescriptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPlan:
-    """What is to be done."""
+    """What a copy does."""
 
     remote_topics: Mapping[str, str]
     """Source topic → remote topic, in the order of names."""
     topics: TopicPlan
     offsets_topic: NewTopic | None
-    """The topic that positions are kept in, if it must be created."""
+    """The topic that stores positions, if it must be created."""
     tasks: tuple[tuple[TopicPartition, ...], ...]
     skipped_topics: tuple[str, ...] = ()
-    """Topics that were asked for and are never copied: internal ones, and what came from there."""
+    """Topics that match a pattern and are never copied: internal ones, copies of the target's."""
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
-        """All partitions to copy, in order."""
+        """All partitions to copy, sorted."""
         return sorted_unique(partition for task in self.tasks for partition in task)
 
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
-        """Where a source partition is copied to."""
+        """Return the partition that a source partition is copied to."""
         return partition._replace(topic=self.remote_topics[partition.topic])
 
 
-def plan_copy(request: CopyRequest, survey: ClusterDescriptions) -> CopyPlan:
-    """Decide everything that names and numbers decide; refuse what cannot be meant."""
+def plan_copy(request: CopyRequest, clusters: ClusterDescriptions) -> CopyPlan:
+    """Return the plan. Raises NotFound or BadRequest for a request that cannot be carried out."""
     selection = request.selection
     partitions = sorted_unique(
-        selection.filter_source_partitions(_partitions(survey.source_topics.values()))
+        selection.filter_source_partitions(_partitions(clusters.source_topics.values()))
     )
-    left_out = tuple(
+    skipped = tuple(
         name
-        for name in sorted(survey.source_topics)
+        for name in sorted(clusters.source_topics)
         if request.topic_filter.should_replicate_topic(name)
         and not selection.should_replicate_topic(name)
     )
     if not partitions:
-        raise _no_match_error(request, survey)
+        raise _no_match_error(request, clusters)
     remote_topics = {
         topic: request.policy.format_remote_topic(request.flow.source, topic)
         for topic in sorted({partition.topic for partition in partitions})
     }
-    _reject_collisions(request, survey, remote_topics)
+    _reject_collisions(request, clusters, remote_topics)
     topics = plan_topics(
         selection,
         source=partitions,
-        target=_partitions(survey.target_topics.values()),
-        replication_factor=_replication_factor(request, survey),
+        target=_partitions(clusters.target_topics.values()),
+        replication_factor=_replication_factor(request, clusters),
     )
     return CopyPlan(
         remote_topics=remote_topics,
         topics=replace(
             topics,
-            new_topics=tuple(_with_source_replication(new, survey) for new in topics.new_topics),
+            new_topics=tuple(_with_source_replication(new, clusters) for new in topics.new_topics),
         ),
-        offsets_topic=_offsets_topic(request, survey),
+        offsets_topic=_offsets_topic(request, clusters),
         tasks=assign_round_robin(partitions, request.tasks_max),
-        skipped_topics=left_out,
+        skipped_topics=skipped,
     )
 
 
 def _partitions(topics: Iterable[TopicDescription]) -> list[TopicPartition]:
-    return [TopicPartition(topic.name, one.index) for topic in topics for one in topic.partitions]
+    return [
+        TopicPartition(topic.name, partition.index)
+        for topic in topics
+        for partition in topic.partitions
+    ]
 
 
-def _no_match_error(request: CopyRequest, survey: ClusterDescriptions) -> NotFound:
+def _no_match_error(request: CopyRequest, clusters: ClusterDescriptions) -> NotFound:
     wanted = ", ".join(request.patterns)
     matcher = compile_pattern_list(request.patterns)
-    refused = sorted(name for name in survey.source_topics if matcher.matches(name))
-    if refused:
+    rejected = sorted(name for name in clusters.source_topics if matcher.matches(name))
+    if rejected:
         return NotFound(
-            f"Of the topics of {request.flow.source}, {wanted!r} means only {_join_names(refused)}:"
-            " what is internal, excluded, or came from the target is not copied."
+            f"On {request.flow.source}, {wanted!r} matches only {_join_names(rejected)}:"
+            " topics that are internal, excluded or copied from the target are not copied."
         )
-    names = sorted(name for name, topic in survey.source_topics.items() if not topic.is_internal)
-    meant = closest_name(wanted, names)
-    advice = f"did you mean {meant}?" if meant else "a pattern must match the whole name."
-    has = _join_names(names) or "no topic that this user may see"
-    return NotFound(f"{request.flow.source} has no topic {wanted!r}, only {has}; {advice}")
+    names = sorted(name for name, topic in clusters.source_topics.items() if not topic.is_internal)
+    closest = closest_name(wanted, names)
+    advice = f"did you mean {closest}?" if closest else "a pattern must match the whole name."
+    existing = _join_names(names) or "no topic that this user may see"
+    return NotFound(f"{request.flow.source} has no topic {wanted!r}, only {existing}; {advice}")
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -120,15 +128,15 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _reject_collisions(
-    request: CopyRequest, survey: ClusterDescriptions, remote_topics: Mapping[str, str]
+    request: CopyRequest, clusters: ClusterDescriptions, remote_topics: Mapping[str, str]
 ) -> None:
-    """No topic may be copied onto itself, and no two topics into one."""
-    if survey.source.cluster_id == survey.target.cluster_id:
-        itself = [topic for topic, remote in remote_topics.items() if topic == remote]
-        if itself:
+    """Raise BadRequest if a topic would be copied onto itself, or two topics into one."""
+    if clusters.source.cluster_id == clusters.target.cluster_id:
+        same_names = [topic for topic, remote in remote_topics.items() if topic == remote]
+        if same_names:
             raise BadRequest(
                 f"{request.flow.source} and {request.flow.target} are the same cluster"
-                f" ({survey.source.cluster_id}), so {', '.join(itself)} would be copied onto"
+                f" ({clusters.source.cluster_id}), so {', '.join(same_names)} would be copied onto"
                 " itself; name another target, or use --policy default."
             )
     for remote, count in Counter(remote_topics.values()).items():
@@ -137,9 +145,9 @@ def _reject_collisions(
             raise BadRequest(f"{several} would all be copied into {remote}; use another --policy.")
 
 
-def _replication_factor(request: CopyRequest, survey: ClusterDescriptions) -> int:
-    """Check what was asked for; -1 stands for "as at the source"."""
-    wanted, brokers = request.replication_factor, len(survey.target.brokers)
+def _replication_factor(request: CopyRequest, clusters: ClusterDescriptions) -> int:
+    """Return the requested factor, checked; -1 stands for the source topic's."""
+    wanted, brokers = request.replication_factor, len(clusters.target.brokers)
     if wanted is None:
         return -1
     if wanted > brokers:
@@ -149,21 +157,49 @@ def _replication_factor(request: CopyRequest, survey: ClusterDescriptions) -> in
     return wanted
 
 
-def _with_source_replication(new: NewRemoteTopic, survey: ClusterDescriptions) -> NewRemoteTopic:
-    """Give a copy as many replicas as its source has, as far as there are brokers for them."""
+def _with_source_replication(new: NewRemoteTopic, clusters: ClusterDescriptions) -> NewRemoteTopic:
+    """Give a new topic as many replicas as its source has, limited by the number of brokers."""
     if new.replication_factor != -1:
         return new
-    replicas = len(survey.source_topics[new.source_topic].partitions[0].replicas)
-    return replace(new, replication_factor=min(replicas, len(survey.target.brokers)))
+    replicas = len(clusters.source_topics[new.source_topic].partitions[0].replicas)
+    return replace(new, replication_factor=min(replicas, len(clusters.target.brokers)))
 
 
-def _offsets_topic(request: CopyRequest, survey: ClusterDescriptions) -> NewTopic | None:
+def _offsets_topic(request: CopyRequest, clusters: ClusterDescriptions) -> NewTopic | None:
     topic = request.offsets_topic
-    if topic.name in survey.target_topics:
+    if topic.name in clusters.target_topics:
         return None
     return NewTopic(
         name=topic.name,
         partitions=topic.partitions,
-        replication_factor=min(MAX_REPLICATION_FACTOR, len(survey.target.brokers)),
+        replication_factor=min(MAX_REPLICATION_FACTOR, len(clusters.target.brokers)),
         configs={"cleanup.policy": "compact"},
+    )
+
+
+def make_job(request: CopyRequest, plan: CopyPlan) -> CopyJob:
+    """Return the job that the engine runs."""
+    return CopyJob(
+        connector=request.connector,
+        group_id=request.group_id,
+        settings=_job_settings(request, len(plan.tasks)),
+        offsets_topic=request.offsets_topic.name,
+        remote_topics=plan.remote_topics,
+        tasks=plan.tasks,
+        start=request.start or StartPosition(),
+        on_loss=request.on_loss,
+        delivery=request.delivery,
+        commit_interval_s=request.commit_interval_s,
+    )
+
+
+def _job_settings(request: CopyRequest, tasks: int) -> CopySettings:
+    return CopySettings(
+        source_alias=request.flow.source,
+        target_alias=request.flow.target,
+        source=request.source.with_absolute_paths(),
+        target=request.target.with_absolute_paths(),
+        read_committed=request.read_committed,
+        rack=request.source.expanded.get("client.rack", ""),
+        bytes_per_s=rate_per_task(request.bytes_per_s, tasks),
     )

@@ -1,9 +1,9 @@
-"""How fast a copy goes and how long it will take: figures out of one snapshot after the other.
+"""Rates, lag and remaining time of a copy, computed from consecutive snapshots. Pure.
 
-Records are counted by the ledger, so that those count too which a driver copied and died before it
-could tell, and nothing else does: neither markers on the target nor gaps at the source. Bytes and
-lanes are known by telling only; a driver that is started anew counts from nought, so those of
-several drivers are added up. Pure; the time comes in with each snapshot.
+Record counts come from the ledger. So records count that a driver copied before it died without a
+report; transaction markers on the target and gaps in the source do not count. Bytes and lanes come
+from reports only. A restarted driver counts them from zero, so the counts of several drivers are
+added up. The caller passes the time with each snapshot.
 """
 
 from __future__ import annotations
@@ -11,28 +11,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from sparkmirror.cli.copy.completion import BlockedPartition, blocked_partition
 from sparkmirror.cli.copy.ranges import PartitionRange, PartitionRanges, by_topic
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
 
 RATE_WINDOW_S = 10.0
-"""Rates are of so long: short enough to follow, long enough not to jump."""
-
-
-class HeldPartition(NamedTuple):
-    """A partition that does not move."""
-
-    partition: str
-    reason: str
-    is_halted: bool = False
-    """Whether it waits for somebody to decide; else it is tried again."""
+"""The time that a rate is averaged over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicProgress:
-    """How one topic stands."""
+    """The progress of one topic."""
 
     topic: str
     remote_topic: str
@@ -40,28 +31,28 @@ class TopicProgress:
     position: int
     """The sum of its partitions' next source offsets."""
     records: int
-    """Records copied since the beginning."""
+    """Records copied since the start of this command."""
     bytes: int
-    """Of what was copied, as batches lie on the wire: compressed if they are."""
+    """Size of the copied batches as sent, so after compression."""
     lag: int
-    """Source offsets still to go: to the goal, or to the end where there is no goal."""
+    """Source offsets still to copy: to the end taken at the start, or to the current end."""
     fraction: float
     records_per_s: float
     bytes_per_s: float
     eta_s: float | None
-    """None as long as it cannot be told, 0 when it is there."""
-    held: tuple[HeldPartition, ...]
+    """None if unknown, 0 when finished."""
+    held: tuple[BlockedPartition, ...]
     lanes: Mapping[str, int]
-    """How many batches took which lane, by the reason for it."""
+    """Number of batches by lane reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyProgress:
-    """How everything stands."""
+    """The progress of all topics."""
 
     elapsed_s: float
     copying_s: float
-    """Of it, since the first partition was opened: without the time that Spark took to start."""
+    """The time since the first partition was opened: without the start of Spark."""
     records_per_s: float
     bytes_per_s: float
     topics: tuple[TopicProgress, ...]
@@ -78,36 +69,36 @@ class CopyProgress:
 
     @property
     def lag(self) -> int:
-        """Source offsets still to go, of all topics."""
+        """Source offsets still to copy, of all topics."""
         return sum(topic.lag for topic in self.topics)
 
     @property
     def partitions(self) -> int:
-        """How many partitions are copied."""
+        """Number of partitions."""
         return sum(topic.partitions for topic in self.topics)
 
     @property
-    def held(self) -> tuple[HeldPartition, ...]:
+    def held(self) -> tuple[BlockedPartition, ...]:
         """Partitions that do not move, of all topics."""
         return tuple(held for topic in self.topics for held in topic.held)
 
     @property
     def eta_s(self) -> float | None:
-        """The longest time of any topic; None if one of them cannot tell."""
+        """The longest remaining time of a topic; None if one is unknown."""
         times = [topic.eta_s for topic in self.topics]
         known = [time for time in times if time is not None]
         return max(known, default=0.0) if len(known) == len(times) else None
 
 
 class SlidingRate:
-    """How fast a number grows, over the last while."""
+    """The growth per second of a number over a time window."""
 
     def __init__(self, window_s: float = RATE_WINDOW_S) -> None:
         self._window_s = window_s
         self._samples: deque[tuple[float, int]] = deque()
 
     def update(self, value: int, now: float) -> float:
-        """Note a value; return the growth per second."""
+        """Add a value; return the growth per second."""
         self._samples.append((now, value))
         while len(self._samples) > 2 and self._samples[1][0] <= now - self._window_s:
             self._samples.popleft()
@@ -116,7 +107,7 @@ class SlidingRate:
 
 
 class CumulativeCounter:
-    """A count that goes on when whoever counts is replaced and begins with nought again."""
+    """The sum of a counter over several drivers, each of which counts from zero."""
 
     def __init__(self) -> None:
         self._driver = ""
@@ -124,7 +115,7 @@ class CumulativeCounter:
         self._latest = 0
 
     def update(self, value: int, run: str) -> int:
-        """Note a value of a run; return the sum of all runs."""
+        """Add a value of a driver; return the sum over all drivers."""
         if run != self._driver:
             self._driver, self._previous_drivers = run, self._previous_drivers + self._latest
         self._latest = value
@@ -133,7 +124,7 @@ class CumulativeCounter:
 
 @dataclass(slots=True)
 class _TopicCounters:
-    """One topic over time."""
+    """Counters of one topic."""
 
     record_rate: SlidingRate = field(default_factory=SlidingRate)
     offset_rate: SlidingRate = field(default_factory=SlidingRate)
@@ -142,7 +133,7 @@ class _TopicCounters:
     lane_batches: dict[str, CumulativeCounter] = field(default_factory=dict)
 
     def update_lanes(self, lanes: Mapping[str, int], run: str) -> dict[str, int]:
-        """Add up the lanes of all runs; a reason may be missing from a later one."""
+        """Return the batches by lane of all drivers; a later driver may lack a reason."""
         for reason in lanes.keys() - self.lane_batches.keys():
             self.lane_batches[reason] = CumulativeCounter()
         return {
@@ -152,28 +143,28 @@ class _TopicCounters:
 
 
 class ProgressTracker:
-    """Turns snapshots into progress, in the order in which they come."""
+    """Turns snapshots into progress, in their order."""
 
     def __init__(
         self,
-        legs: PartitionRanges,
+        ranges: PartitionRanges,
         remote_topics: Mapping[str, str],
         *,
-        has_goal: bool,
-        began: float,
+        has_end: bool,
+        started_at: float,
     ) -> None:
-        self._ranges = by_topic(legs)
+        self._ranges = by_topic(ranges)
         self._remote_topics = remote_topics
-        self._has_end = has_goal
-        self._started_at = began
+        self._has_end = has_end
+        self._started_at = started_at
         self._copying_since: float | None = None
         self._views: dict[TopicPartition, PartitionView] = {}
-        """The latest view of each partition that said where it stands."""
+        """The latest view of each partition with a known position."""
         self._record_rate, self._byte_rate = SlidingRate(), SlidingRate()
         self._counters = {topic: _TopicCounters() for topic in self._ranges}
 
     def update(self, snapshot: CopySnapshot, now: float, run: str = "") -> CopyProgress:
-        """Say how everything stands. `run` names the driver that the snapshot is of."""
+        """Return the progress at the time `now`. `run` identifies the driver of the snapshot."""
         self._update_views(snapshot, now)
         topics = tuple(self._topic_progress(topic, snapshot, now, run) for topic in self._ranges)
         records = sum(topic.records for topic in topics)
@@ -189,37 +180,39 @@ class ProgressTracker:
     def _topic_progress(
         self, topic: str, snapshot: CopySnapshot, now: float, run: str
     ) -> TopicProgress:
-        track = self._counters[topic]
-        legs = self._ranges[topic]
-        views = {p: self._views.get(p) for p in legs}
-        position = sum(_position(views[p], leg) for p, leg in legs.items())
-        copied = sum(view.records - legs[p].records_before for p, view in views.items() if view)
-        told = (snapshot.partitions.get(str(p)) for p in legs)
-        size = track.total_bytes.update(sum(view.bytes for view in told if view), run)
-        lag = sum(self._lag(views[p], leg) for p, leg in legs.items())
-        gone = position - sum(leg.start_offset for leg in legs.values())
-        speed = self._rate(track.offset_rate, position, now)
-        held = tuple(_held_partitions((p, snapshot.partitions.get(str(p))) for p in legs))
+        counters = self._counters[topic]
+        ranges = self._ranges[topic]
+        views = {p: self._views.get(p) for p in ranges}
+        position = sum(
+            _position(views[p], partition_range) for p, partition_range in ranges.items()
+        )
+        copied = sum(view.records - ranges[p].records_before for p, view in views.items() if view)
+        reported = (snapshot.partitions.get(str(p)) for p in ranges)
+        size = counters.total_bytes.update(sum(view.bytes for view in reported if view), run)
+        lag = sum(self._lag(views[p], partition_range) for p, partition_range in ranges.items())
+        done = position - sum(partition_range.start_offset for partition_range in ranges.values())
+        speed = self._rate(counters.offset_rate, position, now)
+        held = tuple(_held_partitions((p, snapshot.partitions.get(str(p))) for p in ranges))
         return TopicProgress(
             topic=topic,
             remote_topic=self._remote_topics[topic],
-            partitions=len(legs),
+            partitions=len(ranges),
             position=position,
             records=copied,
             bytes=size,
             lag=lag,
-            fraction=gone / (gone + lag) if lag and gone >= 0 else float(not lag),
-            records_per_s=self._rate(track.record_rate, copied, now),
-            bytes_per_s=self._rate(track.byte_rate, size, now),
+            fraction=done / (done + lag) if lag and done >= 0 else float(not lag),
+            records_per_s=self._rate(counters.record_rate, copied, now),
+            bytes_per_s=self._rate(counters.byte_rate, size, now),
             eta_s=None if held and lag else _eta_s(lag, speed),
             held=held,
-            lanes=track.update_lanes(snapshot.lanes.get(topic, {}), run),
+            lanes=counters.update_lanes(snapshot.lanes.get(topic, {}), run),
         )
 
     def _update_views(self, snapshot: CopySnapshot, now: float) -> None:
-        """Take in where partitions stand; a driver that has just started does not know it yet."""
-        for legs in self._ranges.values():
-            for partition in legs:
+        """Keep the last known position: a driver that has just started reports none."""
+        for ranges in self._ranges.values():
+            for partition in ranges:
                 view = snapshot.partitions.get(str(partition))
                 if view and view.position >= 0:
                     self._views[partition] = view
@@ -227,16 +220,20 @@ class ProgressTracker:
             self._copying_since = now
 
     def _rate(self, rate: SlidingRate, value: int, now: float) -> float:
-        """Leave the time that Spark took to start out of every rate."""
+        """The rate without the time that Spark needs to start."""
         return 0.0 if self._copying_since is None else rate.update(value, now)
 
-    def _lag(self, view: PartitionView | None, leg: PartitionRange) -> int:
-        end = leg.end_offset if self._has_end or view is None or view.end < 0 else view.end
-        return max(end - _position(view, leg), 0)
+    def _lag(self, view: PartitionView | None, partition_range: PartitionRange) -> int:
+        end = (
+            partition_range.end_offset
+            if self._has_end or view is None or view.end < 0
+            else view.end
+        )
+        return max(end - _position(view, partition_range), 0)
 
 
-def _position(view: PartitionView | None, leg: PartitionRange) -> int:
-    return view.position if view else leg.start_offset
+def _position(view: PartitionView | None, partition_range: PartitionRange) -> int:
+    return view.position if view else partition_range.start_offset
 
 
 def _eta_s(lag: int, speed: float) -> float | None:
@@ -247,7 +244,8 @@ def _eta_s(lag: int, speed: float) -> float | None:
 
 def _held_partitions(
     views: Iterable[tuple[TopicPartition, PartitionView | None]],
-) -> Iterable[HeldPartition]:
+) -> Iterable[BlockedPartition]:
     for partition, view in views:
-        if view and (view.state == "held" or view.reason):
-            yield HeldPartition(str(partition), view.reason or view.state, view.halted)
+        blocked = blocked_partition(str(partition), view) if view else None
+        if blocked:
+            yield blocked

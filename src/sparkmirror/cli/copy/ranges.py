@@ -1,12 +1,12 @@
-"""How far each partition has to go: from where copying begins to where its source ends now.
+"""The range of offsets that a copy covers in each partition.
 
-                 first                      goal
-    source   ......|========================|......      what is written from now on
-    target   ......|  end: what the copy holds already
+              start_offset              end_offset
+    source   ......|========================|......      records written later
+    target   ......|  target_end_offset
 
-`first` is what the ledger remembers, else what `--start` says. `goal` is taken once, before
-anything is copied: whoever waits until all is caught up waits for it. With read_committed it is
-the last stable offset.
+`start_offset` is the ledger's position, or the one of `--start` if the ledger has none.
+`end_offset` is read once, before anything is copied; `--until-caught-up` ends there. With
+read_committed it is the last stable offset.
 """
 
 from __future__ import annotations
@@ -33,84 +33,87 @@ _LIST_OFFSETS = "ListOffsets"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRange:
-    """The way of one partition."""
+    """The range of one partition."""
 
     start_offset: int
     end_offset: int
     log_start_offset: int = 0
-    """Where the source begins; what lies between `first` and this was deleted before its time."""
+    """The first offset of the source; it deleted the offsets from `start_offset` up to this."""
     target_end_offset: int = 0
-    """Where the copy ended before; what we append comes behind."""
+    """The end of the target partition before the copy."""
     records_before: int = 0
-    """How many records the ledger says were copied before."""
+    """Records copied before, according to the ledger."""
     is_in_ledger: bool = False
-    """Whether the ledger remembers this partition."""
+    """Whether the ledger has a position of this partition."""
 
     @property
     def length(self) -> int:
-        """Offsets to copy until the goal, as far as the source still holds them."""
+        """Offsets to copy that the source still holds."""
         return max(self.end_offset - max(self.start_offset, self.log_start_offset), 0)
 
     @property
     def has_data_loss(self) -> bool:
-        """Whether the source no longer holds what is to be copied next."""
+        """Whether the source has deleted the next offset to copy."""
         return self.start_offset < self.log_start_offset
 
     @property
     def has_foreign_records(self) -> bool:
-        """Whether the copy holds records of which the ledger knows nothing."""
+        """Whether the target partition has records and the ledger has no position."""
         return self.target_end_offset > 0 and not self.is_in_ledger
 
 
 PartitionRanges = Mapping[TopicPartition, PartitionRange]
 
 
-def by_topic(legs: PartitionRanges) -> dict[str, PartitionRanges]:
-    """Put together what belongs to one topic, in the order of names."""
+def by_topic(ranges: PartitionRanges) -> dict[str, PartitionRanges]:
+    """Group by topic, sorted by name."""
     topics: dict[str, dict[TopicPartition, PartitionRange]] = {}
-    for partition, leg in legs.items():
-        topics.setdefault(partition.topic, {})[partition] = leg
+    for partition, partition_range in ranges.items():
+        topics.setdefault(partition.topic, {})[partition] = partition_range
     return dict(sorted(topics.items()))
 
 
-def topics_with_foreign_records(plan: CopyPlan, legs: PartitionRanges) -> list[str]:
-    """Copies that hold records of which this mirror knows nothing."""
+def topics_with_foreign_records(plan: CopyPlan, ranges: PartitionRanges) -> list[str]:
+    """Return the remote topics with records that this mirror has not written."""
     return sorted(
         {
             plan.remote_partition(partition).topic
-            for partition, leg in legs.items()
-            if leg.has_foreign_records
+            for partition, partition_range in ranges.items()
+            if partition_range.has_foreign_records
         }
     )
 
 
-def fetch_ranges(job: CopyJob, plan: CopyPlan, survey: ClusterDescriptions) -> PartitionRanges:
-    """Ask both clusters where every partition stands."""
+def fetch_ranges(
+    job: CopyJob, plan: CopyPlan, descriptions: ClusterDescriptions
+) -> PartitionRanges:
+    """Read the offsets of every partition from both clusters."""
     clusters = ClusterQueries.create(job.settings)
     try:
-        return _fetch_ranges(job, plan, survey, clusters)
+        return _fetch_ranges(job, plan, descriptions, clusters)
     finally:
         clusters.close()
 
 
 def _fetch_ranges(
-    job: CopyJob, plan: CopyPlan, survey: ClusterDescriptions, clusters: ClusterQueries
+    job: CopyJob, plan: CopyPlan, descriptions: ClusterDescriptions, clusters: ClusterQueries
 ) -> PartitionRanges:
     partitions = plan.partitions
-    reach = _require_all(clusters.source_ranges(partitions), job.settings.source_alias)
+    logs = _require_all(clusters.source_ranges(partitions), job.settings.source_alias)
     target_ends = _require_all(
-        clusters.target_ends(_existing_remote_partitions(plan, survey)), job.settings.target_alias
+        clusters.target_ends(_existing_remote_partitions(plan, descriptions)),
+        job.settings.target_alias,
     )
     entries = _ledger_entries(job, plan, clusters)
-    news = {p: there for p, there in reach.items() if p not in entries}
-    firsts = {p: entry.position for p, entry in entries.items()} | _start_offsets(
-        job.start, news, clusters
+    without_position = {p: log for p, log in logs.items() if p not in entries}
+    start_offsets = {p: entry.position for p, entry in entries.items()} | _start_offsets(
+        job.start, without_position, clusters
     )
     return {
         partition: PartitionRange(
-            start_offset=firsts[partition],
-            end_offset=reach[partition].end,
-            log_start_offset=reach[partition].start,
+            start_offset=start_offsets[partition],
+            end_offset=logs[partition].end,
+            log_start_offset=logs[partition].start,
             target_end_offset=target_ends.get(plan.remote_partition(partition), 0),
             records_before=_records_copied(entries.get(partition)),
             is_in_ledger=partition in entries,
@@ -120,14 +123,14 @@ def _fetch_ranges(
 
 
 def _existing_remote_partitions(
-    plan: CopyPlan, survey: ClusterDescriptions
+    plan: CopyPlan, descriptions: ClusterDescriptions
 ) -> list[TopicPartition]:
-    """The remote partitions that are there already."""
+    """Return the remote partitions that exist."""
     return [
         remote
         for remote in map(plan.remote_partition, plan.partitions)
-        if remote.topic in survey.target_topics
-        and remote.partition < len(survey.target_topics[remote.topic].partitions)
+        if remote.topic in descriptions.target_topics
+        and remote.partition < len(descriptions.target_topics[remote.topic].partitions)
     ]
 
 
@@ -145,34 +148,32 @@ def _records_copied(entry: LedgerEntry | None) -> int:
 
 
 def _start_offsets(
-    start: StartPosition, reach: Mapping[TopicPartition, LogRange], clusters: ClusterQueries
+    start: StartPosition, logs: Mapping[TopicPartition, LogRange], clusters: ClusterQueries
 ) -> dict[TopicPartition, int]:
-    """Where copying begins with partitions that the ledger does not know."""
+    """Return where copying starts in partitions without a position in the ledger."""
     match start.at:
         case StartMode.EARLIEST:
-            return {partition: there.start for partition, there in reach.items()}
+            return {partition: log.start for partition, log in logs.items()}
         case StartMode.LATEST:
-            return {partition: there.end for partition, there in reach.items()}
+            return {partition: log.end for partition, log in logs.items()}
         case StartMode.TIMESTAMP:
-            found = clusters.offsets_for_time(reach, start.timestamp_ms) if reach else {}
-            return {p: _offset_at_time(found[p], there) for p, there in reach.items()}
+            offsets = clusters.offsets_for_time(logs, start.timestamp_ms) if logs else {}
+            return {p: _offset_at_time(offsets[p], log) for p, log in logs.items()}
         case StartMode.OFFSETS:
-            return {p: _offset_from_file(p, r, start.offsets) for p, r in reach.items()}
+            return {p: _offset_from_file(p, r, start.offsets) for p, r in logs.items()}
 
 
-def _offset_at_time(found: int | ErrorCode, there: LogRange) -> int:
-    """The first offset at or after a time; the end, where nothing is as young."""
-    return there.end if isinstance(found, ErrorCode) or found < 0 else found
+def _offset_at_time(offset: int | ErrorCode, log: LogRange) -> int:
+    """Return the first offset at or after a time; the end if no record is that new."""
+    return log.end if isinstance(offset, ErrorCode) or offset < 0 else offset
 
 
-def _offset_from_file(
-    partition: TopicPartition, there: LogRange, offsets: Mapping[str, int]
-) -> int:
-    first = offsets.get(str(partition), there.start)
-    if not there.start <= first <= there.end:
+def _offset_from_file(partition: TopicPartition, log: LogRange, offsets: Mapping[str, int]) -> int:
+    first = offsets.get(str(partition), log.start)
+    if not log.start <= first <= log.end:
         raise BadRequest(
             f"--start: {partition} cannot begin at offset {first}: the source holds"
-            f" {there.start} to {there.end}."
+            f" {log.start} to {log.end}."
         )
     return first
 
@@ -180,20 +181,20 @@ def _offset_from_file(
 def validate_start_offsets(
     start: StartPosition | None, partitions: Iterable[TopicPartition]
 ) -> None:
-    """Offsets for what is not copied are a mistake, most likely in a name."""
+    """Raise BadRequest if `--start` has an offset of a partition that is not copied."""
     copied = {str(partition) for partition in partitions}
-    strays = sorted(set(start.offsets if start else ()) - copied)
-    if strays:
-        raise BadRequest(f"--start: the file names {', '.join(strays)}, which is not copied.")
+    unknown = sorted(set(start.offsets if start else ()) - copied)
+    if unknown:
+        raise BadRequest(f"--start: the file names {', '.join(unknown)}, which is not copied.")
 
 
 def _require_all(
-    found: Mapping[TopicPartition, T | ErrorCode], cluster: str
+    answers: Mapping[TopicPartition, T | ErrorCode], cluster: str
 ) -> dict[TopicPartition, T]:
-    """Leave the codes out, or rather raise the first: no partition may be forgotten."""
-    there: dict[TopicPartition, T] = {}
-    for partition, value in found.items():
+    """Return the values; raise the first error code, so that no partition is left out."""
+    values: dict[TopicPartition, T] = {}
+    for partition, value in answers.items():
         if isinstance(value, ErrorCode):
             raise error_for_code(cluster, _LIST_OFFSETS, value, str(partition))
-        there[partition] = value
-    return there
+        values[partition] = value
+    return values

@@ -1,10 +1,11 @@
-"""One copy from start to end: statuses in, figures and events shown, and why it ended.
+"""One copy from start to end: reads statuses, shows progress and events, returns why it ended.
 
     starting ──▶ running ──▶ draining ──▶ over
-                    │   caught up, stuck or interrupted: drain, so that everything sent is known
+                    │   caught up, stuck or interrupted: drain, so that all sent batches are
+                    │   acknowledged
                     └── failed: over at once
 
-Knows the engine as a Protocol and the screen as another; no Spark, no terminal, no signals.
+The engine and the screen are Protocols. This module knows no Spark, no terminal and no signals.
 """
 
 from __future__ import annotations
@@ -23,41 +24,41 @@ DRAIN_TIMEOUT_S = 60.0
 
 
 class Engine(Protocol):
-    """What runs a job."""
+    """Runs a job."""
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the job; does not block."""
         ...
 
     def statuses(self) -> Iterator[DriverStatus]:
-        """Say how it goes, about once a second; ends when the job has ended, well or badly.
+        """Yield a status about once a second; end when the job has ended or failed.
 
-        An engine tries again by itself, and gives up by itself, what does not work at once.
+        The engine itself retries, and itself decides when to give up.
         """
         ...
 
     def drain(self) -> None:
-        """Finish what is under way, then end; returns at once."""
+        """Finish the batches in flight, then end; does not block."""
         ...
 
     def stop(self) -> None:
-        """End now, whatever is under way, and leave nothing running."""
+        """End now and leave no process running."""
         ...
 
 
 class Screen(Protocol):
-    """Where it is shown."""
+    """Shows a copy to the operator."""
 
     def show(self, status: DriverStatus, progress: CopyProgress) -> None:
-        """Show how everything stands."""
+        """Show the current progress."""
         ...
 
     def print_event(self, event: CopyEvent) -> None:
-        """Show something that happened; it stays."""
+        """Print an event; it is not overwritten."""
         ...
 
     def print_message(self, text: str) -> None:
-        """Show a sentence; it stays."""
+        """Print a sentence; it is not overwritten."""
         ...
 
 
@@ -82,7 +83,7 @@ class CopyRunResult:
 
 @dataclass(slots=True, kw_only=True)
 class CopyRun:
-    """Follows one job."""
+    """Runs and watches one job."""
 
     engine: Engine
     completion: CompletionCheck
@@ -94,7 +95,7 @@ class CopyRun:
     _drain_deadline: float = field(init=False, default=float("inf"))
 
     def run(self) -> CopyRunResult:
-        """Run the job to its end. Whatever happens, nothing is left running."""
+        """Run the job to its end. Always stops the engine."""
         try:
             self.engine.start()
             return self._run()
@@ -104,17 +105,17 @@ class CopyRun:
     def _run(self) -> CopyRunResult:
         status = DriverStatus(phase=DriverPhase.STARTING)
         progress = self.tracker.update(status.snapshot, self.clock())
-        teller = _EventPrinter(self.screen)
+        printer = _EventPrinter(self.screen)
         for status in self.engine.statuses():
             now = self.clock()
             progress = self.tracker.update(status.snapshot, now, status.application_id)
-            teller.print_new(status)
+            printer.print_new(status)
             self.screen.show(status, progress)
             self._drain_if_done(status, now)
             if self._drain_timed_out(now):
                 break
-        why = self._final_reason(status, self.clock())
-        return CopyRunResult(reason=why, status=status, progress=progress, events=teller.events)
+        reason = self._final_reason(status, self.clock())
+        return CopyRunResult(reason=reason, status=status, progress=progress, events=printer.events)
 
     def _drain_if_done(self, status: DriverStatus, now: float) -> None:
         if self._stop_reason is None:
@@ -123,7 +124,7 @@ class CopyRun:
                 self._drain_deadline = now + DRAIN_TIMEOUT_S
                 self.engine.drain()
             if self._stop_reason is StopReason.INTERRUPTED:
-                self.screen.print_message("Finishing what is under way; Ctrl-C again ends at once.")
+                self.screen.print_message("Finishing batches in flight; Ctrl-C again ends at once.")
 
     def _find_stop_reason(self, status: DriverStatus, now: float) -> StopReason | None:
         if self.is_interrupted():
@@ -139,14 +140,14 @@ class CopyRun:
                 return None
 
     def _drain_timed_out(self, now: float) -> bool:
-        """Whether waiting for more statuses makes no sense."""
+        """Whether draining took too long."""
         if now <= self._drain_deadline:
             return False
-        self.screen.print_message("Not everything was given back in time; the next run finds out.")
+        self.screen.print_message("Draining took too long; the next run checks the target.")
         return True
 
     def _final_reason(self, status: DriverStatus, now: float) -> StopReason:
-        """What was reached is reached, whatever else happened on the way out."""
+        """A copy that has caught up stays caught up, even if draining fails."""
         if self.completion.evaluate(status.snapshot, now) is CopyState.CAUGHT_UP:
             return StopReason.CAUGHT_UP
         if status.phase is DriverPhase.FAILED or self._stop_reason is None:
@@ -155,7 +156,7 @@ class CopyRun:
 
 
 class _EventPrinter:
-    """Tells each event once, and troubles when they change."""
+    """Prints each event once, and each problem when it changes."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -164,17 +165,17 @@ class _EventPrinter:
 
     @property
     def events(self) -> tuple[CopyEvent, ...]:
-        """Everything told, oldest first."""
+        """All printed events, oldest first."""
         return tuple(self._printed)
 
     def print_new(self, status: DriverStatus) -> None:
-        """Tell what is new."""
+        """Print the events and the problem that are new."""
         for event in status.snapshot.events:
             if event not in self._printed:
                 self._printed[event] = None
                 self._screen.print_event(event)
         if status.phase is DriverPhase.FAILED:
-            return  # either it is the end and told as such, or the next status tells it
+            return  # printed at the end of the copy, or with the next status
         if status.problem and status.problem != self._last_error:
             self._screen.print_message(status.problem)
         self._last_error = status.problem

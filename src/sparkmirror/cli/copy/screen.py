@@ -1,4 +1,4 @@
-"""A running copy as people see it: bars on a terminal, a line every few seconds elsewhere."""
+"""Shows a running copy: a live table on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import rich.table
 import rich.text
 
 from sparkmirror.cli import number_format
-from sparkmirror.cli.copy.progress import CopyProgress, HeldPartition, TopicProgress
+from sparkmirror.cli.copy.completion import BlockedPartition
+from sparkmirror.cli.copy.progress import CopyProgress, TopicProgress
 from sparkmirror.cli.copy.run import Screen
 from sparkmirror.copy.snapshot import CopyEvent
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
@@ -22,7 +23,7 @@ from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatu
 LINE_INTERVAL_S = 5.0
 BAR_WIDTH = 24
 LINES_BESIDE_TOPICS = 6
-"""What a screen must hold besides one line for each topic: headings, totals, a prompt."""
+"""Lines on the screen besides one per topic: headings, totals, a prompt."""
 MAX_HELD_SHOWN = 5
 
 _UNKNOWN = "-"
@@ -30,7 +31,7 @@ _UNKNOWN = "-"
 
 @contextmanager
 def open_screen(console: rich.console.Console) -> Iterator[Screen]:
-    """Choose by where the output goes."""
+    """Yield the live screen on a terminal, the line screen otherwise."""
     if not console.is_terminal:
         yield LineScreen(console, time.monotonic)
         return
@@ -39,7 +40,7 @@ def open_screen(console: rich.console.Console) -> Iterator[Screen]:
 
 
 class LineScreen:
-    """One line every few seconds, and one for each thing that happens."""
+    """Prints one line every few seconds, and one for each event."""
 
     def __init__(self, console: rich.console.Console, clock: Callable[[], float]) -> None:
         self._console = console
@@ -49,10 +50,12 @@ class LineScreen:
         self._held: frozenset[str] = frozenset()
 
     def show(self, status: DriverStatus, progress: CopyProgress) -> None:
-        """Print the totals, if it is time or something has begun; and what is newly held."""
-        for line in held_lines([one for one in progress.held if one.partition not in self._held]):
+        """Print newly blocked partitions; print the totals if they are due or the phase changed."""
+        for line in held_lines(
+            [block for block in progress.held if block.partition not in self._held]
+        ):
             self.print_message(line)
-        self._held = frozenset(one.partition for one in progress.held)
+        self._held = frozenset(block.partition for block in progress.held)
         now = self._clock()
         if now < self._next_line_at and status.phase is self._phase:
             return
@@ -60,7 +63,7 @@ class LineScreen:
         self.print_message(total_line(status, progress))
 
     def print_event(self, event: CopyEvent) -> None:
-        """Print what happened."""
+        """Print an event."""
         self.print_message(event_line(event))
 
     def print_message(self, text: str) -> None:
@@ -69,22 +72,22 @@ class LineScreen:
 
 
 class LiveScreen:
-    """A table that is drawn over and over; what happens is printed above it."""
+    """A table that is redrawn; events are printed above it."""
 
     def __init__(self, console: rich.console.Console, live: rich.live.Live) -> None:
         self._console = console
         self._live = live
 
     def show(self, status: DriverStatus, progress: CopyProgress) -> None:
-        """Draw everything anew."""
-        room = max(self._console.height - LINES_BESIDE_TOPICS - MAX_HELD_SHOWN, 1)
-        parts: list[rich.console.RenderableType] = [topic_table(progress, room)]
+        """Redraw the table."""
+        lines = max(self._console.height - LINES_BESIDE_TOPICS - MAX_HELD_SHOWN, 1)
+        parts: list[rich.console.RenderableType] = [topic_table(progress, lines)]
         parts += [rich.text.Text(line, style="yellow") for line in held_lines(progress.held)]
         parts.append(rich.text.Text(total_line(status, progress), style="bold"))
         self._live.update(rich.console.Group(*parts), refresh=True)
 
     def print_event(self, event: CopyEvent) -> None:
-        """Print what happened above the table."""
+        """Print an event above the table."""
         self._console.print(rich.text.Text(event_line(event), style="yellow"), soft_wrap=True)
 
     def print_message(self, text: str) -> None:
@@ -92,14 +95,14 @@ class LiveScreen:
         self._console.print(rich.text.Text(text), soft_wrap=True)
 
 
-def topic_table(progress: CopyProgress, room: int) -> rich.table.Table:
-    """One line for each topic; if there is no room for all, for those that have most to do."""
+def topic_table(progress: CopyProgress, max_rows: int) -> rich.table.Table:
+    """One row per topic; if there are more than `max_rows`, those with the most lag."""
     table = rich.table.Table(box=None, pad_edge=False)
     for heading in ("topic", "", ""):
         table.add_column(heading, no_wrap=True)
     for heading in ("records", "records/s", "bytes/s", "lag", "ETA", ""):
         table.add_column(heading, justify="right", no_wrap=True)
-    shown = _busiest(progress.topics, room)
+    shown = _busiest(progress.topics, max_rows)
     for topic in shown:
         table.add_row(
             rich.text.Text(_topic_label(topic)),
@@ -118,7 +121,7 @@ def topic_table(progress: CopyProgress, room: int) -> rich.table.Table:
 
 
 def total_line(status: DriverStatus, progress: CopyProgress) -> str:
-    """Everything in one line."""
+    """The totals in one line."""
     if status.phase is DriverPhase.STARTING and not progress.records:
         to_copy = f"{number_format.count_with_noun(progress.lag, 'record')} to copy"
         return f"{number_format.duration(progress.elapsed_s)}  Spark is starting  {to_copy}"
@@ -137,45 +140,48 @@ def total_line(status: DriverStatus, progress: CopyProgress) -> str:
     return "  ".join([*parts, *held_counts(progress.held)])
 
 
-def held_counts(held: Sequence[HeldPartition]) -> list[str]:
-    """How many partitions wait to be tried again, and how many for somebody to decide."""
-    halted = sum(one.is_halted for one in held)
+def held_counts(held: Sequence[BlockedPartition]) -> list[str]:
+    """The numbers of held and of halted partitions, as texts."""
+    halted = sum(block.is_halted for block in held)
     counts = {"held": len(held) - halted, "halted": halted}
     return [f"{number} {what}" for what, number in counts.items() if number]
 
 
-def held_lines(held: Sequence[HeldPartition]) -> list[str]:
-    """The first few partitions that do not move, each with its reason."""
-    lines = [
-        f"{one.partition} is {'halted' if one.is_halted else 'held'}: {one.reason}"
-        for one in held[:MAX_HELD_SHOWN]
-    ]
+def held_lines(held: Sequence[BlockedPartition]) -> list[str]:
+    """The first few blocked partitions, each with its reason."""
+    lines = [blocked_line(block) for block in held[:MAX_HELD_SHOWN]]
     more = len(held) - MAX_HELD_SHOWN
     return [*lines, f"and {more} more are held"] if more > 0 else lines
 
 
+def blocked_line(block: BlockedPartition) -> str:
+    """One blocked partition with its reason."""
+    state = "halted" if block.is_halted else "held"
+    return f"{block.partition} is {state}: {block.reason or 'no reason given'}"
+
+
 def event_line(event: CopyEvent) -> str:
-    """One thing that happened, with its time."""
+    """An event with its time."""
     at = datetime.fromtimestamp(event.at_ms / 1000).astimezone()
     return f"{at:%H:%M:%S} {event.partition}: {event.kind}: {event.text}"
 
 
 def format_percent(fraction: float) -> str:
-    """A part of the whole; never 100 % before it is all."""
+    """Percent, rounded down: 100 % only at the end."""
     return f"{int(fraction * 100)}%"
 
 
 def format_eta(seconds: float | None) -> str:
-    """How long it will take, as far as that is known."""
+    """The remaining time; "-" if unknown."""
     if seconds is None:
         return _UNKNOWN
     return "done" if seconds == 0 else number_format.duration(seconds)
 
 
-def _busiest(topics: Sequence[TopicProgress], room: int) -> Sequence[TopicProgress]:
-    if len(topics) <= room:
+def _busiest(topics: Sequence[TopicProgress], max_rows: int) -> Sequence[TopicProgress]:
+    if len(topics) <= max_rows:
         return topics
-    return sorted(topics, key=lambda topic: (-len(topic.held), -topic.lag, topic.topic))[:room]
+    return sorted(topics, key=lambda topic: (-len(topic.held), -topic.lag, topic.topic))[:max_rows]
 
 
 def _bar(fraction: float) -> rich.progress_bar.ProgressBar:

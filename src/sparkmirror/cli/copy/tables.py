@@ -1,4 +1,4 @@
-"""What `copy` says before and after: the plan, the summary, where it stood, what is stuck."""
+"""What `copy` prints before and after: plan, summary, positions, blocked partitions."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sparkmirror.cli.copy.plan import ClusterDescriptions, CopyPlan
 from sparkmirror.cli.copy.progress import CopyProgress
 from sparkmirror.cli.copy.ranges import PartitionRange, PartitionRanges, by_topic
 from sparkmirror.cli.copy.request import CopyRequest
+from sparkmirror.cli.copy.screen import blocked_line
 from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.snapshot import CopyEvent
 from sparkmirror.mirror.topics.topic_plan import NewRemoteTopic
@@ -24,18 +25,18 @@ from sparkmirror.mirror.topics.topic_plan import NewRemoteTopic
 def show_plan(
     console: rich.console.Console,
     request: CopyRequest,
-    survey: ClusterDescriptions,
+    descriptions: ClusterDescriptions,
     plan: CopyPlan,
-    legs: PartitionRanges,
+    ranges: PartitionRanges,
 ) -> None:
-    """Print what would be done, topic by topic."""
+    """Print the plan, topic by topic."""
     flow = request.flow
     console.print(
-        f"{flow.source} (cluster {survey.source.cluster_id})"
-        f" -> {flow.target} (cluster {survey.target.cluster_id})"
+        f"{flow.source} (cluster {descriptions.source.cluster_id})"
+        f" -> {flow.target} (cluster {descriptions.target.cluster_id})"
     )
     table = _table("topic", "copy", "partitions", "on the target", "begins", "to copy")
-    for topic, of_topic in by_topic(legs).items():
+    for topic, of_topic in by_topic(ranges).items():
         remote = plan.remote_topics[topic]
         _row(
             table,
@@ -44,10 +45,10 @@ def show_plan(
             number_format.count(len(of_topic)),
             _target_text(plan, remote),
             _start_text(request, list(of_topic.values())),
-            number_format.count(sum(leg.length for leg in of_topic.values())),
+            number_format.count(sum(found.length for found in of_topic.values())),
         )
     console.print(table)
-    for line in (*_loss_warnings(request, legs), *_notes(request, plan)):
+    for line in (*_loss_warnings(request, ranges), *_notes(request, plan)):
         console.print(line, soft_wrap=True)
 
 
@@ -82,7 +83,7 @@ def show_summary(
 
 
 def show_positions(console: rich.console.Console, progress: CopyProgress) -> None:
-    """Print where each topic stands."""
+    """Print the position of each topic."""
     table = _table("topic", "position", "lag")
     for topic in progress.topics:
         _row(
@@ -95,25 +96,23 @@ def show_blocked(console: rich.console.Console, blocked: Iterable[BlockedPartiti
     """Print which partitions do not move, why, and what to do."""
     blocked = list(blocked)
     for block in blocked:
-        how = "halted" if block.is_halted else "held"
-        console.print(
-            f"{block.partition} is {how}: {block.reason or 'nobody says why'}", soft_wrap=True
-        )
+        console.print(blocked_line(block), soft_wrap=True)
     if any(block.is_halted for block in blocked):
         console.print(
-            "Decide about what is lost: --on-loss skip goes on with what is there (the lost range"
-            " stays on record), --on-loss restart copies the partition from its beginning again.",
+            "Decide about the lost records: --on-loss skip continues with the first record that the"
+            " source still has (the event names the lost range), --on-loss restart copies the"
+            " partition again from its beginning.",
             soft_wrap=True,
         )
     if any(not block.is_halted for block in blocked):
         console.print(
-            "Put right what is said above, then run the same command: it goes on from there.",
+            "Fix the reasons above, then run the same command: it continues from there.",
             soft_wrap=True,
         )
 
 
 def _notes(request: CopyRequest, plan: CopyPlan) -> Iterable[str]:
-    positions = f"Positions are kept in {request.offsets_topic.name} on {request.flow.target}"
+    positions = f"Positions are stored in {request.offsets_topic.name} on {request.flow.target}"
     if plan.offsets_topic is not None:
         replicas = plan.offsets_topic.replication_factor
         positions += f" (to be created, {number_format.count_with_noun(replicas, 'replica')})"
@@ -129,17 +128,17 @@ def _notes(request: CopyRequest, plan: CopyPlan) -> Iterable[str]:
         )
     if plan.skipped_topics:
         yield (
-            f"Never copied, as it is internal or came from there: {', '.join(plan.skipped_topics)}."
+            f"Never copied (internal, or copied from the target): {', '.join(plan.skipped_topics)}."
         )
 
 
-def _loss_warnings(request: CopyRequest, legs: PartitionRanges) -> Iterable[str]:
-    for partition, leg in legs.items():
-        if leg.has_data_loss:
+def _loss_warnings(request: CopyRequest, ranges: PartitionRanges) -> Iterable[str]:
+    for partition, partition_range in ranges.items():
+        if partition_range.has_data_loss:
             yield (
-                f"{partition}: {request.flow.source} no longer holds offsets {leg.start_offset} to"
-                f" {leg.log_start_offset - 1}, which were next; --on-loss {request.on_loss}"
-                f" decides."
+                f"{partition}: {request.flow.source} no longer holds the next offsets,"
+                f" {partition_range.start_offset} to {partition_range.log_start_offset - 1};"
+                f" --on-loss {request.on_loss} decides."
             )
 
 
@@ -150,7 +149,7 @@ def _target_text(plan: CopyPlan, remote: str) -> str:
     for grown in plan.topics.new_partitions:
         if grown.name == remote:
             return f"grows to {number_format.count_with_noun(grown.partitions, 'partition')}"
-    return "is there"
+    return "exists"
 
 
 def _creation_text(new: NewRemoteTopic) -> str:
@@ -159,12 +158,12 @@ def _creation_text(new: NewRemoteTopic) -> str:
     return f"to be created: {replicas}" + (f", {settings}" if settings else "")
 
 
-def _start_text(request: CopyRequest, legs: Sequence[PartitionRange]) -> str:
-    known = sum(leg.is_in_ledger for leg in legs)
+def _start_text(request: CopyRequest, ranges: Sequence[PartitionRange]) -> str:
+    known = sum(partition_range.is_in_ledger for partition_range in ranges)
     start = "earliest" if request.start is None else str(request.start.at)
     if not known:
         return start
-    return "where it stood" if known == len(legs) else f"where it stood, new ones at {start}"
+    return "stored position" if known == len(ranges) else f"stored position, new ones {start}"
 
 
 def _lanes_text(lanes: Mapping[str, int]) -> str:

@@ -1,16 +1,11 @@
-"""`sparkmirror lab`: real Kafka clusters on this computer, from the command line.
-
-The group; its commands live in the modules beside it, each a skin over the lab's own room.
-"""
+"""`sparkmirror lab`: the command group. Its commands are in the modules beside this one."""
 
 from __future__ import annotations
 
 import click
 
-from sparkmirror.cli.lab.broker_commands import broker_commands
-from sparkmirror.cli.lab.tool_commands import exec_, jars
+from sparkmirror.cli.lab.subcommands import broker_commands, exec_, jars, logs, status
 from sparkmirror.cli.lab.up import down, up
-from sparkmirror.cli.lab.view_commands import logs, status
 
 
 @click.group()

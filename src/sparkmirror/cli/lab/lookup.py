@@ -1,4 +1,4 @@
-"""How every `lab` command finds the lab it is about."""
+"""Finds the lab that a `lab` command works on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 
 def lab_flag(name: str) -> str:
-    """The words that name a lab in a command; none for the default one."""
+    """The option that names a lab in a command; empty for the default lab."""
     return "" if name == DEFAULT_LAB else f" --lab {name}"
 
 
 def start_hint(name: str) -> str:
-    """What to type to have a lab."""
+    """The command that starts a lab."""
     return f"start one with: sparkmirror lab up{lab_flag(name)}"
 
 
@@ -29,16 +29,16 @@ lab_option = click.option(
 broker_option = click.option("--broker", type=int, metavar="N", help="One broker only.")
 
 
-def open_lab(store: LabStore, name: str, guard: ProcessReaper | None = None) -> DetachedLab | None:
-    """Find a lab; one that a restart of the computer has ended is cleared away, not found."""
+def open_lab(store: LabStore, name: str, reaper: ProcessReaper | None = None) -> DetachedLab | None:
+    """Return the lab if it is up. Remove the files of a lab that ended with a restart."""
     if remove_stale_lab(store, name):
-        click.echo(f"Lab {name!r} ended when the computer was restarted: cleared away.", err=True)
-    return DetachedLab.open(store, name, guard)
+        click.echo(f"Lab {name!r} ended when the computer restarted: files removed.", err=True)
+    return DetachedLab.open(store, name, reaper)
 
 
-def require_lab(store: LabStore, name: str, guard: ProcessReaper | None = None) -> DetachedLab:
-    """Find a lab that has to be there."""
-    found = open_lab(store, name, guard)
+def require_lab(store: LabStore, name: str, reaper: ProcessReaper | None = None) -> DetachedLab:
+    """Return the lab. Raises NotFound if it is not up."""
+    found = open_lab(store, name, reaper)
     if found is None:
         others = ", ".join(store.names())
         known = f" (others: {others}, see --lab)" if others else ""
@@ -46,6 +46,6 @@ def require_lab(store: LabStore, name: str, guard: ProcessReaper | None = None) 
     return found
 
 
-def lock_wait_notice(ticker: ProgressLine) -> Callable[[str], None]:
-    """Say for whom a command waits before it may change a lab."""
-    return lambda holder: ticker.show(f"Waiting for {holder}, which changes this lab")
+def lock_wait_notice(progress: ProgressLine) -> Callable[[str], None]:
+    """Return a callback that shows which process holds the lab's lock."""
+    return lambda holder: progress.show(f"Waiting for {holder}, which changes this lab")

@@ -1,6 +1,6 @@
-"""What people say to `lab up`, made into specifications of clusters.
+"""Turns the options of `lab up` into cluster specifications.
 
-Knows the spelling of options only; whether a cluster makes sense is for its specification.
+This module checks the syntax of options; `ClusterSpec` checks that a cluster is possible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ADMIN_PASSWORD = "admin-secret"  # noqa: S105 - of a throw-away cluster on the l
 
 
 class LabUpOptions(TypedDict):
-    """The options of `lab up`, as click hands them over."""
+    """The options of `lab up`, as click passes them."""
 
     clusters: tuple[str, ...]
     brokers: int
@@ -51,7 +51,7 @@ def parse_property(text: str) -> tuple[str, str]:
 
 
 def parse_user(text: str) -> tuple[str, str]:
-    """Read `name:password`. What is wrong with it is told without repeating it."""
+    """Read `name:password`. The error does not repeat the text: it may hold a password."""
     name, colon, password = text.partition(":")
     if not name.strip() or not colon:
         raise click.BadParameter("a user is written name:password.")
@@ -69,70 +69,74 @@ def parse_topic(text: str) -> tuple[str, TopicSpec]:
 
 
 def _pair(text: str, separator: str, form: str) -> tuple[str, str]:
-    first, found, second = text.partition(separator)
-    if not first.strip() or not found:
+    first, separator_found, second = text.partition(separator)
+    if not first.strip() or not separator_found:
         raise click.BadParameter(f"{text!r} is not of the form {form}.")
     return first.strip(), second.strip()
 
 
 def option_callback(read: Callable[[str], T]) -> Callable[[click.Context, click.Parameter, str], T]:
-    """Let click read an option with a function."""
+    """Make a click callback of a parser."""
     return lambda _context, _parameter, text: read(text)
 
 
 def repeated_option_callback(
     read: Callable[[str], T],
 ) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[T, ...]]:
-    """Let click read every value of a repeated option with a function."""
+    """Make a click callback of a parser for a repeated option."""
     return lambda _context, _parameter, texts: tuple(read(text) for text in texts)
 
 
-def cluster_specs(said: LabUpOptions) -> list[ClusterSpec]:
-    """Say what clusters are wanted."""
-    listeners = tuple(ListenerProtocol(name) for name in said["listeners"])
-    _validate(said, listeners)
-    mutual = said["authorizer"] and ListenerProtocol.SSL in listeners
+def cluster_specs(options: LabUpOptions) -> list[ClusterSpec]:
+    """Return the specifications of the clusters."""
+    listeners = tuple(ListenerProtocol(name) for name in options["listeners"])
+    _validate(options, listeners)
+    mutual = options["authorizer"] and ListenerProtocol.SSL in listeners
     has_users = mutual or any(listener.uses_sasl for listener in listeners)
-    users = {ADMIN: ADMIN_PASSWORD, **dict(said["users"])} if has_users else {}
+    users = {ADMIN: ADMIN_PASSWORD, **dict(options["users"])} if has_users else {}
     return [
         ClusterSpec(
             name=name,
-            brokers=said["brokers"],
-            version=said["version"],
+            brokers=options["brokers"],
+            version=options["version"],
             listeners=listeners,
             mutual_tls=mutual,
-            authorizer=said["authorizer"],
+            authorizer=options["authorizer"],
             users=users,
-            super_users=(ADMIN,) if said["authorizer"] else (),
-            properties=dict(said["properties"]),
-            topics=_cluster_topics(name, said),
-            fast_start=not said["full_speed"],
+            super_users=(ADMIN,) if options["authorizer"] else (),
+            properties=dict(options["properties"]),
+            topics=_cluster_topics(name, options),
+            fast_start=not options["full_speed"],
         )
-        for name in said["clusters"]
+        for name in options["clusters"]
     ]
 
 
-def _cluster_topics(cluster: str, said: LabUpOptions) -> tuple[TopicSpec, ...]:
-    """Give a cluster its topics, with enough replicas to survive what `lab kill` does."""
-    first = said["clusters"][0]
-    replicas = min(_MAX_REPLICATION_FACTOR, said["brokers"])
+def _cluster_topics(cluster: str, options: LabUpOptions) -> tuple[TopicSpec, ...]:
+    """Return the topics of a cluster, with enough replicas to survive `lab kill`."""
+    first = options["clusters"][0]
+    replicas = min(_MAX_REPLICATION_FACTOR, options["brokers"])
     return tuple(
         replace(topic, replication_factor=replicas)
-        for place, topic in said["topics"]
-        if (place or first) == cluster
+        for cluster_name, topic in options["topics"]
+        if (cluster_name or first) == cluster
     )
 
 
-def _validate(said: LabUpOptions, listeners: Sequence[ListenerProtocol]) -> None:
-    """Refuse what each cluster alone could not know to be wrong."""
-    for place, topic in said["topics"]:
-        if place and place not in said["clusters"]:
-            known = ", ".join(said["clusters"])
-            raise click.UsageError(f"--topic {place}/{topic.name}: the clusters are {known}.")
-    if set(listeners) == {ListenerProtocol.PLAINTEXT} and said["authorizer"]:
+def _validate(options: LabUpOptions, listeners: Sequence[ListenerProtocol]) -> None:
+    """Raise UsageError for options that contradict each other."""
+    for cluster_name, topic in options["topics"]:
+        if cluster_name and cluster_name not in options["clusters"]:
+            known = ", ".join(options["clusters"])
+            raise click.UsageError(
+                f"--topic {cluster_name}/{topic.name}: the clusters are {known}."
+            )
+    if set(listeners) == {ListenerProtocol.PLAINTEXT} and options["authorizer"]:
         raise click.UsageError(
             "--authorizer needs a listener that knows its users: add --listener SASL_PLAINTEXT,"
             " SASL_SSL or SSL."
         )
-    if said["users"] and not (said["authorizer"] or any(one.uses_sasl for one in listeners)):
+    if options["users"] and not (
+        options["authorizer"] or any(listener.uses_sasl for listener in listeners)
+    ):
         raise click.UsageError("--user needs a listener that knows users: add --listener SASL_SSL.")

@@ -1,4 +1,4 @@
-"""A lab as tables, and the commands to try next."""
+"""Prints a lab as tables, and the commands to try next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparkmirror.lab.detached_lab import tool_connection
 
 
 def show_status(console: rich.console.Console, clusters: Sequence[ClusterStatus]) -> None:
-    """Print one line for each broker, then where each cluster is and keeps its files."""
+    """Print one line per broker, then address and directory of each cluster."""
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("cluster", "kafka", "broker", "state", "pid", "ports"):
         table.add_column(heading, no_wrap=True)
@@ -38,7 +38,7 @@ def show_status(console: rich.console.Console, clusters: Sequence[ClusterStatus]
 
 
 def show_clients(console: rich.console.Console, clusters: Sequence[Cluster]) -> None:
-    """Say where the client settings of secured clusters are."""
+    """Print the paths of the client settings of secured clusters."""
     for cluster in clusters:
         file = tool_connection(cluster).config_file
         if file:
@@ -46,7 +46,7 @@ def show_clients(console: rich.console.Console, clusters: Sequence[Cluster]) -> 
 
 
 def show_next_steps(console: rich.console.Console, lab: str, specs: Sequence[ClusterSpec]) -> None:
-    """Suggest what to do with a lab that has just started."""
+    """Print commands for a lab that has just started."""
     run = f"sparkmirror lab exec{lab_flag(lab)}"
     topics = [topic.name for topic in specs[0].topics]
     topic = topics[0] if topics else "orders"

@@ -34,7 +34,7 @@ from sparkmirror.lab.lab_store import LabStore
     default="primary,backup",
     show_default=True,
     metavar="NAMES",
-    help="Their names, with commas between.",
+    help="Names, separated by commas.",
 )
 @click.option("--brokers", type=int, default=1, show_default=True, help="Brokers in each cluster.")
 @click.option(
@@ -42,7 +42,7 @@ from sparkmirror.lab.lab_store import LabStore
     metavar="VERSION",
     default=DEFAULT_VERSION,
     show_default=True,
-    help=f"Kafka's version; tried: {', '.join(TESTED_VERSIONS)}.",
+    help=f"Kafka's version; tested: {', '.join(TESTED_VERSIONS)}.",
 )
 @click.option(
     "--listener",
@@ -52,7 +52,7 @@ from sparkmirror.lab.lab_store import LabStore
     default=[ListenerProtocol.PLAINTEXT.value],
     show_default=True,
     metavar="PROTOCOL",
-    help=f"How clients get in: {', '.join(ListenerProtocol)}; repeatable.",
+    help=f"Listener protocol: {', '.join(ListenerProtocol)}; repeatable.",
 )
 @click.option("--authorizer", is_flag=True, help="Check ACLs; the user admin may do everything.")
 @click.option(
@@ -61,7 +61,7 @@ from sparkmirror.lab.lab_store import LabStore
     callback=repeated_option_callback(parse_topic),
     multiple=True,
     metavar="[CLUSTER/]TOPIC[:PARTITIONS]",
-    help="Begin with a topic, in the first cluster if none is named; repeatable.",
+    help="Create a topic, in the first cluster if none is named; repeatable.",
 )
 @click.option(
     "--property",
@@ -81,20 +81,20 @@ from sparkmirror.lab.lab_store import LabStore
 )
 @click.option("--full-speed", is_flag=True, help="Brokers for benchmarks; they start more slowly.")
 @lab_option
-def up(lab_name: str, **said: Unpack[LabUpOptions]) -> None:
-    """Start clusters that live on until `lab down`."""
+def up(lab_name: str, **options: Unpack[LabUpOptions]) -> None:
+    """Start clusters that run until `lab down`."""
     store = LabStore()
-    specs = cluster_specs(said)
-    with progress_line() as ticker, store.lock(lab_name, lock_wait_notice(ticker)):
-        found = open_lab(store, lab_name)
-        news = "" if found is None else _restart_brokers(found, ticker)
-        running = found or _start_lab(store, lab_name, specs, ticker)
+    specs = cluster_specs(options)
+    with progress_line() as progress, store.lock(lab_name, lock_wait_notice(progress)):
+        running_lab = open_lab(store, lab_name)
+        notice = "" if running_lab is None else _restart_brokers(running_lab, progress)
+        running = running_lab or _start_lab(store, lab_name, specs, progress)
     console = rich.console.Console(highlight=False, soft_wrap=True)
-    if news:
-        console.print(news)
+    if notice:
+        console.print(notice)
     show_status(console, running.status())
     show_clients(console, list(running.clusters.values()))
-    if not news:
+    if not notice:
         show_next_steps(console, lab_name, specs)
 
 
@@ -103,31 +103,31 @@ def up(lab_name: str, **said: Unpack[LabUpOptions]) -> None:
 def down(lab_name: str) -> None:
     """Stop all clusters of a lab and remove their data."""
     store = LabStore()
-    with progress_line() as ticker, store.lock(lab_name, lock_wait_notice(ticker)):
-        found = open_lab(store, lab_name)
-        if found is not None:
-            ticker.show("Taking the lab down")
-            found.down()
-    if found is None:
+    with progress_line() as progress, store.lock(lab_name, lock_wait_notice(progress)):
+        running_lab = open_lab(store, lab_name)
+        if running_lab is not None:
+            progress.show("Stopping the lab")
+            running_lab.down()
+    if running_lab is None:
         click.echo(f"No lab {lab_name!r} is up.")
     else:
-        click.echo(f"Lab {lab_name!r} is down: {', '.join(found.clusters)}.")
+        click.echo(f"Lab {lab_name!r} is down: {', '.join(running_lab.clusters)}.")
 
 
 def _start_lab(
-    store: LabStore, name: str, specs: Sequence[ClusterSpec], ticker: ProgressLine
+    store: LabStore, name: str, specs: Sequence[ClusterSpec], progress: ProgressLine
 ) -> DetachedLab:
-    JarCache().ensure(specs[0].version, ticker.on_download)
-    return DetachedLab.start(store, name, specs, ticker.show)
+    JarCache().ensure(specs[0].version, progress.on_download)
+    return DetachedLab.start(store, name, specs, progress.show)
 
 
-def _restart_brokers(found: DetachedLab, ticker: ProgressLine) -> str:
-    """Start a lab again whose brokers are all down; return what to say about it."""
-    if not all(cluster.is_down for cluster in found.status()):
+def _restart_brokers(running_lab: DetachedLab, progress: ProgressLine) -> str:
+    """Start the brokers if all are down; return the line to print."""
+    if not all(cluster.is_down for cluster in running_lab.status()):
         return (
-            f"Lab {found.name!r} is up already; to start another, take it down first or choose"
+            f"Lab {running_lab.name!r} is up already; to start another, stop it first or choose"
             " another name with --lab."
         )
-    ticker.show("All brokers are down: starting them again")
-    found.start_brokers()
-    return f"All brokers of lab {found.name!r} were down; they run again, with the data they had."
+    progress.show("All brokers are down: starting them again")
+    running_lab.start_brokers()
+    return f"All brokers of lab {running_lab.name!r} were down; they run again with their old data."

@@ -51,7 +51,7 @@ def test_a_halted_partition_is_not_there_wherever_it_stands() -> None:
 
 
 def test_a_held_partition_may_come_right_for_a_while() -> None:
-    goal = CompletionCheck({"a-0": 5}, patience_s=60)
+    goal = CompletionCheck({"a-0": 5}, stuck_after_s=60)
     held = _view(0, "held", "no leader")
     assert goal.evaluate(_snapshot(held), 0) is CopyState.COPYING
     assert goal.evaluate(_snapshot(held), 59) is CopyState.COPYING
@@ -61,28 +61,28 @@ def test_a_held_partition_may_come_right_for_a_while() -> None:
 
 
 def test_patience_is_not_renewed_by_those_that_are_there_already() -> None:
-    goal = CompletionCheck({"a-0": 5, "a-1": 5}, patience_s=60)
+    goal = CompletionCheck({"a-0": 5, "a-1": 5}, stuck_after_s=60)
     held = _view(0, "held", "no leader")
     goal.evaluate(_snapshot(held, _view(5)), 0)
     assert goal.evaluate(_snapshot(held, _view(500)), 61) is CopyState.STUCK
 
 
 def test_a_task_that_waits_for_a_broker_counts_as_held() -> None:
-    goal = CompletionCheck({"a-0": 5}, patience_s=60)
+    goal = CompletionCheck({"a-0": 5}, stuck_after_s=60)
     waiting = _view(0, "leased", "source: connection refused")
     goal.evaluate(_snapshot(waiting), 0)
     assert goal.evaluate(_snapshot(waiting), 61) is CopyState.STUCK
 
 
 def test_slowness_is_not_being_stuck() -> None:
-    goal = CompletionCheck({"a-0": 5}, patience_s=60)
+    goal = CompletionCheck({"a-0": 5}, stuck_after_s=60)
     for state in ("leased", "waiting", "doubtful"):
         goal.evaluate(_snapshot(_view(0, state)), 0)
         assert goal.evaluate(_snapshot(_view(0, state)), 10_000) is CopyState.COPYING
 
 
 def test_without_a_goal_only_losses_everywhere_end_it() -> None:
-    goal = CompletionCheck(None, patience_s=60)
+    goal = CompletionCheck(None, stuck_after_s=60)
     held = _view(0, "held", "no leader")
     goal.evaluate(_snapshot(held), 0)
     assert goal.evaluate(_snapshot(held), 10_000) is CopyState.COPYING

@@ -1,4 +1,4 @@
-"""What a copy would do follows from two listings and what was asked for."""
+"""What a copy would do follows from two listings and what was request for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkmirror.cli.copy.job import make_job
-from sparkmirror.cli.copy.plan import plan_copy
+from sparkmirror.cli.copy.plan import make_job, plan_copy
 from sparkmirror.cli.copy.ranges import (
     PartitionRange,
     topics_with_foreign_records,
@@ -18,16 +17,21 @@ from sparkmirror.errors import BadRequest, NotFound
 from sparkmirror.mirror.topics.replication_policy import DefaultReplicationPolicy
 from sparkmirror.mirror.topics.topic_plan import NewRemotePartitions
 from sparkmirror.model import TopicPartition
-from tests.support.cli.copy_requests import cluster_view, copy_request, survey, topic_view
+from tests.support.cli.copy_requests import (
+    cluster_descriptions,
+    cluster_view,
+    copy_request,
+    topic_view,
+)
 
 
 def test_missing_topics_are_created_and_small_ones_grow() -> None:
-    found = survey(
+    clusters = cluster_descriptions(
         [topic_view("a", 2, 3), topic_view("b", 3), topic_view("c", 1)],
         [topic_view("b"), topic_view("c", 9)],
         2,
     )
-    plan = plan_copy(copy_request(".*"), found)
+    plan = plan_copy(copy_request(".*"), clusters)
     (new,) = plan.topics.new_topics
     assert (new.name, new.partitions, new.replication_factor) == ("a", 2, 2)
     assert plan.topics.new_partitions == (NewRemotePartitions(name="b", partitions=3),)
@@ -35,48 +39,50 @@ def test_missing_topics_are_created_and_small_ones_grow() -> None:
 
 
 def test_as_many_replicas_as_asked_for() -> None:
-    found = survey([topic_view("a", 1, 3)], [], brokers=2)
-    (new,) = plan_copy(copy_request("a", replication_factor=1), found).topics.new_topics
+    clusters = cluster_descriptions([topic_view("a", 1, 3)], [], brokers=2)
+    (new,) = plan_copy(copy_request("a", replication_factor=1), clusters).topics.new_topics
     assert new.replication_factor == 1
     with pytest.raises(BadRequest, match=r"--replication-factor 3: B has 2 broker\(s\) only"):
-        plan_copy(copy_request("a", replication_factor=3), found)
+        plan_copy(copy_request("a", replication_factor=3), clusters)
 
 
 def test_partitions_are_dealt_in_turn_to_as_many_tasks_as_there_is_work_for() -> None:
-    found = survey([topic_view("a", 3)], [])
-    dealt = plan_copy(copy_request("a"), found).tasks
+    clusters = cluster_descriptions([topic_view("a", 3)], [])
+    dealt = plan_copy(copy_request("a"), clusters).tasks
     assert dealt == (
         (TopicPartition("a", 0), TopicPartition("a", 2)),
         (TopicPartition("a", 1),),
     )
-    assert len(plan_copy(copy_request("a", tasks_max=16), found).tasks) == 3
+    assert len(plan_copy(copy_request("a", tasks_max=16), clusters).tasks) == 3
 
 
 def test_positions_go_to_the_offsets_topic_of_mirrormaker() -> None:
-    found = survey([topic_view("a")], [], brokers=5)
-    new = plan_copy(copy_request("a"), found).offsets_topic
+    clusters = cluster_descriptions([topic_view("a")], [], brokers=5)
+    new = plan_copy(copy_request("a"), clusters).offsets_topic
     assert new is not None
     assert (new.name, new.partitions, new.replication_factor) == ("mm2-offsets.A.internal", 25, 3)
     assert new.configs == {"cleanup.policy": "compact"}
-    alone = plan_copy(copy_request("a"), survey([topic_view("a")], [], brokers=1)).offsets_topic
+    alone = plan_copy(
+        copy_request("a"), cluster_descriptions([topic_view("a")], [], brokers=1)
+    ).offsets_topic
     assert alone is not None
     assert alone.replication_factor == 1
-    there = survey([topic_view("a")], [topic_view("mm2-offsets.A.internal", 25)])
+    there = cluster_descriptions([topic_view("a")], [topic_view("mm2-offsets.A.internal", 25)])
     assert plan_copy(copy_request("a"), there).offsets_topic is None
 
 
 def test_internal_topics_and_copies_from_the_target_are_never_copied() -> None:
     names = ("a", "__consumer_offsets", "mm2-offsets.X.internal", "B.orders")
-    found = survey([topic_view(name) for name in names], [])
-    plan = plan_copy(copy_request(".*", policy=DefaultReplicationPolicy()), found)
+    clusters = cluster_descriptions([topic_view(name) for name in names], [])
+    plan = plan_copy(copy_request(".*", policy=DefaultReplicationPolicy()), clusters)
     assert plan.remote_topics == {"a": "A.a"}
     assert plan.skipped_topics == ("B.orders", "__consumer_offsets", "mm2-offsets.X.internal")
 
 
 def test_heartbeats_are_copied_only_if_asked_for() -> None:
-    found = survey([topic_view("a"), topic_view("heartbeats")], [])
-    assert list(plan_copy(copy_request("a"), found).remote_topics) == ["a"]
-    assert plan_copy(copy_request("heartbeats"), found).remote_topics == {
+    clusters = cluster_descriptions([topic_view("a"), topic_view("heartbeats")], [])
+    assert list(plan_copy(copy_request("a"), clusters).remote_topics) == ["a"]
+    assert plan_copy(copy_request("heartbeats"), clusters).remote_topics == {
         "heartbeats": "A.heartbeats"
     }
 
@@ -86,28 +92,30 @@ def test_heartbeats_are_copied_only_if_asked_for() -> None:
     [
         ("ordres", "A has no topic 'ordres', only orders, payments; did you mean orders?"),
         ("x", "A has no topic 'x', only orders, payments; a pattern must match the whole name."),
-        ("__.*", "Of the topics of A, '__.*' means only __consumer_offsets: what is internal"),
+        ("__.*", "On A, '__.*' matches only __consumer_offsets: topics that are internal"),
     ],
     ids=["near", "far", "internal"],
 )
-def test_a_pattern_that_finds_nothing_is_told_with_what_there_is(
+def test_the_error_of_a_pattern_without_match_names_the_existing_topics(
     pattern: str, sentence: str
 ) -> None:
-    found = survey(
+    clusters = cluster_descriptions(
         [topic_view("orders"), topic_view("payments"), topic_view("__consumer_offsets")], []
     )
-    with pytest.raises(NotFound) as refused:
-        plan_copy(copy_request(pattern, exclude=("__.*",)), found)
-    assert str(refused.value).startswith(sentence)
+    with pytest.raises(NotFound) as raised:
+        plan_copy(copy_request(pattern, exclude=("__.*",)), clusters)
+    assert str(raised.value).startswith(sentence)
 
 
 def test_a_topic_is_never_copied_onto_itself() -> None:
-    found = replace(survey([topic_view("a")], [topic_view("a")]), target=cluster_view("id of A"))
+    clusters = replace(
+        cluster_descriptions([topic_view("a")], [topic_view("a")]), target=cluster_view("id of A")
+    )
     with pytest.raises(BadRequest, match="same cluster .*use --policy default"):
-        plan_copy(copy_request("a"), found)
-    assert plan_copy(copy_request("a", policy=DefaultReplicationPolicy()), found).remote_topics == {
-        "a": "A.a"
-    }
+        plan_copy(copy_request("a"), clusters)
+    assert plan_copy(
+        copy_request("a", policy=DefaultReplicationPolicy()), clusters
+    ).remote_topics == {"a": "A.a"}
 
 
 def test_no_two_topics_are_copied_into_one() -> None:
@@ -117,13 +125,14 @@ def test_no_two_topics_are_copied_into_one() -> None:
 
     with pytest.raises(BadRequest, match="a, b would all be copied into all"):
         plan_copy(
-            copy_request(".*", policy=OneName()), survey([topic_view("a"), topic_view("b")], [])
+            copy_request(".*", policy=OneName()),
+            cluster_descriptions([topic_view("a"), topic_view("b")], []),
         )
 
 
 def test_the_job_has_mirrormakers_names_and_each_task_its_share_of_the_rate() -> None:
-    asked = copy_request("a", bytes_per_s=1000)
-    job = make_job(asked, plan_copy(asked, survey([topic_view("a", 3)], [])))
+    request = copy_request("a", bytes_per_s=1000)
+    job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("a", 3)], [])))
     assert (job.connector, job.group_id) == ("MirrorSourceConnector", "A-mm2")
     assert job.offsets_topic == "mm2-offsets.A.internal"
     assert job.settings.bytes_per_s == 500
@@ -140,7 +149,8 @@ def test_offsets_for_what_is_not_copied_are_refused() -> None:
 
 def test_copies_with_records_that_the_ledger_does_not_know_are_found() -> None:
     plan = plan_copy(
-        copy_request(".*"), survey([topic_view("a"), topic_view("b"), topic_view("c")], [])
+        copy_request(".*"),
+        cluster_descriptions([topic_view("a"), topic_view("b"), topic_view("c")], []),
     )
     legs = {
         TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=9, target_end_offset=5),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkmirror.cli.copy.completion import BlockedPartition
 from sparkmirror.cli.copy.progress import CumulativeCounter, ProgressTracker, SlidingRate
 from sparkmirror.cli.copy.ranges import PartitionRange
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
@@ -20,8 +21,8 @@ LEGS = {
 }
 
 
-def _meter(*, has_goal: bool = True) -> ProgressTracker:
-    return ProgressTracker(LEGS, {"a": "A.a", "b": "A.b"}, has_goal=has_goal, began=0.0)
+def _meter(*, has_end: bool = True) -> ProgressTracker:
+    return ProgressTracker(LEGS, {"a": "A.a", "b": "A.b"}, has_end=has_end, started_at=0.0)
 
 
 def _snapshot(*places: tuple[str, int, int], size: int = 0, end: int = -1) -> CopySnapshot:
@@ -79,7 +80,7 @@ def test_a_partition_that_is_copied_again_counts_again() -> None:
 def test_with_a_goal_the_lag_ends_there_without_one_at_the_end() -> None:
     there = _snapshot(("a-0", 300, 250), ("a-1", 100, 100), end=400)
     assert _meter().update(there, 1.0).topics[0].lag == 0
-    assert _meter(has_goal=False).update(there, 1.0).topics[0].lag == 400
+    assert _meter(has_end=False).update(there, 1.0).topics[0].lag == 400
 
 
 def test_bytes_of_drivers_are_added_up() -> None:
@@ -116,7 +117,10 @@ def test_held_partitions_are_told_with_their_reason() -> None:
     held = PartitionView(remote="", task=0, state="held", reason="no leader")
     waits = PartitionView(remote="", task=0, state="leased", reason="source: refused")
     progress = _meter().update(CopySnapshot(partitions={"a-0": held, "a-1": waits}), 1.0)
-    assert progress.held == (("a-0", "no leader", False), ("a-1", "source: refused", False))
+    assert progress.held == (
+        BlockedPartition(partition="a-0", reason="no leader", is_halted=False),
+        BlockedPartition(partition="a-1", reason="source: refused", is_halted=False),
+    )
     assert progress.partitions == 3
 
 

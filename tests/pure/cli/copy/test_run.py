@@ -42,7 +42,7 @@ def _follow(
     return CopyRun(
         engine=engine,
         completion=CompletionCheck({"a-0": 10}),
-        tracker=ProgressTracker(legs, {"a": "a"}, has_goal=True, began=0.0),
+        tracker=ProgressTracker(legs, {"a": "a"}, has_end=True, started_at=0.0),
         screen=screen,
         is_interrupted=is_interrupted,
         clock=lambda: float(next(clock)),
@@ -72,7 +72,7 @@ def test_an_interrupted_copy_is_drained() -> None:
     engine = ScriptedEngine([_at(1), lambda: asked.append(True), _at(2), _at(3)])
     ending = _follow(engine, screen := RecordingScreen(), lambda: bool(asked))
     assert ending.reason is StopReason.INTERRUPTED
-    assert screen.messages == ["Finishing what is under way; Ctrl-C again ends at once."]
+    assert screen.messages == ["Finishing batches in flight; Ctrl-C again ends at once."]
     assert engine.calls == ["start", "drain", "stop"]
 
 
@@ -148,7 +148,7 @@ def test_a_drain_that_does_not_end_is_given_up() -> None:
     ending = _follow(engine, screen := RecordingScreen())
     assert ending.reason is StopReason.CAUGHT_UP
     assert len(screen.shown) < 100
-    assert screen.messages == ["Not everything was given back in time; the next run finds out."]
+    assert screen.messages == ["Draining took too long; the next run checks the target."]
 
 
 def test_nothing_is_left_running_when_something_breaks() -> None:

@@ -10,7 +10,7 @@ import rich.console
 from sparkmirror.cli.copy import tables
 from sparkmirror.cli.copy.completion import BlockedPartition
 from sparkmirror.cli.copy.plan import plan_copy
-from sparkmirror.cli.copy.progress import CopyProgress, HeldPartition, ProgressTracker
+from sparkmirror.cli.copy.progress import CopyProgress, ProgressTracker
 from sparkmirror.cli.copy.ranges import PartitionRange
 from sparkmirror.cli.copy.screen import (
     LINE_INTERVAL_S,
@@ -26,7 +26,7 @@ from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.model import TopicPartition
-from tests.support.cli.copy_requests import copy_request, survey, topic_view
+from tests.support.cli.copy_requests import cluster_descriptions, copy_request, topic_view
 
 RUNNING = DriverStatus(phase=DriverPhase.RUNNING)
 LOSS = CopyEvent(at_ms=0, kind="retention", partition="a-0", text="offsets 0 to 9 are gone")
@@ -47,10 +47,10 @@ def _printed(show: Callable[[rich.console.Console], None]) -> str:
 
 def _progress(topics: int = 1, *, held: str = "") -> CopyProgress:
     names = [f"t{number:02}" for number in range(topics)]
-    legs = {
+    ranges = {
         TopicPartition(name, 0): PartitionRange(start_offset=0, end_offset=1000) for name in names
     }
-    meter = ProgressTracker(legs, {name: name for name in names}, has_goal=True, began=0.0)
+    meter = ProgressTracker(ranges, {name: name for name in names}, has_end=True, started_at=0.0)
     state = "held" if held else "leased"
 
     def at(position: int) -> CopySnapshot:
@@ -83,14 +83,17 @@ def test_all_of_it_in_one_line() -> None:
 
 
 def test_what_waits_for_somebody_to_decide_is_told_apart_from_what_is_tried_again() -> None:
-    held = [HeldPartition("a-0", "no leader"), HeldPartition("a-1", "gone", is_halted=True)]
+    held = [
+        BlockedPartition(partition="a-0", reason="no leader", is_halted=False),
+        BlockedPartition(partition="a-1", reason="gone", is_halted=True),
+    ]
     assert held_lines(held) == ["a-0 is held: no leader", "a-1 is halted: gone"]
     assert held_counts(held) == ["1 held", "1 halted"]
 
 
 def test_while_spark_starts_there_is_nothing_but_the_way_to_go() -> None:
-    legs = {TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=1000)}
-    progress = ProgressTracker(legs, {"a": "a"}, has_goal=True, began=0.0).update(
+    ranges = {TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=1000)}
+    progress = ProgressTracker(ranges, {"a": "a"}, has_end=True, started_at=0.0).update(
         CopySnapshot(), 3.0
     )
     line = total_line(DriverStatus(phase=DriverPhase.STARTING), progress)
@@ -116,7 +119,7 @@ def test_where_lines_stay_one_is_printed_every_few_seconds_or_when_something_beg
     assert printed[3].endswith("a-0: retention: offsets 0 to 9 are gone")
 
 
-def test_where_lines_stay_a_partition_is_told_when_it_begins_to_be_held() -> None:
+def test_line_screen_prints_a_partition_once_when_it_becomes_held() -> None:
     console = _console()
     lines = LineScreen(console, lambda: 0.0)
     for held in ("", "no leader", "still no leader"):
@@ -127,30 +130,30 @@ def test_where_lines_stay_a_partition_is_told_when_it_begins_to_be_held() -> Non
     assert printed[6:] == ["and 2 more are held"]
 
 
-def test_each_topic_has_a_bar_and_what_is_held_its_reason() -> None:
+def test_live_screen_has_a_bar_per_topic_and_a_reason_per_held_partition() -> None:
     console = _console(terminal=True)
-    with open_screen(console) as shown:
-        shown.show(RUNNING, _progress(held="no leader"))
-        shown.print_message("a sentence")
+    with open_screen(console) as screen:
+        screen.show(RUNNING, _progress(held="no leader"))
+        screen.print_message("a sentence")
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
     for text in ("t00", "━", "50%", "250/s", "25.0 kB/s", "t00-0 is held: no leader", "a sentence"):
         assert text in printed
 
 
-def test_if_there_is_no_room_for_all_topics_the_busiest_are_shown() -> None:
-    printed = _printed(lambda console: console.print(topic_table(_progress(12), room=3)))
+def test_a_small_screen_shows_the_topics_with_most_lag() -> None:
+    printed = _printed(lambda console: console.print(topic_table(_progress(12), max_rows=3)))
     assert len(printed.splitlines()) == 5
     assert "and 9 topics more" in printed
 
 
-def test_the_plan_says_what_is_created_where_it_begins_and_what_is_lost() -> None:
-    asked = copy_request(".*", on_loss=DataLossPolicy.SKIP)
-    found = survey(
+def test_the_plan_shows_creations_start_positions_and_lost_offsets() -> None:
+    request = copy_request(".*", on_loss=DataLossPolicy.SKIP)
+    clusters = cluster_descriptions(
         [topic_view("a"), topic_view("b", 2), topic_view("c")], [topic_view("b"), topic_view("c")]
     )
-    plan = plan_copy(asked, found)
-    legs = {
+    plan = plan_copy(request, clusters)
+    ranges = {
         TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=1000),
         TopicPartition("b", 0): PartitionRange(
             start_offset=5, end_offset=1000, log_start_offset=9, is_in_ledger=True
@@ -160,22 +163,22 @@ def test_the_plan_says_what_is_created_where_it_begins_and_what_is_lost() -> Non
             start_offset=1000, end_offset=1000, is_in_ledger=True
         ),
     }
-    printed = _printed(lambda console: tables.show_plan(console, asked, found, plan, legs))
+    printed = _printed(lambda console: tables.show_plan(console, request, clusters, plan, ranges))
     rows = [" ".join(line.split()) for line in printed.splitlines()]
     assert "a a 1 to be created: 1 replica earliest 1,000" in rows
-    assert "b b 2 grows to 2 partitions where it stood, new ones at earliest 1,991" in rows
-    assert "c c 1 is there where it stood 0" in rows
-    assert "b-0: A no longer holds offsets 5 to 8, which were next; --on-loss skip decides." in rows
+    assert "b b 2 grows to 2 partitions stored position, new ones earliest 1,991" in rows
+    assert "c c 1 exists stored position 0" in rows
+    assert "b-0: A no longer holds the next offsets, 5 to 8; --on-loss skip decides." in rows
     assert "4 partitions, 2 tasks." in rows
     assert "Exactly once" not in printed
 
 
 def test_the_plan_says_how_to_read_what_is_copied_exactly_once() -> None:
-    asked = copy_request("a", delivery=DeliveryMode.EXACTLY_ONCE)
-    found = survey([topic_view("a")], [])
-    plan = plan_copy(asked, found)
-    legs = {TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=1)}
-    printed = _printed(lambda console: tables.show_plan(console, asked, found, plan, legs))
+    request = copy_request("a", delivery=DeliveryMode.EXACTLY_ONCE)
+    clusters = cluster_descriptions([topic_view("a")], [])
+    plan = plan_copy(request, clusters)
+    ranges = {TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=1)}
+    printed = _printed(lambda console: tables.show_plan(console, request, clusters, plan, ranges))
     assert "isolation.level=read_committed" in printed
     assert "transactional ids begin with A-mm2-MirrorSourceConnector-." in printed
 
@@ -189,18 +192,18 @@ def test_the_summary_counts_records_lanes_and_events() -> None:
     assert "Events: 2 retention." in printed
 
 
-def test_where_it_stood_is_told_by_topic() -> None:
+def test_positions_are_printed_per_topic() -> None:
     printed = _printed(lambda console: tables.show_positions(console, _progress()))
     assert ["t00", "500", "500"] in [line.split() for line in printed.splitlines()]
 
 
-def test_what_is_stuck_is_told_with_what_to_do() -> None:
+def test_blocked_partitions_are_printed_with_advice() -> None:
     halted = BlockedPartition(partition="a-0", reason="gone", is_halted=True)
     held = BlockedPartition(partition="a-1", reason="grant Read on the topic", is_halted=False)
     printed = _printed(lambda console: tables.show_blocked(console, [halted, held]))
     assert "a-0 is halted: gone\n" in printed
     assert "a-1 is held: grant Read on the topic\n" in printed
-    assert "--on-loss skip goes on" in printed
-    assert "Put right what is said above" in printed
+    assert "--on-loss skip continues" in printed
+    assert "Fix the reasons above" in printed
     only = _printed(lambda console: tables.show_blocked(console, [held]))
     assert "--on-loss" not in only

@@ -10,17 +10,15 @@ import click
 import pytest
 
 from sparkmirror.cli.copy.engine import LaunchOptions
-from sparkmirror.cli.copy.job import make_job
-from sparkmirror.cli.copy.plan import plan_copy
-from sparkmirror.cli.copy.request import ClientFile
-from sparkmirror.cli.copy.request_from_options import CopyOptions, build_request
+from sparkmirror.cli.copy.plan import make_job, plan_copy
+from sparkmirror.cli.copy.request import ClientFile, CopyOptions, build_request
 from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.errors import ConfigError, PropertiesError
 from sparkmirror.mirror.topics.replication_policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
 )
-from tests.support.cli.copy_requests import copy_request, survey, topic_view
+from tests.support.cli.copy_requests import cluster_descriptions, copy_request, topic_view
 
 SECRET = "hunter2"
 PROVIDER = (
@@ -34,7 +32,7 @@ LOGIN = (
 )
 
 
-def _said(**changes: Any) -> CopyOptions:
+def _options(**changes: Any) -> CopyOptions:
     said = {
         "source_servers": "a:1",
         "target_servers": "b:2",
@@ -65,7 +63,7 @@ def _file(directory: Path, text: str) -> Path:
 
 
 def test_what_is_not_said_is_as_mirrormaker_has_it() -> None:
-    asked = build_request(_said(), {})
+    asked = build_request(_options(), {})
     assert isinstance(asked.policy, IdentityReplicationPolicy)
     assert asked.connector == "MirrorSourceConnector"
     assert asked.group_id == "source-mm2"
@@ -77,50 +75,51 @@ def test_what_is_not_said_is_as_mirrormaker_has_it() -> None:
 
 
 def test_exactly_once_is_said_and_how_often_it_commits() -> None:
-    assert build_request(_said(), {}).delivery is DeliveryMode.SEQUENCED
-    asked = build_request(_said(exactly_once=True, commit_interval=250), {})
+    assert build_request(_options(), {}).delivery is DeliveryMode.SEQUENCED
+    asked = build_request(_options(exactly_once=True, commit_interval=250), {})
     assert asked.delivery is DeliveryMode.EXACTLY_ONCE
-    job = make_job(asked, plan_copy(asked, survey([topic_view("orders")], [])))
+    job = make_job(asked, plan_copy(asked, cluster_descriptions([topic_view("orders")], [])))
     assert (job.delivery, job.commit_interval_s) == (DeliveryMode.EXACTLY_ONCE, 0.25)
 
 
 def test_exactly_once_does_not_go_with_what_the_source_aborts() -> None:
     with pytest.raises(click.UsageError, match="exclude each other"):
-        build_request(_said(exactly_once=True, read_uncommitted=True), {})
+        build_request(_options(exactly_once=True, read_uncommitted=True), {})
     with pytest.raises(click.UsageError, match="--commit-interval is for --exactly-once"):
-        build_request(_said(commit_interval=250), {})
+        build_request(_options(commit_interval=250), {})
 
 
 def test_own_excludes_come_besides_the_usual_ones() -> None:
-    asked = build_request(_said(topics=(".*",), exclude=("tmp.*",)), {})
+    asked = build_request(_options(topics=(".*",), exclude=("tmp.*",)), {})
     wanted = asked.topic_filter.should_replicate_topic
     assert [name for name in ("a", "tmp-1", "x.replica", "__x") if wanted(name)] == ["a"]
 
 
 def test_policies_go_by_their_java_names() -> None:
     assert isinstance(
-        build_request(_said(policy="DefaultReplicationPolicy"), {}).policy, DefaultReplicationPolicy
+        build_request(_options(policy="DefaultReplicationPolicy"), {}).policy,
+        DefaultReplicationPolicy,
     )
     with pytest.raises(ConfigError, match="names the unknown class com.example.Mine"):
-        build_request(_said(policy="com.example.Mine"), {})
+        build_request(_options(policy="com.example.Mine"), {})
 
 
 def test_both_clusters_need_a_name_of_their_own() -> None:
     with pytest.raises(click.UsageError, match="Both clusters have the alias 'x'"):
-        build_request(_said(source_alias="x", target_alias="x"), {})
+        build_request(_options(source_alias="x", target_alias="x"), {})
 
 
 def test_brokers_may_stand_in_the_file_and_those_on_the_command_line_win(tmp_path: Path) -> None:
     file = _file(tmp_path, "bootstrap.servers=file:9\n")
-    from_file = build_request(_said(source_servers=None, source_config=file), {})
+    from_file = build_request(_options(source_servers=None, source_config=file), {})
     assert str(from_file.source.access("A").bootstrap_servers[0]) == "file:9"
-    both = build_request(_said(source_config=file), {})
+    both = build_request(_options(source_config=file), {})
     assert str(both.source.access("A").bootstrap_servers[0]) == "a:1"
-    with pytest.raises(click.UsageError, match="no broker is named: say --to HOST:PORT"):
-        build_request(_said(target_servers=None), {})
+    with pytest.raises(click.UsageError, match="no broker is named: add --to HOST:PORT"):
+        build_request(_options(target_servers=None), {})
     empty = _file(tmp_path, "security.protocol=SSL\n")
     with pytest.raises(click.UsageError, match=r"client.properties has no bootstrap.servers"):
-        build_request(_said(source_servers=None, source_config=empty), {})
+        build_request(_options(source_servers=None, source_config=empty), {})
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -138,7 +137,7 @@ def test_placeholders_are_replaced_and_never_shown(tmp_path: Path) -> None:
     assert login is not None
     assert login.password.value == SECRET
     asked = copy_request("a", source=client)
-    job = make_job(asked, plan_copy(asked, survey([topic_view("a")], [])))
+    job = make_job(asked, plan_copy(asked, cluster_descriptions([topic_view("a")], [])))
     assert SECRET not in repr(job)
     assert SECRET not in json.dumps(job.to_json()), "what travels is the placeholder"
     assert "${env:PASSWORD}" in job.settings.source["sasl.jaas.config"]
@@ -199,7 +198,7 @@ def test_a_fault_does_not_quote_what_a_provider_gave(tmp_path: Path) -> None:
 
 def test_each_copy_has_a_directory_of_its_own_unless_told_otherwise() -> None:
     asked = copy_request("a", connector="my copy/1")
-    job = make_job(asked, plan_copy(asked, survey([topic_view("a")], [])))
+    job = make_job(asked, plan_copy(asked, cluster_descriptions([topic_view("a")], [])))
     where = LaunchOptions.resolve(job, None, "", {}, {"XDG_STATE_HOME": "/state"})
     assert where.receipts == "/state/sparkmirror/copies/A-B-my_copy_1/receipts"
     assert where.log == "/state/sparkmirror/copies/A-B-my_copy_1/spark.log"
