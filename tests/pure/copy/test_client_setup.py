@@ -1,4 +1,4 @@
-"""Client properties are read where they are used: placeholders are resolved then and there."""
+"""Client properties become connection settings; placeholders are resolved at use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def properties(password: str, **more: str) -> dict[str, str]:
     }
 
 
-def test_placeholders_are_resolved_with_the_providers_that_are_declared(tmp_path: Path) -> None:
+def test_placeholders_are_resolved_with_the_declared_providers(tmp_path: Path) -> None:
     file = tmp_path / "secrets.properties"
     file.write_text("password=hunter2\n")
     raw = properties(f"${{file:{file}:password}}")
@@ -38,27 +38,27 @@ def test_placeholders_are_resolved_with_the_providers_that_are_declared(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("variable", "why"),
+    ("variable", "message"),
     [
         ("${file:/not/there.properties:password}", "/not/there.properties"),
         ("${env:PW}", "PW: the environment has no such variable"),
     ],
     ids=["file", "env"],
 )
-def test_what_cannot_be_resolved_here_is_named(variable: str, why: str) -> None:
+def test_an_unresolvable_placeholder_is_named(variable: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve_client("source", properties(variable), "me", {})
     assert str(caught.value).startswith("source on ")
     assert f"sasl.jaas.config: {variable} cannot be fetched: " in str(caught.value)
-    assert why in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_text_that_only_looks_like_a_placeholder_stays() -> None:
+def test_text_that_only_looks_like_a_placeholder_stays_unchanged() -> None:
     client, _ = resolve_client("source", properties("'${vault:x}'"), "me", {})
     assert client.security["sasl_plain_password"] == "${vault:x}"
 
 
-def test_no_fault_quotes_what_was_fetched() -> None:
+def test_no_fault_quotes_a_resolved_value() -> None:
     raw = properties("x", **{"security.protocol": "${env:PROTOCOL}"})
     with pytest.raises(ConfigError) as caught:
         resolve_client("source", raw, "me", {"PROTOCOL": "hunter2"})

@@ -1,4 +1,4 @@
-"""Connect's settings for transactions, and what they mean here."""
+"""Connect's transaction settings: commit interval and timeout."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import BadRequest
 
 
-def test_a_poll_is_a_commit_as_often_as_it_pays() -> None:
+def test_boundary_poll_commits_at_the_default_interval() -> None:
     assert commit_interval_for(TransactionBoundary.POLL, 5000, 60_000) == DEFAULT_COMMIT_INTERVAL_S
 
 
-def test_an_interval_is_its_own_or_that_of_the_workers_flushes() -> None:
+def test_boundary_interval_uses_its_own_interval_or_the_flush_interval() -> None:
     assert commit_interval_for(TransactionBoundary.INTERVAL, 500, 60_000) == 0.5
     assert commit_interval_for(TransactionBoundary.INTERVAL, None, 60_000) == 60.0
 
 
-def test_a_transaction_may_take_longer_than_the_time_between_commits() -> None:
+def test_the_transaction_timeout_is_longer_than_two_commit_intervals() -> None:
     assert transaction_timeout_for(0.1, 30) == 30
     assert transaction_timeout_for(60, 30) == 130
 
 
-def test_a_mirror_has_no_boundaries_of_its_own() -> None:
+def test_boundary_connector_is_refused() -> None:
     with pytest.raises(BadRequest, match="use poll or interval"):
         commit_interval_for(TransactionBoundary.CONNECTOR, None, 60_000)
 
 
 @pytest.mark.parametrize("delivery", DeliveryMode, ids=str)
-def test_a_job_says_how_it_delivers(delivery: DeliveryMode) -> None:
+def test_the_delivery_mode_of_a_job_travels_as_json(delivery: DeliveryMode) -> None:
     job = CopyJob(
         connector="c",
         group_id="g",

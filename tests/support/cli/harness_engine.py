@@ -11,7 +11,7 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from tests.support.copy.copy_flow import FAST_REPORT_SETTINGS, SILENCE_S
+from tests.support.copy.copy_flow import FAST_REPORT_SETTINGS, TASK_TIMEOUT_S
 from tests.support.copy.copy_harness import CopyHarness
 
 STATUS_INTERVAL_S = 0.2
@@ -23,7 +23,7 @@ class HarnessEngine:
     def __init__(self, job: CopyJob, where: LaunchOptions) -> None:
         del where
         settings = CopySettings.from_json(job.settings.to_json() | FAST_REPORT_SETTINGS)
-        quick = replace(job, settings=settings, task_timeout_s=SILENCE_S)
+        quick = replace(job, settings=settings, task_timeout_s=TASK_TIMEOUT_S)
         self._harness = CopyHarness(quick, OffsetsTopicLedger.for_job(quick))
         self._is_draining = False
         self._is_open = False

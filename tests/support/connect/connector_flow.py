@@ -26,7 +26,7 @@ from tests.support.connect.connector_context import (
     connector_config,
     worker_clients_on,
 )
-from tests.support.copy.copy_flow import FAST_REPORT_SETTINGS, SILENCE_S
+from tests.support.copy.copy_flow import FAST_REPORT_SETTINGS, TASK_TIMEOUT_S
 from tests.support.copy.copy_harness import CopyHarness
 from tests.support.kafka.clusters import SharedCluster
 from tests.support.kafka.partition_log import PartitionLog, read_partition_log
@@ -82,7 +82,7 @@ class ConnectorFlow:
         plan = TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1)
         job = build_job(plan, self.worker)
         settings = CopySettings.from_json(job.settings.to_json() | FAST_REPORT_SETTINGS)
-        return replace(job, settings=settings, task_timeout_s=SILENCE_S)
+        return replace(job, settings=settings, task_timeout_s=TASK_TIMEOUT_S)
 
     def harness(self, job: CopyJob) -> CopyHarness:
         """A harness that keeps positions and maps in the worker's offsets topic."""

@@ -1,6 +1,6 @@
-"""A wall clock that is wrong, for processes that a test starts: as on a host with a bad clock.
+"""A wrong wall clock for processes that a test starts.
 
-A test names the error in the environment of a process; what that one starts has the same clock.
+An environment variable has the error in milliseconds. Child processes inherit it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ CLOCK_SKEW_VARIABLE = "TESTS_CLOCK_AHEAD_MS"
 
 
 def skewed_environment(ahead_ms: int) -> Mapping[str, str]:
-    """An environment in which the clock is so far ahead."""
+    """Return an environment with a clock that is ahead."""
     return {**os.environ, CLOCK_SKEW_VARIABLE: str(ahead_ms)}
 
 
 def apply_clock_skew() -> None:
-    """Let this process live in the time that its environment names."""
+    """Shift the clock of this process as its environment says."""
     ahead_ms = int(os.environ.get(CLOCK_SKEW_VARIABLE, "0"))
     if not ahead_ms:
         return

@@ -1,4 +1,4 @@
-"""A client of the control channel for tests: says what it is told, keeps what it hears."""
+"""A client of the control server: sends messages and collects those it receives."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ M = TypeVar("M", bound=ControlMessage)
 
 
 def task_hello(task: int, attempt: int = 0) -> Hello:
-    """A task attempt's hello."""
+    """Return the hello of a task attempt."""
     return Hello(task=task, attempt=attempt, host="here", pid=1)
 
 
 class ControlClient:
     """One connection to a control server."""
 
-    def __init__(self, post: ControlEndpoint) -> None:
+    def __init__(self, endpoint: ControlEndpoint) -> None:
         self.received: list[ControlMessage] = []
         self._connection = ControlConnection.connect(
-            post.address, post.secret, self.received.append
+            endpoint.address, endpoint.secret, self.received.append
         )
 
     def send(self, *messages: ControlMessage) -> None:
-        """Say these."""
+        """Send messages."""
         for message in messages:
             self._connection.send(message)
 
     def receive(self, kind: type[M], within_s: float = 50.0) -> M:
-        """Wait for the next message of a kind; what comes before it is dropped."""
+        """Wait for the next message of a type; drop the messages before it."""
         deadline = time.monotonic() + within_s
         while True:
             while self.received:
@@ -48,7 +48,7 @@ class ControlClient:
             self._connection.on_readable()
 
     def finish(self) -> None:
-        """Hang up as a task does."""
+        """Close gracefully, as a task does."""
         self._connection.close_gracefully()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""One flow under test: two clusters, its topics, the job that copies them, and its stage."""
+"""One flow under test: two clusters, its topics, the job that copies them, and its harness."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ from tests.support.kafka.partition_log import (
 from tests.support.kafka.wire_copier import make_router
 
 FAST_REPORT_SETTINGS = {"report_interval_s": 0.1, "lease_timeout_s": 60.0, "drain_timeout_s": 30.0}
-"""Settings of a task that tells soon how far it is, and that nobody takes for dead because the
-computer stood still for a while."""
-SILENCE_S = 60.0
-"""The same of the driver. Where somebody has to be found silent, the test says when."""
+"""Frequent reports, and timeouts that a slow computer does not reach."""
+TASK_TIMEOUT_S = 60.0
+"""Longer than a slow computer needs; `expire_silent_tasks` shortens it."""
 TOPIC_CREATION_TIMEOUT_S = 240.0
-"""A busy broker takes minutes to open the logs of a thousand partitions."""
+"""A busy broker needs minutes to open the logs of a thousand partitions."""
 
 
 def remote_topic_name(topic: str) -> str:
-    """The remote topic of a source topic."""
+    """Return the remote topic of a source topic."""
     return f"source.{topic}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyFlow:
-    """Where from, where to, and under which name. Topics are shared: use unique names."""
+    """Two clusters and a name. Tests share the clusters: use unique topic names."""
 
     name: str
     source: ClusterAccess
@@ -51,7 +50,7 @@ class CopyFlow:
 
     @property
     def offsets_topic(self) -> str:
-        """The offsets topic of this flow alone."""
+        """The offsets topic of this flow."""
         return f"offsets.{self.name}"
 
     def create_topic(
@@ -62,13 +61,13 @@ class CopyFlow:
         source: Mapping[str, str] | None = None,
         remote: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic on both sides, with settings of their own."""
+        """Create a topic on both clusters, with topic configs for each."""
         self.create_topics({topic: (partitions, source or {}, remote or {})})
 
     def create_topics(
         self, topics: Mapping[str, tuple[int, Mapping[str, str], Mapping[str, str]]]
     ) -> None:
-        """Create topics (partitions, source settings, remote settings) and the offsets topic."""
+        """Create topics (partitions, source configs, remote configs) and the offsets topic."""
         _create_topics(
             self.source,
             [self._new_topic(name, count, configs) for name, (count, configs, _) in topics.items()],
@@ -83,7 +82,7 @@ class CopyFlow:
         )
 
     def create_remote_topic(self, topic: str, partitions: int = 1) -> None:
-        """Create the remote topic alone."""
+        """Create only the remote topic."""
         _create_topics(self.target, [self._new_topic(remote_topic_name(topic), partitions, {})])
 
     def job(
@@ -94,7 +93,7 @@ class CopyFlow:
         settings: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> CopyJob:
-        """The job that copies these topics (with so many partitions), dealt to so many tasks."""
+        """Return the job that copies these topics (with partition counts) in so many tasks."""
         every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         made = CopyJob(
             connector=self.name,
@@ -108,16 +107,16 @@ class CopyFlow:
             remote_topics={topic: remote_topic_name(topic) for topic in topics},
             tasks=tuple(tuple(every[task::tasks]) for task in range(tasks)),
             flush_interval_s=3600,
-            task_timeout_s=SILENCE_S,
+            task_timeout_s=TASK_TIMEOUT_S,
         )
         return replace(made, **more)
 
     def harness(self, job: CopyJob) -> CopyHarness:
-        """A stage for a job, with its ledger in the offsets topic."""
+        """Return a harness for a job, with its ledger in the offsets topic."""
         return CopyHarness(job, OffsetsTopicLedger.for_job(job))
 
     def source_end_offsets(self, topics: Mapping[str, int]) -> dict[str, int]:
-        """Where the source's logs end now."""
+        """Return the current end offsets of the source."""
         every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         router = make_router(self.source)
         try:
@@ -136,21 +135,24 @@ class CopyFlow:
         )
 
     def partition_logs(self, partition: TopicPartition) -> tuple[PartitionLog, PartitionLog]:
-        """A partition as it lies on both sides."""
+        """Return the logs of a partition and of its remote partition."""
         return next(self.all_partition_logs([partition]))
 
     def all_partition_logs(
         self, partitions: Iterable[TopicPartition]
     ) -> Iterator[tuple[PartitionLog, PartitionLog]]:
-        """Partitions as they lie on both sides, one after the other."""
-        sides = make_router(self.source), make_router(self.target)
+        """Yield the logs of partitions and of their remote partitions."""
+        routers = make_router(self.source), make_router(self.target)
         try:
             for partition in partitions:
                 remote = TopicPartition(remote_topic_name(partition.topic), partition.partition)
-                yield read_partition_log(sides[0], partition), read_partition_log(sides[1], remote)
+                yield (
+                    read_partition_log(routers[0], partition),
+                    read_partition_log(routers[1], remote),
+                )
         finally:
-            for side in sides:
-                side.close()
+            for router in routers:
+                router.close()
 
     def assert_mirrored(
         self,
@@ -159,9 +161,9 @@ class CopyFlow:
         fences: int = 0,
         stage: CopyHarness | None = None,
     ) -> None:
-        """Everything at the source is on the target once, in order, with fences in between.
+        """Assert that the target has every source record once, in order, and so many fences.
 
-        With a stage, what its run map says must be true.
+        With a harness, assert that its run map is true, too.
         """
         every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         for partition, (source, target) in zip(every, self.all_partition_logs(every), strict=True):
@@ -174,8 +176,8 @@ class CopyFlow:
 
 def _create_topics(access: ClusterAccess, topics: list[NewTopic]) -> None:
     with Admin(access, TOPIC_CREATION_TIMEOUT_S) as admin:
-        there = admin.describe_topics([topic.name for topic in topics])
-        failed = admin.create_topics([topic for topic in topics if topic.name not in there])
+        existing = admin.describe_topics([topic.name for topic in topics])
+        failed = admin.create_topics([topic for topic in topics if topic.name not in existing])
         assert not failed, failed
     every = [TopicPartition(topic.name, n) for topic in topics for n in range(topic.partitions)]
     wait_for_leaders(access, every, TOPIC_CREATION_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""A stage: a conductor and its tasks as processes, without Spark, for tests that kill things."""
+"""A copy job without Spark: the conductor in this process, each task a process of its own."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).parents[3]
 NEVER_S = 1e9
 HARNESS_TIMEOUT_S = 120.0
-"""How long anything may take on a slow computer."""
-SHORT_SILENCE_S = 2.0
-"""How long somebody is silent before he is given up, where that is wanted."""
+"""Enough for any step on a slow computer."""
+SHORT_TASK_TIMEOUT_S = 2.0
+"""The task timeout while `expire_silent_tasks` waits."""
 
 
 class CopyHarness:
-    """Runs one job: `with Stage(job, ledger) as stage:`; tasks are started again when they die."""
+    """Runs one job: `with CopyHarness(job, ledger) as stage:`. Restarts tasks that end."""
 
     def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
         self.job = job
         self.conductor = Conductor(job, ledger, runs)
         self.tasks: dict[int, subprocess.Popen[bytes]] = {}
         self.superseded_attempts: list[subprocess.Popen[bytes]] = []
-        """Attempts that another one was started beside, whether they live or not."""
+        """Attempts for which a duplicate was started; they may still run."""
         self.restart_tasks = True
         self._attempts: dict[int, int] = {}
         self._control_server = ControlServer(
@@ -83,7 +83,7 @@ class CopyHarness:
         condition: Callable[[CopySnapshot], bool],
         timeout_s: float = HARNESS_TIMEOUT_S,
     ) -> None:
-        """Wait until the snapshot says so."""
+        """Wait until the condition holds for the snapshot."""
         wait_until(lambda: condition(self.snapshot), reason, timeout_s)
 
     def wait_until_caught_up(
@@ -97,7 +97,7 @@ class CopyHarness:
         self.wait_for_snapshot("everything to be copied", passed, timeout_s)
 
     def wait_until_all_tasks_copy(self) -> None:
-        """Wait until every task has copied something: one may be seconds ahead of another."""
+        """Wait until every task has copied records."""
 
         def all_copied(snapshot: CopySnapshot) -> bool:
             busy = {view.task for view in snapshot.partitions.values() if view.records}
@@ -106,54 +106,54 @@ class CopyHarness:
         self.wait_for_snapshot("every task to copy", all_copied)
 
     def wait_for_more_records(self) -> None:
-        """Wait until something was copied from now on."""
+        """Wait until more records are copied than now."""
         before = self.snapshot.records
         self.wait_for_snapshot("more to be copied", lambda seen: seen.records > before)
 
     def wait_for_attempts(self, number: int, timeout_s: float = HARNESS_TIMEOUT_S) -> None:
-        """Wait until the attempts of all tasks have at least this number; the first one is 0."""
+        """Wait until every task has an attempt with at least this number; the first one is 0."""
         wait_until(lambda: min(self._attempts.values()) >= number, f"attempts {number}", timeout_s)
 
     def drain(self, timeout_s: float = HARNESS_TIMEOUT_S) -> None:
-        """Have everything given back."""
+        """Drain the job; wait until every lease is returned."""
         self.restart_tasks = False
         self.conductor.drain()
         wait_until(self.conductor.is_drained, "the tasks to drain", timeout_s)
 
     def kill(self, task: int) -> None:
-        """Kill a task without a word."""
+        """Kill a task process."""
         self.tasks[task].kill()
 
     def freeze(self, task: int) -> None:
-        """Let a task sleep: it keeps its connections, and says nothing."""
+        """Suspend a task process: it keeps its connections and sends nothing."""
         self.tasks[task].send_signal(signal.SIGSTOP)
 
     def thaw(self, task: int) -> None:
-        """Wake a task that sleeps."""
+        """Resume a suspended task process."""
         self.tasks[task].send_signal(signal.SIGCONT)
 
     def expire_silent_tasks(self) -> None:
-        """Have whoever sleeps given up now; others have as long as before to be heard of."""
-        self.conductor.replan(replace(self.conductor.job, task_timeout_s=SHORT_SILENCE_S))
+        """Make the driver give up suspended tasks now, then restore the task timeout."""
+        self.conductor.replan(replace(self.conductor.job, task_timeout_s=SHORT_TASK_TIMEOUT_S))
         self.wait_for_event("takeover")
         self.conductor.replan(replace(self.conductor.job, task_timeout_s=self.job.task_timeout_s))
 
     def start_duplicate_attempt(self, task: int) -> subprocess.Popen[bytes]:
-        """Start another attempt of a task; the one before is returned as it is."""
+        """Start another attempt of a task; return the earlier one, which still runs."""
         before = self.tasks[task]
         self.superseded_attempts.append(before)
         self._start_task(task)
         return before
 
     def wait_for_event(self, kind: str, times: int = 1) -> CopyEvent:
-        """Wait until something was told so many times, and return what it was at first."""
+        """Wait for so many events of a kind; return the first one."""
         self.wait_for_snapshot(
             kind, lambda seen: sum(one.kind == kind for one in seen.events) >= times
         )
         return next(one for one in self.snapshot.events if one.kind == kind)
 
     def _start_conductor(self) -> None:
-        """Try until both clusters answer, as a driver does: the first time they have a second."""
+        """Start the conductor; retry as a driver does while a cluster is unreachable."""
         deadline = time.monotonic() + HARNESS_TIMEOUT_S
         while True:
             try:

@@ -1,6 +1,6 @@
-"""What a reader at read_committed sees of a copy, and what must be true of it.
+"""What a consumer at read_committed sees of a copy.
 
-kafka-python's consumer is the reader: its filter of aborted transactions is not ours.
+The consumer is kafka-python's: its filter of aborted transactions is not our code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.waiting import wait_until
 
 
 def read_committed_records(access: ClusterAccess, topic: str) -> dict[int, list[Record]]:
-    """The records of a topic that count, by partition."""
+    """Return the committed records of a topic, by partition."""
     by_partition: dict[int, list[Record]] = {}
     for one in read_topic(access, topic, committed_only=True):
         assert one.timestamp_ms is not None
@@ -41,7 +41,7 @@ def read_committed_records(access: ClusterAccess, topic: str) -> dict[int, list[
 
 
 def wait_until_transactions_end(flow: CopyFlow, topics: Mapping[str, int]) -> None:
-    """Wait until no transaction is open on the target: a commit is answered before its markers."""
+    """Wait until no transaction is open. The coordinator answers before it writes the markers."""
     every = [
         TopicPartition(remote_topic_name(topic), number)
         for topic, count in topics.items()
@@ -49,13 +49,13 @@ def wait_until_transactions_end(flow: CopyFlow, topics: Mapping[str, int]) -> No
     ]
     router = make_router(flow.target)
 
-    def is_so() -> bool:
+    def no_open_transaction() -> bool:
         return all(
             last_stable_offset(router, one) == log_start_and_end(router, one)[1] for one in every
         )
 
     try:
-        wait_until(is_so, "every transaction to end", HARNESS_TIMEOUT_S)
+        wait_until(no_open_transaction, "every transaction to end", HARNESS_TIMEOUT_S)
     finally:
         router.close()
 
@@ -63,14 +63,14 @@ def wait_until_transactions_end(flow: CopyFlow, topics: Mapping[str, int]) -> No
 def assert_exactly_once(
     flow: CopyFlow, topics: Mapping[str, int], stage: CopyHarness | None = None
 ) -> None:
-    """Everything at the source counts on the target once, in order; markers do not show."""
+    """Assert that a consumer at read_committed sees every source record once, in order."""
     wait_until_transactions_end(flow, topics)
     for topic, count in topics.items():
-        there = read_committed_records(flow.target, remote_topic_name(topic))
+        committed = read_committed_records(flow.target, remote_topic_name(topic))
         for number in range(count):
             partition = TopicPartition(topic, number)
             source, _ = flow.partition_logs(partition)
-            copy = PartitionLog(start=0, end=0, records=there.get(number, []))
+            copy = PartitionLog(start=0, end=0, records=committed.get(number, []))
             assert_same_records(source.expected_records, copy.records)
             if stage:
                 assert_run_map_consistent(
@@ -78,23 +78,23 @@ def assert_exactly_once(
                 )
 
 
-def assert_same_records(wanted: list[Record], there: list[Record]) -> None:
-    """Two lists of records are the same but for their offsets."""
-    numbered = [record._replace(offset=n) for n, record in enumerate(there)]
-    assert_copied(wanted, PartitionLog(start=0, end=len(there), records=numbered))
-    assert without_offsets(wanted) == without_offsets(there)
+def assert_same_records(expected: list[Record], actual: list[Record]) -> None:
+    """Assert that two lists of records are equal except for offsets."""
+    numbered = [record._replace(offset=n) for n, record in enumerate(actual)]
+    assert_copied(expected, PartitionLog(start=0, end=len(actual), records=numbered))
+    assert without_offsets(expected) == without_offsets(actual)
 
 
 def assert_ledger_positions(flow: CopyFlow, job: CopyJob, ends: Mapping[str, int]) -> None:
-    """What the offsets topic says of each partition is where the source ends."""
+    """Assert that the ledger has each partition at the end of the source."""
     ledger = OffsetsTopicLedger.for_job(job)
 
-    def stands_there() -> bool:
+    def positions_match() -> bool:
         positions = {str(one): entry.position for one, entry in ledger.load().items()}
         return positions == dict(ends)
 
     try:
-        wait_until(stands_there, f"the ledger to say {ends}")
+        wait_until(positions_match, f"the ledger to have {ends}")
         entries = ledger.load()
     finally:
         ledger.close()
@@ -103,7 +103,7 @@ def assert_ledger_positions(flow: CopyFlow, job: CopyJob, ends: Mapping[str, int
 
 
 def last_stable_offset(router: Router, partition: TopicPartition) -> int:
-    """How far a reader at read_committed can read now: the last stable offset."""
+    """Return the last stable offset."""
     end = list_offsets(router, {partition: LATEST}, read_committed=True)[partition].value
     assert end
     return end.offset

@@ -1,4 +1,4 @@
-"""Something under way for a fault to strike: a topic of all kinds of batches, copied slowly."""
+"""A slow copy of all kinds of batches, in the middle of which a test causes a fault."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.support.kafka.batch_writer import (
 )
 
 SLOW_COPY: dict[str, Any] = {"bytes_per_s": 50_000}
-"""So slow that a fault finds everything under way, even if the computer stands still for seconds
-before it strikes: what `prepared` has written takes more than half a minute."""
+"""The copy of `create_mixed_topic` takes more than half a minute at this rate, so it is not done
+when the fault happens, even on a slow computer."""
 
 
 def create_mixed_topic(flow: CopyFlow, topic: str, writer: BatchWriter) -> dict[str, int]:
-    """A topic with plain, transactional and fat partitions, and its number of partitions."""
+    """Create a topic with plain, transactional and large batches; return its partition count."""
     flow.create_topic(topic, MIXED_PARTITIONS, remote=SMALL_MESSAGE_LIMIT)
     write_mixed_batches(writer, topic)
     return {topic: MIXED_PARTITIONS}
 
 
 def has_copied_records(seen: CopySnapshot) -> bool:
-    """Whether copying is under way."""
+    """Whether records were copied."""
     return seen.records > 0
 
 
 def all_partitions_leased(seen: CopySnapshot) -> bool:
-    """Whether every partition is being copied."""
+    """Whether every partition is leased."""
     return all(one.state == "leased" for one in seen.partitions.values())

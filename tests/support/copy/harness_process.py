@@ -1,7 +1,7 @@
-"""A stage in a process of its own, so that a test can kill the driver with everything it knows.
+"""A copy harness in a process of its own, so that a test can kill the driver.
 
-`python -m tests.support.copy.harness_process` reads a job as JSON, then prints the records
-copied so far.
+`python -m tests.support.copy.harness_process` reads a job as JSON, then prints the number of copied
+records again and again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, ROOT, CopyHarness
 
 
 class HarnessProcess:
-    """The parent's end: `with StageProcess(job) as stage:`; it is killed in the end."""
+    """Starts the process: `with HarnessProcess(job) as stage:`. Kills it at the end."""
 
     def __init__(self, job: CopyJob, *, clock_ahead_ms: int = 0) -> None:
         self._process = subprocess.Popen(
@@ -42,22 +42,22 @@ class HarnessProcess:
         self.kill()
 
     def wait_until_copied(self, records: int, timeout_s: float = HARNESS_TIMEOUT_S) -> None:
-        """Wait until so many records were reported as copied."""
+        """Wait until so many records are copied."""
         assert self._process.stdout
         copied = 0
-        patience = threading.Timer(timeout_s, self._process.kill)
-        patience.start()
+        timer = threading.Timer(timeout_s, self._process.kill)
+        timer.start()
         try:
             for line in self._process.stdout:
                 copied = int(line)
                 if copied >= records:
                     return
         finally:
-            patience.cancel()
+            timer.cancel()
         raise AssertionError(f"only {copied} of {records} records were copied before it ended")
 
     def kill(self) -> None:
-        """Kill the driver. Its tasks notice that it is gone, and end."""
+        """Kill the driver. Its tasks lose their control connection and end."""
         self._process.kill()
         self._process.wait()
         if self._process.stdout:
@@ -65,7 +65,7 @@ class HarnessProcess:
 
 
 def main() -> None:
-    """Run a stage until killed."""
+    """Run a harness until killed."""
     apply_clock_skew()
     job = CopyJob.from_json(json.load(sys.stdin))
     with CopyHarness(job, OffsetsTopicLedger.for_job(job)) as stage:

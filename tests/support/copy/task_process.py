@@ -1,4 +1,4 @@
-"""A copy task as a process of its own: what a Spark worker runs, without Spark.
+"""A copy task as a process of its own, without Spark.
 
 python -m tests.support.copy.task_process HOST PORT SECRET TASK ATTEMPT
 """

@@ -1,4 +1,4 @@
-"""A control channel's end: what was said is heard, even if both ends talk when one hangs up."""
+"""A control connection delivers every message, even if both ends send while one closes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ends = tuple[socket.socket, socket.socket]
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
-    """Two ends of a connection: much fits into what is on its way, little into the far end."""
+    """Two ends of a connection: a large send buffer, a small receive buffer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
         near = socket.socket()
@@ -28,51 +28,53 @@ def ends() -> Iterator[Ends]:
         yield near, far
 
 
-def linked(ends: Ends, heard: list[ControlMessage]) -> tuple[ControlConnection, ControlConnection]:
-    """A task's end that listens to nobody, and a driver's that keeps what it hears."""
-    near = ControlConnection(ends[0], lambda _: None, CipherPair.for_task(b"secret", b"halves"))
+def connect(
+    ends: Ends, received: list[ControlMessage]
+) -> tuple[ControlConnection, ControlConnection]:
+    """Return a task's end that ignores messages, and a driver's end that collects them."""
+    near = ControlConnection(ends[0], lambda _: None, CipherPair.for_task(b"secret", b"nonces"))
     return near, ControlConnection(
-        ends[1], heard.append, CipherPair.for_driver(b"secret", b"halves")
+        ends[1], received.append, CipherPair.for_driver(b"secret", b"nonces")
     )
 
 
-def listen(link: ControlConnection) -> None:
-    """Take in everything until the other end hangs up."""
+def receive_all(connection: ControlConnection) -> None:
+    """Receive until the other end closes."""
     while True:
         try:
-            link.on_readable()
+            connection.on_readable()
         except ControlConnectionLost:
             return
 
 
-def test_whoever_finishes_is_heard_to_the_end(ends: Ends) -> None:
-    heard: list[ControlMessage] = []
-    near, far = linked(ends, heard)
+def test_a_graceful_close_delivers_every_message(ends: Ends) -> None:
+    received: list[ControlMessage] = []
+    near, far = connect(ends, received)
     last = ProgressReport(
         progress={}, runs=[("a-topic-0", number, number, 1) for number in range(20_000)]
     )
     near.send(last)
     near.send(TaskDone())
-    assert not near.wants_write, "it is all on its way"
+    assert not near.wants_write, "everything is in the send buffer"
     far.send(ReportAck())
 
-    def leave() -> None:
+    def close() -> None:
         near.close_gracefully()
         near.close()
 
-    leaving = threading.Thread(target=leave)
-    leaving.start()
-    leaving.join(timeout=0.2)
-    assert leaving.is_alive(), "it waits until it was heard"
-    listen(far)
-    leaving.join()
-    assert heard == [last, TaskDone()]
+    closing = threading.Thread(target=close)
+    closing.start()
+    closing.join(timeout=0.2)
+    assert closing.is_alive(), "it waits until the other end has received everything"
+    receive_all(far)
+    closing.join()
+    assert received == [last, TaskDone()]
 
 
-def test_a_link_that_was_lost_says_so_once_and_is_closed(ends: Ends) -> None:
-    near, far = linked(ends, [])
+def test_a_connection_that_the_other_end_closed_is_closed(ends: Ends) -> None:
+    near, far = connect(ends, [])
     near.close()
-    listen(far)
+    receive_all(far)
     assert far.is_closed
     with pytest.raises(ControlConnectionLost):
         far.send(ReportAck())

@@ -1,4 +1,4 @@
-"""Seals: who knows the secret is let in and understood, nobody else, and nothing twice."""
+"""Only peers with the secret can authenticate and decrypt, and no frame is accepted twice."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ SECRET = b"a secret of one run"
 
 
 def pair() -> tuple[CipherPair, CipherPair]:
-    """The seals of a task and of its driver."""
-    challenged = new_challenge()
-    answered, task = answer_challenge(SECRET, challenged)
-    return task, verify_answer(SECRET, challenged, answered)
+    """Return the ciphers of a task and of its driver."""
+    challenge = new_challenge()
+    answer, task = answer_challenge(SECRET, challenge)
+    return task, verify_answer(SECRET, challenge, answer)
 
 
 @given(st.lists(st.binary(max_size=300), max_size=5))
-def test_what_one_end_seals_the_other_opens_both_ways(payloads: list[bytes]) -> None:
+def test_each_end_decrypts_what_the_other_encrypts(payloads: list[bytes]) -> None:
     task, driver = pair()
     for payload in payloads:
         assert driver.incoming.decrypt(task.outgoing.encrypt(payload)) == payload
         assert task.incoming.decrypt(driver.outgoing.encrypt(payload)) == payload
 
 
-def test_the_same_words_never_look_the_same() -> None:
+def test_the_same_payload_never_has_the_same_frame() -> None:
     task, driver = pair()
     other, _ = pair()
-    seals = (task.outgoing, task.outgoing, driver.outgoing, other.outgoing)
-    frames = [seal.encrypt(b"the same words") for seal in seals]
+    ciphers = (task.outgoing, task.outgoing, driver.outgoing, other.outgoing)
+    frames = [cipher.encrypt(b"the same payload") for cipher in ciphers]
     assert len(set(frames)) == len(frames)
-    assert all(b"words" not in frame for frame in frames)
+    assert all(b"payload" not in frame for frame in frames)
 
 
 @given(st.binary(min_size=1, max_size=50), st.data())
-def test_a_changed_bit_anywhere_breaks_the_seal(payload: bytes, data: st.DataObject) -> None:
+def test_a_changed_bit_anywhere_is_detected(payload: bytes, data: st.DataObject) -> None:
     task, driver = pair()
     frame = bytearray(task.outgoing.encrypt(payload))
     at = data.draw(st.integers(0, len(frame) * 8 - 1))
@@ -53,7 +53,7 @@ def test_a_changed_bit_anywhere_breaks_the_seal(payload: bytes, data: st.DataObj
         driver.incoming.decrypt(bytes(frame))
 
 
-def test_what_is_repeated_left_out_sent_back_or_cut_is_not_believed() -> None:
+def test_repeated_skipped_returned_or_cut_frames_are_rejected() -> None:
     task, driver = pair()
     first, second = task.outgoing.encrypt(b"one"), task.outgoing.encrypt(b"two")
     assert driver.incoming.decrypt(first) == b"one"
@@ -66,15 +66,15 @@ def test_what_is_repeated_left_out_sent_back_or_cut_is_not_believed() -> None:
         task.incoming.decrypt(first)
 
 
-def test_a_proof_is_good_for_one_challenge_and_one_secret() -> None:
-    challenged = new_challenge()
-    answered, _ = answer_challenge(SECRET, challenged)
-    verify_answer(SECRET, challenged, answered)
-    for secret, asked, said in (
-        (b"another secret", challenged, answered),
-        (SECRET, new_challenge(), answered),
-        (SECRET, challenged, bytes(NONCE_BYTES) + answered[NONCE_BYTES:]),
-        (SECRET, challenged, answered[:NONCE_BYTES]),
+def test_a_proof_is_valid_for_one_challenge_and_one_secret() -> None:
+    challenge = new_challenge()
+    answer, _ = answer_challenge(SECRET, challenge)
+    verify_answer(SECRET, challenge, answer)
+    for secret, other_challenge, other_answer in (
+        (b"another secret", challenge, answer),
+        (SECRET, new_challenge(), answer),
+        (SECRET, challenge, bytes(NONCE_BYTES) + answer[NONCE_BYTES:]),
+        (SECRET, challenge, answer[:NONCE_BYTES]),
     ):
         with pytest.raises(ControlAuthenticationError, match="secret"):
-            verify_answer(secret, asked, said)
+            verify_answer(secret, other_challenge, other_answer)

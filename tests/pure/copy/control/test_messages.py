@@ -1,4 +1,4 @@
-"""The control channel's messages and links."""
+"""Control messages travel as JSON, whole, over a control connection."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from sparkmirror.copy.settings import CopySettings, target_limits_from_json, tar
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import WITHOUT_ZSTD, TargetLimits
-from tests.pure.copy.task.test_partition_queue import lease
+from tests.support.copy.pending_batches import make_lease
 
-SEALS = CipherPair.for_task(b"secret", b"halves")
+CIPHERS = CipherPair.for_task(b"secret", b"nonces")
 MESSAGES: list[ControlMessage] = [
     Hello(task=1, attempt=2, host="h", pid=3),
     ProgressReport(
@@ -56,7 +56,8 @@ MESSAGES: list[ControlMessage] = [
     TaskDone(),
     Welcome(settings=CopySettings(source={"a": "b"}).to_json()),
     GrantLeases(
-        leases=[lease()], target_limits={"primary.orders": target_limits_to_json(TargetLimits())}
+        leases=[make_lease()],
+        target_limits={"primary.orders": target_limits_to_json(TargetLimits())},
     ),
     RevokeLeases(partitions=["t-0"]),
     ReportAck(),
@@ -71,7 +72,7 @@ def test_a_message_reads_back_as_it_was_written(message: ControlMessage) -> None
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"type":"nonsense"}', b'{"type":"hello"}'])
-def test_what_is_no_message_is_refused_with_advice(data: bytes) -> None:
+def test_malformed_bytes_are_refused_with_advice(data: bytes) -> None:
     with pytest.raises(MalformedMessage, match="same version"):
         decode(data)
 
@@ -105,36 +106,38 @@ def test_client_properties_stay_out_of_reprs() -> None:
     assert "hunter2" not in repr(CopySettings(source={"sasl.jaas.config": "hunter2"}))
 
 
-def test_a_link_carries_messages_whole_however_they_are_cut() -> None:
+def test_messages_arrive_whole_from_any_pieces() -> None:
     ours, theirs = socket.socketpair()
-    heard: list[ControlMessage] = []
-    link = ControlConnection(ours, heard.append, CipherPair.for_driver(b"secret", b"halves"))
-    seal = CipherPair.for_task(b"secret", b"halves").outgoing
+    received: list[ControlMessage] = []
+    ciphers = CipherPair.for_driver(b"secret", b"nonces")
+    connection = ControlConnection(ours, received.append, ciphers)
+    cipher = CipherPair.for_task(b"secret", b"nonces").outgoing
     payload = b"".join(
-        len(data).to_bytes(4, "big") + data for data in (seal.encrypt(encode(m)) for m in MESSAGES)
+        len(data).to_bytes(4, "big") + data
+        for data in (cipher.encrypt(encode(m)) for m in MESSAGES)
     )
     for at in range(0, len(payload), 7):
         theirs.sendall(payload[at : at + 7])
-        link.on_readable()
-    assert heard == MESSAGES
-    link.close()
+        connection.on_readable()
+    assert received == MESSAGES
+    connection.close()
     theirs.close()
 
 
-def test_a_lost_link_says_so_once_and_stays_closed() -> None:
+def test_a_lost_connection_raises_and_stays_closed() -> None:
     ours, theirs = socket.socketpair()
-    link = ControlConnection(ours, lambda _: None, SEALS)
+    connection = ControlConnection(ours, lambda _: None, CIPHERS)
     theirs.close()
     with pytest.raises(ControlConnectionLost, match="closed by the other end"):
-        link.on_readable()
+        connection.on_readable()
     with pytest.raises(ControlConnectionLost):
-        link.send(ReportAck())
+        connection.send(ReportAck())
 
 
-def test_an_absurd_length_ends_the_link() -> None:
+def test_a_too_large_length_closes_the_connection() -> None:
     ours, theirs = socket.socketpair()
-    link = ControlConnection(ours, lambda _: None, SEALS)
+    connection = ControlConnection(ours, lambda _: None, CIPHERS)
     theirs.sendall(b"\xff\xff\xff\xff")
     with pytest.raises(ControlConnectionLost, match="larger than"):
-        link.on_readable()
+        connection.on_readable()
     theirs.close()

@@ -11,7 +11,7 @@ from sparkmirror.copy.control.messages import Hello
 from sparkmirror.copy.driver.pending_receipts import MissingReceipt, PendingReceipts
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.model import TopicPartition
-from tests.pure.copy.task.test_partition_queue import lease
+from tests.support.copy.pending_batches import make_lease
 
 
 def hello(attempt: int = 0, epoch: int = 1) -> Hello:
@@ -20,7 +20,7 @@ def hello(attempt: int = 0, epoch: int = 1) -> Hello:
 
 def place(owner: Hello | None = None) -> TrackedPartition:
     made = TrackedPartition(TopicPartition("orders", 0), TopicPartition("primary.orders", 0), 0)
-    made.set_lease(lease())
+    made.set_lease(make_lease())
     if owner:
         made.grant_to(owner)
     return made

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sparkmirror.copy.control.messages import Hello
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.model import TopicPartition
-from tests.pure.copy.task.test_partition_queue import lease
+from tests.support.copy.pending_batches import make_lease
 
 TASK = Hello(task=0, attempt=1, host="h", pid=1)
 
 
 def place() -> TrackedPartition:
     made = TrackedPartition(TopicPartition("orders", 0), TopicPartition("primary.orders", 0), 0)
-    made.set_lease(lease())
+    made.set_lease(make_lease())
     return made
 
 

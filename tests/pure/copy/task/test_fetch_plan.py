@@ -1,4 +1,4 @@
-"""A visit: whatever moves, waits, comes or goes, the broker looks for exactly what is wanted."""
+"""The fetch plan: the broker always has exactly the wanted partitions and offsets."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkmirror.copy.lease import Lease, LeaseIdentity
-from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.fetch_plan import FetchPlan
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.partition_queue import PartitionQueue
-from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
 from sparkmirror.wire.protocol.fetch_session import NEW_SESSION
+from tests.support.copy.pending_batches import make_lease, make_partition
 from tests.support.kafka.fake_broker import FakeBroker
 
-LIMIT = 1 << 20
+PARTITION_MAX_BYTES = 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -31,21 +28,12 @@ def connection() -> Iterator[BrokerConnection]:
         opened.close()
 
 
-def course(number: int) -> LeasedPartition:
-    """A course that stands at offset 0."""
-    lease = Lease(
-        source=TopicPartition("orders", number),
-        target=TopicPartition("primary.orders", number),
-        position=0,
-        expected=0,
-        identity=LeaseIdentity(producer_id=1, producer_epoch=0, anchor=0),
-    )
-    rules = TargetLimits(max_message_bytes=1000, log_append_time=False)
-    return LeasedPartition(PartitionQueue(lease), BatchConverter(rules))
+def partition_at_0(number: int) -> LeasedPartition:
+    return make_partition(PartitionQueue(make_lease(position=0, partition=number)))
 
 
-def key_of(one: LeasedPartition) -> str:
-    return one.queue.lease.source.topic
+def topic_key(partition: LeasedPartition) -> str:
+    return partition.source.topic
 
 
 def always(_: LeasedPartition) -> bool:
@@ -53,85 +41,93 @@ def always(_: LeasedPartition) -> bool:
 
 
 class Broker:
-    """What a broker looks for, after all that it was told."""
+    """The partitions and offsets in the broker's fetch session."""
 
     def __init__(self) -> None:
         self.offsets: dict[int, int] = {}
 
-    def hear(
+    def receive(
         self,
-        visit: FetchPlan,
+        plan: FetchPlan,
         positions: list[FetchPosition],
         forgotten: tuple[TopicKeyPartition, ...] = (),
     ) -> None:
-        if visit.session.id_and_epoch == NEW_SESSION:
+        if plan.session.id_and_epoch == NEW_SESSION:
             self.offsets.clear()
         for _, number in forgotten:
             del self.offsets[number]
         self.offsets |= {position.partition: position.offset for position in positions}
-        visit.session.on_response(7)
+        plan.session.on_response(7)
 
 
 @given(
     st.lists(
         st.tuples(
-            st.sets(st.integers(0, 5)),  # who brings something
-            st.sets(st.integers(0, 5), min_size=1),  # who is asked for if the visit begins anew
-            st.booleans(),  # whether others are to be asked for
+            st.sets(st.integers(0, 5)),  # the partitions with new records
+            st.sets(st.integers(0, 5), min_size=1),  # the partitions of the next full request
+            st.booleans(),  # whether the partitions are assigned again
         ),
         max_size=15,
     )
 )
-def test_the_broker_looks_for_exactly_what_is_wanted(
-    connection: BrokerConnection, story: list[tuple[set[int], set[int], bool]]
+def test_the_broker_has_exactly_the_wanted_partitions_and_offsets(
+    connection: BrokerConnection, steps: list[tuple[set[int], set[int], bool]]
 ) -> None:
-    courses = [course(number) for number in range(6)]
-    visit, broker, wanted = FetchPlan(connection, False), Broker(), set[int]()
-    for moving, members, is_unsettled in story:
-        visit.is_current = visit.is_current and not is_unsettled
-        if visit.can_continue(connection, LIMIT, always):
-            broker.hear(visit, visit.next_incremental())
+    partitions = [partition_at_0(number) for number in range(6)]
+    plan, broker, wanted = FetchPlan(connection, False), Broker(), set[int]()
+    for advancing, members, is_reassigned in steps:
+        plan.is_current = plan.is_current and not is_reassigned
+        if plan.can_continue(connection, PARTITION_MAX_BYTES, always):
+            broker.receive(plan, plan.next_incremental())
         else:
             wanted = members
-            visit.is_complete = True
-            broker.hear(visit, *visit.next_full([courses[n] for n in members], LIMIT, key_of))
-        assert broker.offsets == {n: courses[n].queue.next_fetch_offset for n in wanted}
-        assert {n: offset for (_, n), (_, offset) in visit.requested.items()} == broker.offsets
-        for number in moving & wanted:
-            courses[number].queue.skip_to(courses[number].queue.next_fetch_offset + 1)
-            visit.mark_advanced(("orders", number))
+            plan.is_complete = True
+            broker.receive(
+                plan,
+                *plan.next_full([partitions[n] for n in members], PARTITION_MAX_BYTES, topic_key),
+            )
+        assert broker.offsets == {n: partitions[n].queue.next_fetch_offset for n in wanted}
+        assert {n: offset for (_, n), (_, offset) in plan.requested.items()} == broker.offsets
+        for number in advancing & wanted:
+            partitions[number].queue.skip_to(partitions[number].queue.next_fetch_offset + 1)
+            plan.mark_advanced(("orders", number))
 
 
-def test_only_who_has_moved_is_looked_at(connection: BrokerConnection) -> None:
-    visit, looked_at = FetchPlan(connection, False, is_complete=True), list[LeasedPartition]()
-    courses = [course(number) for number in range(1000)]
-    Broker().hear(visit, *visit.next_full(courses, LIMIT, key_of))
-    visit.mark_advanced(("orders", 3))
+def test_only_partitions_that_advanced_are_checked_and_named(connection: BrokerConnection) -> None:
+    plan, checked = FetchPlan(connection, False, is_complete=True), list[LeasedPartition]()
+    partitions = [partition_at_0(number) for number in range(1000)]
+    Broker().receive(plan, *plan.next_full(partitions, PARTITION_MAX_BYTES, topic_key))
+    plan.mark_advanced(("orders", 3))
 
-    def look_at(one: LeasedPartition) -> bool:
-        looked_at.append(one)
+    def check(partition: LeasedPartition) -> bool:
+        checked.append(partition)
         return True
 
-    assert visit.can_continue(connection, LIMIT, look_at)
-    assert looked_at == [courses[3]]
-    assert [position.partition for position in visit.next_incremental()] == [3]
+    assert plan.can_continue(connection, PARTITION_MAX_BYTES, check)
+    assert checked == [partitions[3]]
+    assert [position.partition for position in plan.next_incremental()] == [3]
 
 
-def test_nothing_is_taken_for_granted_once_something_has_changed(
+def test_after_any_change_the_next_request_is_a_full_one(
     connection: BrokerConnection,
 ) -> None:
-    def begun() -> FetchPlan:
-        visit = FetchPlan(connection, False, is_complete=True)
-        Broker().hear(visit, *visit.next_full([course(0)], LIMIT, key_of))
-        assert visit.can_continue(connection, LIMIT, always)
-        return visit
+    def started_plan() -> FetchPlan:
+        plan = FetchPlan(connection, False, is_complete=True)
+        Broker().receive(plan, *plan.next_full([partition_at_0(0)], PARTITION_MAX_BYTES, topic_key))
+        assert plan.can_continue(connection, PARTITION_MAX_BYTES, always)
+        return plan
 
-    partial, unsettled, forgotten, troubled = begun(), begun(), begun(), begun()
+    partial, reassigned, lost_session, in_backoff = (
+        started_plan(),
+        started_plan(),
+        started_plan(),
+        started_plan(),
+    )
     partial.is_complete = False
-    unsettled.is_current = False
-    forgotten.session.reset()
-    troubled.mark_advanced(("orders", 0))
-    for visit in (partial, unsettled, forgotten):
-        assert not visit.can_continue(connection, LIMIT, always)
-    assert not troubled.can_continue(connection, LIMIT, lambda _: False)
-    assert not begun().can_continue(connection, LIMIT * 2, always)
+    reassigned.is_current = False
+    lost_session.session.reset()
+    in_backoff.mark_advanced(("orders", 0))
+    for plan in (partial, reassigned, lost_session):
+        assert not plan.can_continue(connection, PARTITION_MAX_BYTES, always)
+    assert not in_backoff.can_continue(connection, PARTITION_MAX_BYTES, lambda _: False)
+    assert not started_plan().can_continue(connection, PARTITION_MAX_BYTES * 2, always)

@@ -1,105 +1,80 @@
-"""The ways out of a course: what is still sent, and when it is given back."""
+"""How a lease ends: what is still sent, and when the lease can be returned."""
 
 from __future__ import annotations
 
 import pytest
 
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.lease import Lease, LeaseIdentity
-from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.leased_partition import LeasedPartition, PartitionBackoff
 from sparkmirror.copy.task.partition_queue import PartitionQueue
-from sparkmirror.copy.task.pending_batch import PendingBatch
-from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.header import read_header
-from sparkmirror.wire.batch.records import Record, build_batch
-from sparkmirror.wire.batch.target_limits import TargetLimits
+from tests.support.copy.pending_batches import make_batch, make_lease, make_partition
 
 
-def course() -> LeasedPartition:
-    """A course with two batches, the first of them in flight."""
-    partition = PartitionQueue(
-        Lease(
-            source=TopicPartition("orders", 0),
-            target=TopicPartition("primary.orders", 0),
-            position=0,
-            expected=0,
-            identity=LeaseIdentity(producer_id=1, producer_epoch=0, anchor=0),
-        )
-    )
+def partition_with_two_batches() -> LeasedPartition:
+    """Return a partition with two batches, the first partition in flight."""
+    queue = PartitionQueue(make_lease(position=0))
     for offset in (0, 1):
-        batch = memoryview(build_batch([Record(offset, 1, None, b"v")]))
-        partition.enqueue(
-            PendingBatch(
-                header=read_header(batch),
-                batch=batch,
-                spans=((offset, 1),),
-                next_source_offset=offset + 1,
-                release=lambda: None,
-            )
-        )
-    assert partition.next_to_send()
-    return LeasedPartition(
-        partition, BatchConverter(TargetLimits(max_message_bytes=1000, log_append_time=False))
-    )
+        queue.enqueue(make_batch(offset, 1))
+    assert queue.next_to_send()
+    return make_partition(queue)
 
 
-def acknowledge(one: LeasedPartition) -> None:
-    one.queue.acknowledge(one.queue.in_flight[0])
-    one.queue.on_request_done()
+def acknowledge(partition: LeasedPartition) -> None:
+    partition.queue.acknowledge(partition.queue.in_flight[0])
+    partition.queue.on_request_done()
 
 
-def test_trouble_at_the_source_waits_until_all_that_was_fetched_is_copied() -> None:
-    one = course()
-    one.end_after_queue(LeaseEndReason.OUT_OF_RANGE, "retention")
-    acknowledge(one)
-    before = one.is_ended
-    assert one.can_send
-    assert one.queue.next_to_send()
-    acknowledge(one)
-    assert (before, one.is_ended) == (False, True)
-    assert one.queue.position == 2
+def test_an_error_at_the_source_ends_the_lease_after_the_queue_is_acknowledged() -> None:
+    partition = partition_with_two_batches()
+    partition.end_after_queue(LeaseEndReason.OUT_OF_RANGE, "retention")
+    acknowledge(partition)
+    before = partition.is_ended
+    assert partition.can_send
+    assert partition.queue.next_to_send()
+    acknowledge(partition)
+    assert (before, partition.is_ended) == (False, True)
+    assert partition.queue.position == 2
 
 
-def test_trouble_at_the_target_waits_for_answers_only() -> None:
-    one = course()
-    one.end_now(LeaseEndReason.TARGET_GONE, "deleted")
-    assert not one.can_send
-    before = one.is_ended
-    one.queue.on_request_done()
-    assert (before, one.is_ended) == (False, True)
+def test_an_error_at_the_target_ends_the_lease_after_the_open_requests() -> None:
+    partition = partition_with_two_batches()
+    partition.end_now(LeaseEndReason.TARGET_GONE, "deleted")
+    assert not partition.can_send
+    before = partition.is_ended
+    partition.queue.on_request_done()
+    assert (before, partition.is_ended) == (False, True)
 
 
-def test_a_close_lets_go_of_what_was_not_sent() -> None:
-    one = course()
-    one.close()
-    acknowledge(one)
-    assert one.is_ended
-    assert one.queue.position == 1
+def test_close_drops_the_batches_that_were_not_sent() -> None:
+    partition = partition_with_two_batches()
+    partition.close()
+    acknowledge(partition)
+    assert partition.is_ended
+    assert partition.queue.position == 1
 
 
-@pytest.mark.parametrize("first", ["close", "finish"])
-def test_trouble_at_the_target_ends_what_was_finishing(first: str) -> None:
-    one = course()
+@pytest.mark.parametrize("first", ["close", "end-after-queue"])
+def test_an_error_at_the_target_replaces_an_end_that_waits_for_the_queue(first: str) -> None:
+    partition = partition_with_two_batches()
     if first == "close":
-        one.close()
+        partition.close()
     else:
-        one.end_after_queue(LeaseEndReason.REFUSED, "too large")
-    one.end_now(LeaseEndReason.FENCED, "somebody else")
-    one.end_now(LeaseEndReason.REFUSED, "later")
-    assert (one.end_reason, one.end_message) == (LeaseEndReason.FENCED, "somebody else")
+        partition.end_after_queue(LeaseEndReason.REFUSED, "too large")
+    partition.end_now(LeaseEndReason.FENCED, "another owner")
+    partition.end_now(LeaseEndReason.REFUSED, "later")
+    assert (partition.end_reason, partition.end_message) == (LeaseEndReason.FENCED, "another owner")
 
 
-def test_a_wait_grows_and_begins_anew_after_a_success() -> None:
-    wait = PartitionBackoff()
-    pauses = []
+def test_a_backoff_grows_and_is_short_again_after_a_success() -> None:
+    backoff = PartitionBackoff()
+    delays = []
     for _ in range(4):
-        wait.start("why", 0.0)
-        pauses.append(wait.until)
-    assert pauses[3] > 2 * pauses[0]
-    wait.clear()
-    wait.start("why", 0.0)
-    assert wait.until < pauses[2]
+        backoff.start("why", 0.0)
+        delays.append(backoff.until)
+    assert delays[3] > 2 * delays[0]
+    backoff.clear()
+    backoff.start("why", 0.0)
+    assert backoff.until < delays[2]
 
 
 @pytest.mark.parametrize(
@@ -116,20 +91,20 @@ def test_a_wait_grows_and_begins_anew_after_a_success() -> None:
 def test_a_partition_is_fetched_unless_it_is_full_waits_or_ends(
     queued_bytes: int, backoff_until: float, is_ending: bool, can_fetch: bool
 ) -> None:
-    one = course()
-    one.queue.queued_bytes = queued_bytes
-    one.fetch_backoff.until = backoff_until
+    partition = partition_with_two_batches()
+    partition.queue.queued_bytes = queued_bytes
+    partition.fetch_backoff.until = backoff_until
     if is_ending:
-        one.end_after_queue(LeaseEndReason.REFUSED, "too large")
-    assert one.can_fetch(max_queued_bytes=10, now=5.0) is can_fetch
+        partition.end_after_queue(LeaseEndReason.REFUSED, "too large")
+    assert partition.can_fetch(max_queued_bytes=10, now=5.0) is can_fetch
 
 
 @pytest.mark.parametrize("cause", ["fetch", "send", "sequence", "none"])
 def test_a_backoff_or_a_sequence_check_keeps_the_task_awake(cause: str) -> None:
-    one = course()
+    partition = partition_with_two_batches()
     if cause == "fetch":
-        one.fetch_backoff.start("why", 0.0)
+        partition.fetch_backoff.start("why", 0.0)
     elif cause == "send":
-        one.send_backoff.start("why", 0.0)
-    one.needs_sequence_check = cause == "sequence"
-    assert one.is_waiting == (cause != "none")
+        partition.send_backoff.start("why", 0.0)
+    partition.needs_sequence_check = cause == "sequence"
+    assert partition.is_waiting == (cause != "none")
