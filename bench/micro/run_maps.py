@@ -62,12 +62,7 @@ def show_lookups(runs: int) -> None:
     chance = random.Random(runs)
     positions = [chance.randrange(end) for _ in range(LOOKUPS)]
     single = rate(LOOKUPS, lambda: look_up_each(run_map.translate_downstream, positions))
-    batch = rate(LOOKUPS, lambda: run_map.translate_downstream_many(positions))
-    ascending = sorted(positions)
-    in_order = rate(LOOKUPS, lambda: run_map.translate_downstream_many(ascending))
-    back = rate(LOOKUPS, lambda: look_up_each(run_map.translate_upstream, positions))
-    print(f"{runs:>9,} runs: single {single / 1e6:5.2f} M/s   batch {batch / 1e6:5.2f} M/s   "
-          f"batch in order {in_order / 1e6:5.2f} M/s   back {back / 1e6:5.2f} M/s")  # fmt: skip
+    print(f"{runs:>9,} runs: {single / 1e6:5.2f} M look-ups/s")
     listed = list(run_map)
     few = positions[: max(20, LINEAR_STEPS // (runs * 10))]
     slow = rate(len(few), lambda: look_up_each(lambda p: linear_search(listed, p), few))
@@ -111,27 +106,11 @@ def show_growth(runs: int) -> None:
           f"encode {writing / 1e6:.2f} M runs/s, decode {reading / 1e6:.2f} M runs/s")  # fmt: skip
 
 
-def show_bound(runs: int, limit: int) -> None:
-    """Print the append rate with a bound kept after every append."""
-
-    def bounded() -> RunMap:
-        run_map = RunMap()
-        for number in range(runs):
-            run_map.append(number * 10, number * 9, 9)
-            run_map.limit_runs(limit)
-        return run_map
-
-    kept = bounded()
-    print(f"append and bound to {limit:,}: {rate(runs, bounded) / 1e6:.2f} M runs/s "
-          f"({len(kept):,} left, {kept.coarse_runs:,} of them coarse)")  # fmt: skip
-
-
 def main() -> None:
     """Print everything."""
     for runs in (1, 1_000, 1_000_000):
         show_lookups(runs)
     show_growth(200_000)
-    show_bound(200_000, 10_000)
 
 
 if __name__ == "__main__":
