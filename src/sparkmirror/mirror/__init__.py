@@ -1,1 +1,1 @@
-"""What is true: the rules of replication as pure functions and frozen values. No I/O, no clock."""
+"""The rules of replication as pure functions and frozen values. No I/O, no clock."""

@@ -1,15 +1,15 @@
-"""What the config topic amounts to when its records are read in order.
+"""The state of the config topic after its records are applied in order.
 
-A pure fold: `apply` takes one record after the other. The rules, and what compaction does to them:
+The rules, and the effect of compaction:
 
-- A connector's config counts at once; without an asked-for state it is STARTED.
-- Task configs wait until a commit record names how many there are. Compaction may have removed
-  some of an older set, so a commit whose tasks are not exactly 0..n-1 makes the connector
+- A connector config takes effect at once. Without a target state the connector is STARTED.
+- Task configs take effect with the commit record that names their number. Compaction may have
+  removed some of an older set. A commit whose tasks are not exactly 0..n-1 makes the connector
   *inconsistent*: it has no tasks until a complete set is written.
-- Task configs of a connector that has no config are rubbish left behind by its deletion.
-- Each commit asks for a round of fencing; a fencing record says that it was done. The count it
-  carries outlives the connector, since producers of its tasks may outlive it too.
-- Requests (restart, log level) found while the topic is first read are history and are ignored.
+- Task configs of a connector without a config are left over from its deletion, and ignored.
+- Each commit requires a round of fencing; a task count record says that it was done. Its count
+  outlives the connector, because producers of its tasks may too.
+- Requests (restart, logger level) that were in the topic before the first read are ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class ClusterConfigState:
-    """Connectors, their tasks and asked-for states, as of the last record applied."""
+    """Connectors, their tasks and target states, as of the last applied record."""
 
     def __init__(self) -> None:
         self.session_key: SessionKey | None = None
@@ -62,7 +62,7 @@ class ClusterConfigState:
         return self._connectors.get(name)
 
     def target_state(self, name: str) -> TargetState | None:
-        """Return the state asked for."""
+        """Return the target state of a connector."""
         return self._target_states.get(name)
 
     def task_configs(self, name: str) -> tuple[ConfigProperties, ...]:
@@ -73,7 +73,7 @@ class ClusterConfigState:
         return tuple(configs[task] for task in range(self._task_counts.get(name, 0)))
 
     def task_count(self, name: str) -> int:
-        """Return how many tasks the last commit named, consistent or not."""
+        """Return the number of tasks in the last commit, consistent or not."""
         return self._task_counts.get(name, 0)
 
     def task_config_generation(self, name: str) -> int | None:
@@ -81,21 +81,21 @@ class ClusterConfigState:
         return self._generations.get(name)
 
     def is_inconsistent(self, name: str) -> bool:
-        """Say whether the last commit came with an incomplete set of task configs."""
+        """Return whether the last commit had an incomplete set of task configs."""
         return name in self._inconsistent
 
     def task_count_record(self, name: str) -> int | None:
-        """Return how many transactional ids may exist; None if never fenced."""
+        """Return the task count of the last round of fencing; None if there was none."""
         return self._task_count_records.get(name)
 
     def is_pending_fencing(self, name: str) -> bool:
-        """Say whether tasks were committed since the last round of fencing."""
+        """Return whether tasks were committed since the last round of fencing."""
         return name in self._pending_fencing
 
     def copy(self) -> ClusterConfigState:
-        """Return the state as it is now. Properties are never changed in place, so it shares them.
+        """Return a copy. It shares the properties, which never change in place.
 
-        Task configs that wait for their commit are nobody's business yet and are left out.
+        The copy has no task configs without a commit.
         """
         copied = ClusterConfigState()
         copied.session_key = self.session_key
@@ -109,15 +109,15 @@ class ClusterConfigState:
         copied._pending_fencing = set(self._pending_fencing)
         return copied
 
-    # -- folding ---------------------------------------------------------------------------
+    # -- applying records ------------------------------------------------------------------
 
     def apply(
         self, record: RecordBytes, *, first_read: bool = False, location: str = "the config topic"
     ) -> ConfigRecord | None:
-        """Take in one record; return it if it changed or asks something, so that a herder acts.
+        """Apply one record. Return it if the herder must act on it.
 
-        `first_read` is for what stood in the topic before this worker began to follow it.
-        What cannot be decoded is logged with its location and ignored.
+        `first_read` marks records that were in the topic before this worker followed it. A record
+        that cannot be decoded is logged with its location and ignored.
         """
         try:
             change = decode_config_record(record)
@@ -152,7 +152,7 @@ class ClusterConfigState:
     def _apply_target_state(self, change: ConnectorTargetState) -> bool:
         if change.state is None:
             self._target_states.pop(change.connector, None)
-            return False  # comes with the connector's own deletion, which is the news
+            return False  # the herder acts on the deletion of the config, which comes with it
         before = self._target_states.get(change.connector)
         self._target_states[change.connector] = change.state
         return change.state is not before
@@ -167,13 +167,13 @@ class ClusterConfigState:
 
     def _apply_commit(self, change: TasksCommit) -> bool:
         name = change.connector
-        waiting = self._deferred_task_configs.pop(name, {})
+        deferred = self._deferred_task_configs.pop(name, {})
         if name not in self._connectors:
             self._remove_connector(name)
             return False
-        if set(waiting) == set(range(change.tasks)):
+        if set(deferred) == set(range(change.tasks)):
             self._inconsistent.discard(name)
-            self._tasks[name] = waiting
+            self._tasks[name] = deferred
             self._generations[name] = self._generations.get(name, -1) + 1
         else:
             log.debug("Incomplete task configs for connector %s, probably due to compaction", name)
@@ -183,10 +183,10 @@ class ClusterConfigState:
         return True
 
     def _remove_connector(self, name: str) -> None:
-        for known in (
+        for by_connector in (
             self._connectors,
             self._tasks,
             self._task_counts,
             self._deferred_task_configs,
         ):
-            known.pop(name, None)
+            by_connector.pop(name, None)

@@ -1,4 +1,4 @@
-"""Connect's config topic, record by record: eight kinds, told apart by the prefix of the key.
+"""The records of Connect's config topic: eight kinds with different key prefixes.
 
     key                         value
     target-state-<connector>    {"state":"PAUSED","state.v2":"STOPPED"}      null: deleted
@@ -10,9 +10,8 @@
     session-key                 {"key":"...","algorithm":"...","creation-timestamp":ms}
     logger-cluster-<namespace>  {"level":"DEBUG"}
 
-Knows bytes only. What a sequence of such records amounts to is `config_state`'s matter.
-Properties keep the order they are given in: Connect stores a connector as it was sent, a task as
-a HashMap listed it.
+`cluster_config_state` applies a sequence of these records. Properties keep their order: Connect
+stores a connector config as it was sent, a task config in the order of a HashMap.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LOGGER_CLUSTER_PREFIX = "logger-cluster-"
 
 
 class TargetState(Enum):
-    """What an operator wants a connector to be."""
+    """The state that an operator requests for a connector."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -49,13 +48,13 @@ class TargetState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorTargetState:
-    """The state asked for; None when the connector was deleted."""
+    """The target state of a connector; None after its deletion."""
 
     connector: str
     state: TargetState | None
 
     def encode(self) -> RecordBytes:
-        """Give the bytes. Workers that do not know STOPPED yet see PAUSED."""
+        """Return the record. Workers that do not know STOPPED read PAUSED."""
         if self.state is None:
             return _tombstone(TARGET_STATE_PREFIX + self.connector)
         old = TargetState.PAUSED if self.state is TargetState.STOPPED else self.state
@@ -66,13 +65,13 @@ class ConnectorTargetState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorConfig:
-    """A connector's properties; None when it was deleted."""
+    """The properties of a connector; None after its deletion."""
 
     connector: str
     properties: ConfigProperties | None
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         if self.properties is None:
             return _tombstone(CONNECTOR_PREFIX + self.connector)
         return _record(CONNECTOR_PREFIX + self.connector, {"properties": self.properties})
@@ -80,14 +79,14 @@ class ConnectorConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskConfig:
-    """One task's properties. They count only once a TasksCommit follows."""
+    """The properties of one task. They take effect with the next TasksCommit."""
 
     connector: str
     task: int
     properties: ConfigProperties
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         return _record(
             f"{TASK_PREFIX}{self.connector}-{self.task}", {"properties": self.properties}
         )
@@ -95,26 +94,26 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TasksCommit:
-    """The task configs before this record are complete: the connector has so many tasks."""
+    """The end of a set of task configs: the connector has `tasks` tasks."""
 
     connector: str
     tasks: int
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         return _record(COMMIT_TASKS_PREFIX + self.connector, {"tasks": self.tasks})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartRequest:
-    """Somebody asked for a restart."""
+    """A request to all workers to restart a connector."""
 
     connector: str
     include_tasks: bool
     only_failed: bool
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         return _record(
             RESTART_PREFIX + self.connector,
             {"include-tasks": self.include_tasks, "only-failed": self.only_failed},
@@ -123,26 +122,26 @@ class RestartRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCountRecord:
-    """Producers of older tasks were fenced; from now on so many transactional ids may exist."""
+    """Producers of earlier tasks were fenced; `task_count` transactional ids may exist now."""
 
     connector: str
     task_count: int
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         return _record(TASK_COUNT_RECORD_PREFIX + self.connector, {"task-count": self.task_count})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionKey:
-    """The key that signs requests between workers. `key` is base64 text and a secret."""
+    """The key with which workers sign requests to each other. `key` is base64 and a secret."""
 
     key: str
     algorithm: str
     created_ms: int
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         return _record(
             SESSION_KEY_KEY,
             {
@@ -158,13 +157,13 @@ class SessionKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterLoggerLevel:
-    """The log level of a name space, for every worker."""
+    """The level of a logger, for every worker."""
 
     namespace: str
     level: str
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         return _record(LOGGER_CLUSTER_PREFIX + self.namespace, {"level": self.level})
 
 
@@ -181,14 +180,14 @@ ConfigRecord: TypeAlias = (
 
 
 def decode_config_record(record: RecordBytes) -> ConfigRecord:
-    """Read any record of the config topic, or raise RecordError."""
+    """Decode any record of the config topic. Raises RecordError."""
     if record.key is None:
         raise RecordError("A record of the config topic has no key")
     key = record.key.decode("utf-8", errors="replace")
-    for prefix, read in _DECODERS.items():
+    for prefix, decode in _DECODERS.items():
         if key.startswith(prefix):
             value = None if record.value is None else connect_json.decode_object(record.value)
-            return read(key[len(prefix) :], value)
+            return decode(key[len(prefix) :], value)
     raise RecordError(f"Unknown key {key!r} in the config topic")
 
 
@@ -200,7 +199,7 @@ def _target_state(connector: str, value: _Value) -> ConnectorTargetState:
         return ConnectorTargetState(connector=connector, state=None)
     name = value.get("state.v2")
     if name is None:
-        name = value.get("state")  # written before there was STOPPED
+        name = value.get("state")  # the format before STOPPED was added
     try:
         return ConnectorTargetState(connector=connector, state=TargetState(name))
     except ValueError as error:
@@ -255,7 +254,7 @@ def _logger(namespace: str, value: _Value) -> ClusterLoggerLevel:
     return ClusterLoggerLevel(namespace=namespace, level=_text(_require_value(value), "level"))
 
 
-# The order matters: it is the order in which Connect tries the prefixes.
+# In the order in which Connect tries the prefixes.
 _DECODERS: dict[str, Callable[[str, _Value], ConfigRecord]] = {
     TARGET_STATE_PREFIX: _target_state,
     CONNECTOR_PREFIX: _connector,

@@ -1,8 +1,8 @@
-"""JSON as Kafka Connect's converter writes and reads it: no blanks, bytes equal to Jackson's.
+"""JSON as Kafka Connect's converter writes and reads it: no spaces, the same bytes as Jackson.
 
-Strings keep non-ASCII characters raw; only `"`, `\\` and control characters are escaped, the
-latter with upper-case digits. Whole numbers are 64-bit, others are doubles in Java's notation.
-The order of members is the caller's: see `java_maps` for the maps whose order is fixed.
+Strings keep non-ASCII characters; only `"`, `\\` and control characters are escaped, the latter
+with upper-case digits. Integers have 64 bits, other numbers are doubles in Java's notation. Members
+keep the order of the mapping; `java_maps` gives the order of a HashMap.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHORT_ESCAPES = {
 
 
 def encode(value: JsonValue) -> bytes:
-    """Return the JSON text of `value` in UTF-8."""
+    """Return the JSON of `value` in UTF-8. Raises RecordError."""
     try:
         return _text(value).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -44,7 +44,7 @@ def encode(value: JsonValue) -> bytes:
 
 
 def decode(data: bytes) -> JsonValue:
-    """Read JSON, or raise RecordError."""
+    """Parse JSON. Raises RecordError."""
     try:
         value: JsonValue = json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
@@ -53,7 +53,7 @@ def decode(data: bytes) -> JsonValue:
 
 
 def decode_object(data: bytes) -> Mapping[str, JsonValue]:
-    """Read JSON that must be an object, or raise RecordError."""
+    """Parse a JSON object. Raises RecordError."""
     value = decode(data)
     if not isinstance(value, Mapping):
         raise RecordError(f"A JSON object was expected, not {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Connect's offsets topic: how far each connector came, as Java MirrorMaker 2 reads and writes it.
+"""The records of Connect's offsets topic, as Java MirrorMaker 2 reads and writes them.
 
     key    ["<connector>",{<source partition>}]     value  {"offset":N}   or a tombstone
 
@@ -7,9 +7,8 @@
     checkpoint   {"partition":0,"topic":"A.t","group":"g"} always 0, never read
     heartbeat    {"sourceClusterAlias":"A","targetClusterAlias":"B"}  always 0, never read
 
-Connect finds an offset by the *bytes* of its key, so members stand in HashMap order whatever
-order they were given in. Other members of a value are ignored by Java and kept by us.
-Knows nothing of topics, producers or when offsets are flushed.
+Connect finds an offset by the *bytes* of its key, so the members of a key are in the order of a
+HashMap. Java ignores other members of a value; this program keeps them.
 """
 
 from __future__ import annotations
@@ -43,23 +42,23 @@ SPARKMIRROR_MEMBERS = frozenset(
         "source_epoch",
     }
 )
-"""What a value holds beside Java's `offset` if we have copied the partition."""
+"""The members that this program adds to Java's `offset` for a partition that it copies."""
 
 log = logging.getLogger(__name__)
 
 
 def source_partition(cluster: str, partition: TopicPartition) -> SourcePartition:
-    """Name a partition of the source cluster, for the source connector."""
+    """Return the Connect source partition of a source topic partition."""
     return {"cluster": cluster, "partition": partition.partition, "topic": partition.topic}
 
 
 def checkpoint_partition(group: str, partition: TopicPartition) -> SourcePartition:
-    """Name a group's place in a remote partition, for the checkpoint connector."""
+    """Return the Connect source partition of a group's checkpoint in a remote partition."""
     return {"partition": partition.partition, "topic": partition.topic, "group": group}
 
 
 def heartbeat_partition(source: str, target: str) -> SourcePartition:
-    """Name a flow, for the heartbeat connector."""
+    """Return the Connect source partition of a flow's heartbeats."""
     return {"sourceClusterAlias": source, "targetClusterAlias": target}
 
 
@@ -72,13 +71,13 @@ class StoredOffset:
     offset: SourceOffset | None
 
     def encode(self) -> RecordBytes:
-        """Give the bytes for the offsets topic."""
+        """Return the record for the offsets topic."""
         value = None if self.offset is None else connect_json.encode(in_hash_map_order(self.offset))
         return RecordBytes(key=offset_key(self.connector, self.partition), value=value)
 
     @classmethod
     def decode(cls, record: RecordBytes) -> StoredOffset:
-        """Read it back, or raise RecordError."""
+        """Decode a record of the offsets topic. Raises RecordError."""
         if record.key is None:
             raise RecordError("A record of the offsets topic has no key")
         match connect_json.decode(record.key):
@@ -93,7 +92,7 @@ class StoredOffset:
 
 
 def offset_key(connector: str, partition: SourcePartition | None) -> bytes:
-    """Return the key under which Connect looks for the offset of `partition`."""
+    """Return the key of the record that holds the offset of `partition`."""
     members = None if partition is None else in_hash_map_order(partition)
     return connect_json.encode([connector, members])
 
@@ -101,7 +100,7 @@ def offset_key(connector: str, partition: SourcePartition | None) -> bytes:
 def group_by_offsets_partition(
     offsets: Iterable[StoredOffset], partitions: int
 ) -> dict[int, list[RecordBytes]]:
-    """Sort offsets by the partition of the offsets topic in which Connect looks for them."""
+    """Group the records by the partition of the offsets topic in which Connect expects them."""
     by_partition: dict[int, list[RecordBytes]] = {}
     for offset in offsets:
         record = offset.encode()
@@ -111,7 +110,7 @@ def group_by_offsets_partition(
 
 
 def upstream_offset(offset: SourceOffset) -> int:
-    """Return the last upstream offset copied, -1 if the record does not say."""
+    """Return the last copied upstream offset, -1 if the value has none. Raises RecordError."""
     number = offset.get("offset")
     if number is None:
         return -1
@@ -121,7 +120,7 @@ def upstream_offset(offset: SourceOffset) -> int:
 
 
 class OffsetsState:
-    """What the offsets topic says: the latest record of each key wins, a tombstone removes."""
+    """The offsets as of the last applied record. The latest record of a key wins."""
 
     def __init__(self) -> None:
         self._stored: dict[bytes | None, StoredOffset] = {}
@@ -129,7 +128,7 @@ class OffsetsState:
     def apply(
         self, record: RecordBytes, *, location: str = "the offsets topic"
     ) -> StoredOffset | None:
-        """Take in one record. What cannot be decoded is logged with its location and ignored."""
+        """Apply one record and return it. One that cannot be decoded is logged and ignored."""
         try:
             stored = StoredOffset.decode(record)
         except RecordError as error:
@@ -142,25 +141,25 @@ class OffsetsState:
         return stored
 
     def offset(self, connector: str, partition: SourcePartition) -> SourceOffset | None:
-        """Return what is stored for one source partition, found by key bytes as Connect does."""
+        """Return the offset of one source partition, found by the bytes of its key."""
         stored = self._stored.get(offset_key(connector, partition))
         return None if stored is None else stored.offset
 
     def of_connector(self, connector: str) -> tuple[StoredOffset, ...]:
-        """Return everything stored for one connector."""
+        """Return all offsets of one connector."""
         return tuple(s for s in self._stored.values() if s.connector == connector)
 
     def position(self, connector: str, cluster: str, partition: TopicPartition) -> int | None:
-        """Return the next upstream offset to copy; None leaves it to `auto.offset.reset`."""
+        """Return the next upstream offset to copy; None if `auto.offset.reset` applies."""
         offset = self.offset(connector, source_partition(cluster, partition))
         last = -1 if offset is None else upstream_offset(offset)
         return last + 1 if last >= 0 else None
 
 
 def to_java_offset(offset: SourceOffset | None) -> SourceOffset | None:
-    """The offset without the members that only we know; None where nothing was copied yet.
+    """Return the offset without the members of this program; None if no record was copied yet.
 
-    What people have added themselves is shown, as Connect does.
+    Members that an operator has added stay, as in Connect.
     """
     number = (offset or {}).get("offset")
     if offset is None or not isinstance(number, int):

@@ -1,7 +1,7 @@
-"""Records as the checkpoint and the heartbeat task hand them to Connect.
+"""The source records of the checkpoint and heartbeat tasks.
 
-Each goes to partition 0 of its topic with a time of its own, and names a source partition under
-which Connect stores the offset 0, which nobody reads.
+Each goes to partition 0 of its topic and has its own timestamp. Connect stores the offset 0 under
+its source partition; no program reads that offset.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class SourceRecord:
     source_offset: SourceOffset
 
 
-def checkpoint_record(topic: str, checkpoint: Checkpoint, looked_at_ms: int) -> SourceRecord:
-    """Wrap a checkpoint; its time is the moment just before the group's offsets were listed."""
+def checkpoint_record(topic: str, checkpoint: Checkpoint, listed_at_ms: int) -> SourceRecord:
+    """Return the record of a checkpoint. Its time is just before the group offsets were listed."""
     return SourceRecord(
         topic=topic,
         partition=0,
         record=checkpoint.encode(),
-        timestamp_ms=looked_at_ms,
+        timestamp_ms=listed_at_ms,
         source_partition=checkpoint_partition(checkpoint.group, checkpoint.partition),
         source_offset={"offset": 0},
     )
 
 
 def heartbeat_record(topic: str, heartbeat: Heartbeat) -> SourceRecord:
-    """Wrap a heartbeat; the record carries the heartbeat's own time."""
+    """Return the record of a heartbeat, with the heartbeat's time."""
     return SourceRecord(
         topic=topic,
         partition=0,

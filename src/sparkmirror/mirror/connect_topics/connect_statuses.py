@@ -1,13 +1,12 @@
-"""Connect's status topic: what connectors, tasks and their topics were last seen to be.
+"""The records of Connect's status topic: connectors, tasks and active topics.
 
     status-connector-<connector>      {"state","trace","worker_id","generation","version"}
     status-task-<connector>-<n>       the same members
     status-topic-<t>:connector-<c>    {"topic":{"name","connector","task","discoverTimestamp"}}
 
-The latest record of a key wins; a tombstone removes. Several workers write about the same thing
-while it moves from one to the other, so a worker that only reports an end (FAILED, UNASSIGNED)
-must not overwrite what a newer owner has said: `may_overwrite` is that rule.
-Knows nothing of who writes when.
+The latest record of a key wins, a tombstone removes it. While a task moves from one worker to
+another, both write its status. A worker that writes FAILED or UNASSIGNED must not overwrite the
+status of a newer owner: `can_write_safely` is that rule.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class LifecycleState(Enum):
-    """What a connector or a task is. Only connectors can be STOPPED."""
+    """The state of a connector or a task. Only connectors can be STOPPED."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -48,7 +47,7 @@ SAFE_WRITE_STATES = frozenset({LifecycleState.FAILED, LifecycleState.UNASSIGNED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectStatus:
-    """Whose state, said by which worker in which generation of the group. A task has a number."""
+    """The state of a connector, or of a task, and the worker and group generation that wrote it."""
 
     connector: str
     task: int | None = None
@@ -59,7 +58,7 @@ class ConnectStatus:
     version: str | None = None
 
     def encode(self) -> RecordBytes:
-        """Give the bytes; DESTROYED is written as a tombstone."""
+        """Return the record. DESTROYED is a tombstone."""
         if self.task is None:
             key = f"{CONNECTOR_STATUS_PREFIX}{self.connector}"
         else:
@@ -78,7 +77,7 @@ class ConnectStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStatus:
-    """A connector was seen to use a topic. Without `discovered_ms` that is to be forgotten."""
+    """An active topic of a connector. `discovered_ms` None removes it."""
 
     topic: str
     connector: str
@@ -86,7 +85,7 @@ class TopicStatus:
     discovered_ms: int | None
 
     def encode(self) -> RecordBytes:
-        """Give the bytes."""
+        """Return the record."""
         key = f"{TOPIC_STATUS_PREFIX}{self.topic}{TOPIC_STATUS_SEPARATOR}{self.connector}".encode()
         if self.discovered_ms is None:
             return RecordBytes(key, None)
@@ -101,7 +100,7 @@ class TopicStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusTombstone:
-    """A tombstone: nothing is known of the connector or task any more."""
+    """A tombstone: the connector or task has no status any more."""
 
     connector: str
     task: int | None = None
@@ -111,7 +110,7 @@ StatusRecord: TypeAlias = ConnectStatus | StatusTombstone | TopicStatus
 
 
 def decode_status_record(record: RecordBytes) -> StatusRecord:
-    """Read any record of the status topic, or raise RecordError."""
+    """Decode any record of the status topic. Raises RecordError."""
     if record.key is None:
         raise RecordError("A record of the status topic has no key")
     key = record.key.decode("utf-8", errors="replace")
@@ -132,14 +131,14 @@ def decode_status_record(record: RecordBytes) -> StatusRecord:
 
 
 def can_write_safely(known: ConnectStatus | None, new: ConnectStatus) -> bool:
-    """Say whether a worker may write `new` over what it last read, `known`."""
+    """Return whether a worker may overwrite `known`, the status it has read, with `new`."""
     if new.state not in SAFE_WRITE_STATES or known is None:
         return True
     return known.worker_id == new.worker_id or known.generation <= new.generation
 
 
 class StatusState:
-    """What the status topic says, as of the last record applied."""
+    """The statuses as of the last applied record."""
 
     def __init__(self) -> None:
         self._statuses: dict[tuple[str, int | None], ConnectStatus] = {}
@@ -148,7 +147,7 @@ class StatusState:
     def apply(
         self, record: RecordBytes, *, location: str = "the status topic"
     ) -> StatusRecord | None:
-        """Take in one record. What cannot be decoded is logged with its location and ignored."""
+        """Apply one record and return it. One that cannot be decoded is logged and ignored."""
         try:
             change = decode_status_record(record)
         except RecordError as error:
@@ -166,28 +165,28 @@ class StatusState:
         return change
 
     def connectors(self) -> tuple[str, ...]:
-        """Return the names of all connectors of which, or of whose tasks, something is known."""
+        """Return the names of all connectors that have a status, or a task with a status."""
         return tuple(dict.fromkeys(name for name, _ in self._statuses))
 
     def connector_status(self, name: str) -> ConnectStatus | None:
-        """Return what is known of a connector."""
+        """Return the status of a connector, if there is one."""
         return self._statuses.get((name, None))
 
     def task_status(self, connector: str, task: int) -> ConnectStatus | None:
-        """Return what is known of a task."""
+        """Return the status of a task, if there is one."""
         return self._statuses.get((connector, task))
 
     def task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]:
-        """Return what is known of a connector's tasks, in their order."""
+        """Return the statuses of a connector's tasks, by task number."""
         numbers = sorted(n for name, n in self._statuses if name == connector and n is not None)
         return tuple(self._statuses[connector, number] for number in numbers)
 
     def topic_status(self, connector: str, topic: str) -> TopicStatus | None:
-        """Return since when a connector is known to use a topic."""
+        """Return an active topic of a connector, if it is one."""
         return self._topics.get((connector, topic))
 
     def topic_statuses(self, connector: str) -> tuple[TopicStatus, ...]:
-        """Return the topics a connector was seen to use."""
+        """Return the active topics of a connector."""
         return tuple(t for t in self._topics.values() if t.connector == connector)
 
 

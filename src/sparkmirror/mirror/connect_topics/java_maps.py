@@ -1,16 +1,16 @@
-"""Java's HashMap as seen from outside: in which order it lists its keys, and how it prints.
+"""The iteration order of Java's HashMap, and the text that Java prints for values.
 
-Kafka Connect finds a stored offset by comparing key *bytes*, and those bytes hold a JSON object
-whose members stand in HashMap order. So the order is part of the format.
+Kafka Connect finds a stored offset by the *bytes* of its key, a JSON object whose members are in
+the order of a HashMap. So the order is part of the format.
 
     hash(key)  = 31 * hash + code unit, over the UTF-16 code units, in 32 bits
     bucket     = (hash xor hash >>> 16) and (table - 1)
     order      = by bucket; inside a bucket as inserted
     table      = 16, doubled whenever more than three quarters full (13 keys: 32, 25 keys: 64)
 
-Doubling keeps the order inside a bucket, so only the final size of the table matters. Java turns
-a bucket of more than eight keys in a table of 64 or more into a tree, which lists the same way
-except for the tree's root; no map in these topics comes near that.
+Doubling keeps the order inside a bucket, so only the final size of the table matters. In a table of
+64 or more, Java turns a bucket of more than eight keys into a tree, whose root comes first. The
+maps in these topics are smaller than that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def string_hash(text: str) -> int:
 
 
 def in_hash_map_order(members: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the same members in the order a Java HashMap lists them."""
+    """Return the members in the iteration order of a Java HashMap."""
     table = _SMALLEST_TABLE
     while len(members) > table * 3 // 4:
         table *= 2
@@ -49,7 +49,7 @@ def in_hash_map_order(members: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def java_to_string(value: object) -> str:
-    """Print a value as Java would inside a message: `{cluster=A, partition=0}`, `null`, `true`."""
+    """Return the text of a value in a Java message: `{cluster=A, partition=0}`, `null`, `true`."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -66,7 +66,7 @@ def java_to_string(value: object) -> str:
 
 
 def double_to_string(number: float) -> str:
-    """Print a finite double as `Double.toString` does: `0.5`, `1.0E10`, `1.0E-5`."""
+    """Return the text of `Double.toString` for a finite double: `0.5`, `1.0E10`, `1.0E-5`."""
     if number == 0 or _POSITIONAL_FROM <= abs(number) < _POSITIONAL_BELOW:
         return repr(number)
     shortest = Decimal(repr(number))

@@ -1,8 +1,8 @@
 """Which offsets an operator may write for each connector (PATCH and DELETE .../offsets).
 
-Two checks, in this order, with the words of the original, since people read them over REST:
-`normalise` is Connect's own (plain values only; members in HashMap order), `check` is the
-connector's. Both refuse the whole request at its first fault.
+There are two checks, with Java's messages, because operators read them over REST.
+`normalize_alterations` is Connect's: primitive values only, members in HashMap order.
+`validate_alterations` is the connector's. Both refuse the whole request at its first error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparkmirror.model import MAX_PARTITION
 
 
 class OffsetAlteration(NamedTuple):
-    """Write `offset` for `partition`; an offset of None removes what is stored."""
+    """Write `offset` for `partition`. None removes the stored offset."""
 
     partition: SourcePartition | None
     offset: SourceOffset | None
@@ -35,7 +35,7 @@ class OffsetAlteration(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetAlterationRules:
-    """What one kind of connector demands."""
+    """The required members of one kind of connector."""
 
     string_keys: tuple[str, ...]
     has_partition: bool
@@ -54,21 +54,24 @@ HEARTBEAT_RULES = OffsetAlterationRules(
 
 
 def normalize_alterations(alterations: Iterable[OffsetAlteration]) -> list[OffsetAlteration]:
-    """Bring members into stored order and refuse nested values. A later duplicate wins."""
+    """Return the alterations with members in stored order. The last of a partition wins.
+
+    Raises OffsetsRejected for values that are not primitive.
+    """
     result: dict[bytes, OffsetAlteration] = {}
     for partition, offset in alterations:
-        plain = OffsetAlteration(_normalize_members(partition), _normalize_members(offset))
-        result[offset_key("", plain.partition)] = plain
+        normalized = OffsetAlteration(_normalize_members(partition), _normalize_members(offset))
+        result[offset_key("", normalized.partition)] = normalized
     return list(result.values())
 
 
 def validate_alterations(
     alterations: Iterable[OffsetAlteration], rules: OffsetAlterationRules
 ) -> None:
-    """Raise OffsetsRejected unless the connector accepts every pair."""
+    """Raise OffsetsRejected unless the connector accepts every alteration."""
     for partition, offset in alterations:
         if offset is None:
-            continue  # a tombstone may name anything, so that rubbish can be removed
+            continue  # a tombstone may have any partition, so that invalid ones can be removed
         if partition is None:
             raise OffsetsRejected("Source partitions may not be null")
         for key in rules.string_keys:

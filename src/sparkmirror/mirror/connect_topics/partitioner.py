@@ -1,7 +1,6 @@
-"""Which partition a keyed record goes to: Kafka's own hash, as every Kafka producer computes it.
+"""The partition of a keyed record, as Kafka's default partitioner computes it.
 
-The readers of Connect's topics do not care, but a compacted topic only works if all records of
-one key stay in one partition, whoever wrote them.
+In a compacted topic all records of one key must be in one partition, whichever program wrote them.
 """
 
 from __future__ import annotations
@@ -27,5 +26,5 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for(key: bytes, partitions: int) -> int:
-    """Return the partition of a topic with so many partitions that records with `key` go to."""
+    """Return the partition for `key` in a topic with this number of partitions."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -1,7 +1,7 @@
-"""Kafka's plain struct encoding: fields one after the other, big-endian, no padding, no tags.
+"""Kafka's struct encoding: fields in sequence, big-endian, no padding, no tags.
 
-Knows three integers and a string with a 16-bit length. Knows nothing of any record's meaning.
-A field that cannot be read is named in the error, as Kafka's own reader names it.
+There are three integer types and a string with a 16-bit length. The error for a field that cannot
+be decoded names the field, as Kafka's own error does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def int64(number: int) -> bytes:
 
 
 def string(text: str) -> bytes:
-    """Encode a string: its length in bytes, then UTF-8. Half a surrogate pair becomes `?`."""
+    """Encode a string: its length in bytes, then UTF-8. An unpaired surrogate becomes `?`."""
     raw = text.encode("utf-8", errors="replace")
     if len(raw) > LONGEST_STRING:
         raise RecordError(
@@ -50,7 +50,7 @@ def _pack(layout: struct.Struct, number: int) -> bytes:
 
 
 class StructReader:
-    """Reads fields in order. Bytes left over at the end are ignored, as upstream ignores them."""
+    """Decodes fields in order. Bytes after the last field are ignored, as in Kafka."""
 
     __slots__ = ("_at", "_data")
 

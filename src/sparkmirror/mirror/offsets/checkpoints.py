@@ -1,18 +1,18 @@
-"""Which checkpoints are due when a group's committed offsets are looked at.
+"""Which checkpoints to emit for the committed offsets of a group.
 
-A checkpoint says: the group that stands at `upstream` in the source may go on at `downstream` in
-the target. Each committed offset is translated and compared with the checkpoint emitted last for
-the same group and remote partition:
+A checkpoint says: a group at `upstream` in the source may continue at `downstream` in the target.
+Each committed offset is translated and compared with the last checkpoint of the same group and
+remote partition:
 
-    none so far                        emit
-    the group went back upstream       emit, the only way downstream goes back
-    downstream is further              emit
-    the same, or less                  nothing: a repetition, or coarser knowledge than before
+    no checkpoint yet                  emit
+    the group went back upstream       emit; only here downstream may go back
+    downstream is higher               emit
+    downstream is the same, or lower   do not emit: a repetition, or a less exact translation
 
-So a consumer that only moves forward never sees its checkpoints go back. Every offset that leads
-to no checkpoint has an `Outcome` that says why, for operators to read.
+So the checkpoints of a consumer that only moves forward never go back. Every offset without a
+checkpoint has a `CheckpointOutcome`, which tells operators why.
 
-Pure state: listing groups, writing records and the clock are the caller's.
+This is state without I/O: the caller lists groups and writes records.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class CheckpointOutcome(Enum):
-    """What became of one committed offset."""
+    """The result for one committed offset."""
 
     EMITTED = "a checkpoint was emitted"
     NOT_COMMITTED = "the group has not committed an offset for the partition"
@@ -55,7 +55,7 @@ _UNTRANSLATED_OUTCOMES = {
 
 
 class CheckpointStore:
-    """The checkpoint emitted last for each group and remote partition, across restarts."""
+    """The last checkpoint of each group and remote partition, across restarts."""
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, Checkpoint]] = {}
@@ -63,22 +63,22 @@ class CheckpointStore:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the checkpoints topic was read, or given up on; nothing is emitted before."""
+        """Whether the checkpoints topic was read, or cannot be. No checkpoint is emitted before."""
         return self._is_loaded
 
     def load(self, groups: Collection[str], records: Iterable[RecordBytes]) -> bool:
-        """Read the checkpoints topic, keep these groups; the latest record of each key wins.
+        """Load the checkpoints of these groups. The latest record of each key wins.
 
-        Return False if the topic could not be read to its end: nothing is remembered then, and
-        the offset syncs must be read with `must_read_to_end`, so that translation does not go
-        back behind checkpoints that an earlier life has emitted.
+        Return False if the topic could not be read to its end. The store is empty then, and the
+        offset syncs must be read with `must_read_to_end`, so that translation does not go back
+        behind the checkpoints of an earlier run.
         """
         try:
             for record in records:
                 self._load_record(groups, record)
         except ClusterError as error:
             level = logging.WARNING if isinstance(error, NotAuthorized) else logging.INFO
-            log.log(level, "Earlier checkpoints could not be read and are not used: %s", error)
+            log.log(level, "The checkpoints topic cannot be read and is not used: %s", error)
             self._by_group.clear()
             self._is_loaded = True
             return False
@@ -95,7 +95,7 @@ class CheckpointStore:
             self.update(checkpoint)
 
     def classify(self, checkpoint: Checkpoint) -> CheckpointOutcome:
-        """Say whether a checkpoint is news."""
+        """Return EMITTED if a checkpoint is to be emitted, else the reason why not."""
         last = self._by_group.get(checkpoint.group, {}).get(checkpoint.partition)
         if last is None or checkpoint.upstream < last.upstream:
             return CheckpointOutcome.EMITTED
@@ -105,7 +105,7 @@ class CheckpointStore:
         return CheckpointOutcome.UNCHANGED if same else CheckpointOutcome.WOULD_REWIND
 
     def update(self, checkpoint: Checkpoint) -> None:
-        """Take it for the last one emitted."""
+        """Set the last checkpoint of its group and remote partition."""
         self._by_group.setdefault(checkpoint.group, {})[checkpoint.partition] = checkpoint
 
     def groups(self) -> tuple[str, ...]:
@@ -119,14 +119,14 @@ class CheckpointStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointResult:
-    """What one look at a group led to: checkpoints to write, and the outcome of each offset."""
+    """The checkpoints to write for a group, and the outcome of each committed offset."""
 
     checkpoints: tuple[Checkpoint, ...]
     outcomes: Mapping[TopicPartition, CheckpointOutcome]
 
 
 class Checkpointer:
-    """Makes the checkpoints of one flow."""
+    """Computes the checkpoints of one flow."""
 
     def __init__(
         self,
@@ -134,18 +134,18 @@ class Checkpointer:
         policy: ReplicationPolicy,
         topic_filter: TopicFilter,
         translator: OffsetTranslator,
-        memory: CheckpointStore,
+        store: CheckpointStore,
     ) -> None:
         self._flow = flow
         self._policy = policy
         self._topic_filter = topic_filter
         self._translator = translator
-        self._store = memory
+        self._store = store
 
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
-        """Name the partition of the target that a source partition's groups go to.
+        """Return the partition of the target that corresponds to a source partition.
 
-        A topic that itself came from the target goes back to the topic it came from.
+        For a topic that was copied from the target it is the original topic.
         """
         if self._policy.topic_source(partition.topic) == self._flow.target:
             topic = self._policy.original_topic(partition.topic)
@@ -156,32 +156,32 @@ class Checkpointer:
     def checkpoints_for_group(
         self, group: str, committed: Mapping[TopicPartition, OffsetAndMetadata | None]
     ) -> CheckpointResult:
-        """Translate a group's committed offsets; what is emitted is remembered."""
+        """Translate a group's committed offsets. Emitted checkpoints are put into the store."""
         checkpoints: list[Checkpoint] = []
         outcomes: dict[TopicPartition, CheckpointOutcome] = {}
         for partition, position in committed.items():
-            judged = self._checkpoint_or_outcome(group, partition, position)
-            if isinstance(judged, Checkpoint):
-                self._store.update(judged)
-                checkpoints.append(judged)
+            result = self._checkpoint_or_outcome(group, partition, position)
+            if isinstance(result, Checkpoint):
+                self._store.update(result)
+                checkpoints.append(result)
                 outcomes[partition] = CheckpointOutcome.EMITTED
             else:
-                outcomes[partition] = judged
+                outcomes[partition] = result
         return CheckpointResult(checkpoints=tuple(checkpoints), outcomes=outcomes)
 
     def _checkpoint_or_outcome(
         self, group: str, partition: TopicPartition, position: OffsetAndMetadata | None
     ) -> Checkpoint | CheckpointOutcome:
-        """Return the checkpoint to emit, or why there is none."""
+        """Return the checkpoint to emit, or the reason why there is none."""
         if not self._store.is_loaded:
             return CheckpointOutcome.NOT_LOADED
         if position is None:
             return CheckpointOutcome.NOT_COMMITTED
         if not self._topic_filter.should_replicate_topic(partition.topic):
             return CheckpointOutcome.TOPIC_FILTERED
-        downstream, found = self._translator.translate(partition, position.offset)
+        downstream, translation_outcome = self._translator.translate(partition, position.offset)
         if downstream is None:
-            return _UNTRANSLATED_OUTCOMES[found]
+            return _UNTRANSLATED_OUTCOMES[translation_outcome]
         checkpoint = Checkpoint(
             group=group,
             partition=self.remote_partition(partition),

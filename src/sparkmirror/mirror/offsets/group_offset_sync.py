@@ -2,13 +2,13 @@
 
     the group on the target    MirrorMaker 2                safely
     does not exist             writes all                   writes all
-    EMPTY, nobody in it        writes what moves forward    writes what moves forward
-    anything else              tries to write all           writes nothing
+    EMPTY, without members     writes what moves forward    writes what moves forward
+    any other state            tries to write all           does not write
 
-MirrorMaker 2 relies on the broker to refuse writes to a group in use. Between looking and writing
-a group may fall empty; it is then overwritten, perhaps backwards. Safely means: look again right
-before writing, which is the caller's part, and leave a group in use alone.
-Pure: reading and writing groups is the caller's.
+MirrorMaker 2 relies on the broker to refuse writes to a group in use. A group may become empty
+between the description and the write; then MirrorMaker 2 overwrites it, perhaps backwards. Safely
+means that the caller describes the group again just before the write, and a group in use is not
+written. The caller reads and writes the groups.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sparkmirror.model import OffsetAndMetadata, TopicPartition
 
 
 class TargetGroupState(Enum):
-    """What is known of a group on the target."""
+    """The state of a group on the target."""
 
     ABSENT = "absent"
     EMPTY = "empty"
@@ -31,14 +31,14 @@ class TargetGroupState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
-    """A group on the target, and, if EMPTY, what it has committed there (None: reset)."""
+    """A group on the target and, if EMPTY, its committed offsets (None: reset)."""
 
     state: TargetGroupState
     committed: Mapping[TopicPartition, OffsetAndMetadata | None]
 
 
 class GroupOffsetOutcome(Enum):
-    """What becomes of one remote partition's offset."""
+    """The result for one remote partition."""
 
     WRITTEN = "written to the group on the target"
     TARGET_AHEAD = "the group on the target has already got there, or further"
@@ -47,7 +47,7 @@ class GroupOffsetOutcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffsetWrite:
-    """What to write, and the outcome for each remote partition. Empty offsets need no request."""
+    """The offsets to write, and the outcome of each remote partition. May have no offsets."""
 
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
     outcomes: Mapping[TopicPartition, GroupOffsetOutcome]
@@ -56,7 +56,7 @@ class GroupOffsetWrite:
 def plan_group_offset_write(
     checkpoints: Mapping[TopicPartition, Checkpoint], group: TargetGroup, *, safely: bool
 ) -> GroupOffsetWrite:
-    """Choose, among the last checkpoints of a group, the offsets to write to the target."""
+    """Choose the offsets to write to a group of the target from its last checkpoints."""
     outcomes = {
         partition: _outcome(checkpoint, group, safely=safely)
         for partition, checkpoint in checkpoints.items()
@@ -74,7 +74,7 @@ def _outcome(checkpoint: Checkpoint, group: TargetGroup, *, safely: bool) -> Gro
         return GroupOffsetOutcome.GROUP_IN_USE if safely else GroupOffsetOutcome.WRITTEN
     if group.state is TargetGroupState.ABSENT:
         return GroupOffsetOutcome.WRITTEN
-    standing = group.committed.get(checkpoint.partition)
-    if standing is not None and standing.offset >= checkpoint.downstream:
+    committed = group.committed.get(checkpoint.partition)
+    if committed is not None and committed.offset >= checkpoint.downstream:
         return GroupOffsetOutcome.TARGET_AHEAD
     return GroupOffsetOutcome.WRITTEN

@@ -1,8 +1,7 @@
-"""Which consumer groups of the source are worth checkpoints.
+"""Which consumer groups of the source get checkpoints.
 
-A group counts if people want it and if it has committed an offset on a topic they want. The second
-question is asked of the topic filter itself: heartbeats, internal topics and circles do not matter
-here. Asking a cluster for groups and offsets is done elsewhere.
+A group is selected if the group filter accepts it and if it has a committed offset on a topic that
+the topic filter accepts. Heartbeats, internal topics and cycles do not matter here.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from sparkmirror.model import TopicPartition
 
 
 def groups_to_replicate(listed: Iterable[str], group_filter: GroupFilter) -> frozenset[str]:
-    """Keep, of all groups listed, those whose offsets are to be asked for."""
+    """Return the groups that the group filter accepts."""
     return frozenset(group for group in listed if group_filter.should_replicate_group(group))
 
 
 def groups_with_offsets(
     committed: Mapping[str, Iterable[TopicPartition]], topic_filter: TopicFilter
 ) -> frozenset[str]:
-    """Keep the groups with an offset on at least one wanted topic, by what each has committed."""
+    """Return the groups with a committed offset on at least one topic that the filter accepts."""
     return frozenset(
         group
         for group, partitions in committed.items()

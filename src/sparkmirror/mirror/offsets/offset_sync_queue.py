@@ -1,18 +1,18 @@
-"""When an offset sync is due, and in which order syncs leave.
+"""When an offset sync is due, and in which order syncs are sent.
 
-A sync pins one copied record: "upstream 40 landed at downstream 70". Between syncs translation
-assumes nothing but order, so a partition needs one at its first record, one whenever the two
-offsets stop moving in step, and one every `offset.lag.max` records. What was copied since the
-last due sync is *delayed* and sent at the next commit, so that a reader at the end of the log
-lands at the end of the copy.
+A sync describes one copied record: "upstream 40 is at downstream 70". Between syncs, translation
+knows only the order of records. So a partition needs a sync at its first record, one whenever the
+difference of the two offsets changes, and one every `offset.lag.max` records. A record after the
+last due sync has a *delayed* sync, which is sent at the next commit, so that a reader at the end of
+the source log is translated to the end of the copy.
 
                     due                      fire, while fewer than MAX_IN_FLIGHT
-    queue() ──┬──────────────▶ pending ────────────────────────────────▶ sent
-              │                   ▲
-              └──▶ delayed ───────┘ promote(), at each commit
+    queue_…() ──┬──────────────▶ pending ──────────────────────────────▶ sent
+                │                   ▲
+                └──▶ delayed ───────┘ promote_delayed(), at each commit
 
-Both maps hold one sync per partition, the latest; a partition keeps its place in the queue.
-Pure state: sending, and saying when a send ended, is the caller's.
+Both maps hold one sync per partition, the latest. A partition keeps its position in the queue.
+This is state without I/O: the caller sends, and reports when a send is complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_OFFSET = -1
 
 
 class OffsetSyncPartitionState:
-    """Watches the offset pairs of one partition and says when a sync is due."""
+    """The offset pairs of one partition: says when a sync is due."""
 
     __slots__ = (
         "_last_sync_downstream",
@@ -49,13 +49,13 @@ class OffsetSyncPartitionState:
         return self._last_sync_downstream
 
     def update(self, upstream: int, downstream: int) -> bool:
-        """Take in one copied record. True means a sync is due, and stays so until `reset`."""
+        """Add one copied record. Return whether a sync is due; it stays due until `reset`."""
         last = self._last_sync_downstream
-        first_of_this_life = last == _NO_OFFSET
+        is_first = last == _NO_OFFSET
         too_far_since_last = downstream - (last + 1) >= self._offset_lag_max
         upstream_skipped = upstream - self._previous_upstream != 1
         downstream_truncated = downstream < self._previous_downstream
-        if first_of_this_life or too_far_since_last or upstream_skipped or downstream_truncated:
+        if is_first or too_far_since_last or upstream_skipped or downstream_truncated:
             self._last_sync_downstream = downstream
             self._sync_due = True
         self._previous_upstream = upstream
@@ -63,27 +63,27 @@ class OffsetSyncPartitionState:
         return self._sync_due
 
     def reset(self) -> None:
-        """The due sync was queued."""
+        """Mark the due sync as queued."""
         self._sync_due = False
 
     def advance(self, records: int) -> int | None:
-        """Take in so many further records, both offsets in step, as `update` and `reset` would.
+        """Add consecutive records, with the same result as `update` and `reset` for each.
 
-        Return how many records before the last of them the last due sync lies; None if none is.
+        Return the distance from the last due sync to the last record; None if no sync was due.
         """
-        every = self._offset_lag_max + 1
-        next_due = self._last_sync_downstream + every
+        interval = self._offset_lag_max + 1
+        next_due = self._last_sync_downstream + interval
         self._previous_upstream += records
         self._previous_downstream += records
         if next_due > self._previous_downstream:
             return None
-        behind = (self._previous_downstream - next_due) % every
+        behind = (self._previous_downstream - next_due) % interval
         self._last_sync_downstream = self._previous_downstream - behind
         return behind
 
 
 class OffsetSyncQueue:
-    """The syncs of one task: which are due, which wait for a commit, which may be sent now."""
+    """The syncs of one task: due, delayed until a commit, and in flight."""
 
     def __init__(self, offset_lag_max: int, *, max_in_flight: int = MAX_IN_FLIGHT) -> None:
         self._offset_lag_max = offset_lag_max
@@ -95,16 +95,16 @@ class OffsetSyncQueue:
 
     @property
     def pending(self) -> tuple[OffsetSync, ...]:
-        """What may be sent as soon as a place is free, in this order."""
+        """The due syncs, in the order of sending."""
         return tuple(self._pending.values())
 
     @property
     def delayed(self) -> tuple[OffsetSync, ...]:
-        """What waits for the next commit."""
+        """The syncs that become due at the next commit."""
         return tuple(self._delayed.values())
 
     def queue_record(self, partition: TopicPartition, upstream: int, downstream: int) -> None:
-        """Take in one copied record."""
+        """Add one copied record."""
         state = self._states.get(partition)
         if state is None:
             state = self._states[partition] = OffsetSyncPartitionState(self._offset_lag_max)
@@ -117,9 +117,10 @@ class OffsetSyncQueue:
             self._delayed[partition] = sync
 
     def queue_run(self, partition: TopicPartition, run: OffsetRun) -> None:
-        """Take in a whole run of copied records at once, as if each had been queued.
+        """Add a run of copied records, with the same result as `queue_record` for each.
 
-        If several syncs fall due inside it, only the last is sent: a partition has one place.
+        If several syncs become due in the run, only the last is sent: the queue has one sync per
+        partition.
         """
         self.queue_record(partition, run.source_first, run.target_first)
         if run.length == 1:
@@ -133,12 +134,12 @@ class OffsetSyncQueue:
             self._delayed[partition] = _sync_at(run, last, partition)
 
     def promote_delayed(self) -> None:
-        """At a commit: what was delayed is due now, and replaces older pending syncs."""
+        """Make delayed syncs due, in place of older pending ones. Called at each commit."""
         self._pending.update(self._delayed)
         self._delayed.clear()
 
     def pop_pending(self) -> list[OffsetSync]:
-        """Hand out what may be sent now. Each one counts as in flight until `sent` is called."""
+        """Remove and return the syncs to send now. Each is in flight until `on_send_complete`."""
         free = max(0, self._max_in_flight - self._in_flight)
         ready = [self._pending[partition] for partition in list(self._pending)[:free]]
         for sync in ready:
@@ -147,7 +148,7 @@ class OffsetSyncQueue:
         return ready
 
     def on_send_complete(self) -> None:
-        """One send ended, well or not: a lost sync makes translation coarser, never wrong."""
+        """Count a send as complete, also a failed one: a lost sync makes translation less exact."""
         if self._in_flight == 0:
             raise ValueError("No offset sync is in flight")
         self._in_flight -= 1

@@ -1,34 +1,34 @@
-"""Translates upstream offsets with the offset syncs read so far: MirrorMaker 2's own way.
+"""Translates upstream offsets with offset syncs, as MirrorMaker 2 does.
 
-For each source partition exactly 64 slots hold syncs, the newest first, the spacing doubling
-from slot to slot: precise where consumers usually are, coarse far behind, bounded in memory.
+Each source partition has exactly 64 slots for syncs, the newest first. The distance doubles from
+slot to slot: translation is precise where consumers usually are and coarse for old offsets, and
+memory is bounded.
 
     slot    0 ... 7     8     9    10    11 ... 63        after syncs at 0, 100, 200 ... 1000
     sync     1000      900   800   400       0
             newest                         earliest
 
-Invariants on the slots s of a partition. `2^i` is what one place costs in precision; "is" means
-the very same sync, since one sync may fill many slots.
+Invariants on the slots s of a partition. "is" means the same sync, because one sync may fill many
+slots.
 
     A  s[0] is the newest sync received.
     B  recency:     for i < j   s[i] is s[j]  or  s[i].up <= s[j].up + 2^j - 2^i
     C  separation:  for i < j   s[i] is s[j]  or  s[i].up >= s[j].up + 2^max(i-2, 0)
     D  s[63] is the earliest sync that can be used.
 
-B keeps old syncs from being so old that a consumer would be sent back far; C keeps them apart, so
-that 64 slots reach over the whole range of offsets. Java computes the sums in 64 bits and counts
-an overflow as B kept and C broken. A sum that overflows exceeds every offset, so comparing with
-Python's unbounded sums gives the same answers.
+B limits how far a consumer is sent back. C keeps syncs apart, so that 64 slots cover all offsets.
+Java computes the sums in 64 bits and treats an overflow as B kept and C broken. A sum that
+overflows exceeds every offset, so Python's unbounded sums give the same results.
 
-A sync that repeats the newest upstream offset (its record was copied again) replaces slot 0 alone,
-so C speaks of syncs with different upstream offsets. A sync with a lower upstream offset starts
-over: the topic was recreated or the source rewound, and older pairs no longer mean anything.
+A sync that repeats the newest upstream offset (its record was copied again) replaces slot 0 only,
+so C applies to syncs with different upstream offsets. A sync with a lower upstream offset replaces
+all slots: the topic was recreated or the source rewound, and older syncs are not valid any more.
 
-Translation is conservative. With the sync (40 -> 70), a consumer at 40 goes to 70; one at 41 to
-50 goes to 71, since all that is known is that those records lie after 70. It may read some twice
-but skips none. A consumer before the earliest sync is not translated at all.
+Translation is conservative. With the sync (40 -> 70), a consumer at 40 goes to 70. A consumer at
+41 to 50 goes to 71, because those records are known to be after 70 and nothing more. It may read
+records twice but skips none. A position before the earliest sync is not translated.
 
-Pure state: reading the topic is the caller's, including saying when its end was first reached.
+This is state without I/O: the caller reads the topic and reports when it has reached the end.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def invariant_c(newer: OffsetSync, older: OffsetSync, i: int) -> bool:
 
 
 def broken_invariants(slots: Sequence[OffsetSync]) -> list[str]:
-    """Name every pair of neighbouring slots that breaks B or C. Neighbours imply the rest."""
+    """Return the pairs of adjacent slots that break B or C. Adjacent pairs imply the others."""
     broken = []
     for i in range(len(slots) - 1):
         if not invariant_b(slots[i], slots[i + 1], i, i + 1):
@@ -72,9 +72,9 @@ def _upstream_descending(sync: OffsetSync) -> int:
 class OffsetSyncStore:
     """The syncs of all partitions of one source cluster.
 
-    `must_read_to_end` is for a reader that does not know which checkpoints it emitted before:
-    until the end of the topic was reached it keeps only the last sync of each partition, so that
-    translation cannot go back behind what an earlier life has said.
+    `must_read_to_end` is for a task that does not know its earlier checkpoints. Until it reaches
+    the end of the topic, it keeps only the last sync of each partition, so that translation does
+    not go back behind the checkpoints of an earlier run.
     """
 
     def __init__(self, *, must_read_to_end: bool = False) -> None:
@@ -84,11 +84,11 @@ class OffsetSyncStore:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the end of the topic was reached; nothing is translated before."""
+        """Whether the end of the topic was reached. No position is translated before."""
         return self._read_to_end
 
     def mark_read_to_end(self) -> None:
-        """Everything that stood in the topic when reading began has been added."""
+        """Report that all syncs that were in the topic at the start were added."""
         self._read_to_end = True
 
     def slots(self, partition: TopicPartition) -> tuple[OffsetSync, ...] | None:
@@ -96,22 +96,22 @@ class OffsetSyncStore:
         return self._slots.get(partition)
 
     def add(self, sync: OffsetSync) -> None:
-        """Take in one sync, in the order of the topic."""
+        """Add one sync, in the order of the topic."""
         slots = self._slots.get(sync.partition)
-        starts_over = (
+        replaces_all = (
             slots is None
             or (self._must_read_to_end and not self._read_to_end)
             or sync.upstream < slots[0].upstream
         )
-        if slots is None or starts_over:
+        if slots is None or replaces_all:
             self._slots[sync.partition] = (sync,) * SLOTS
         else:
             self._slots[sync.partition] = _insert_sync(slots, sync)
 
     def translate_downstream(self, partition: TopicPartition, upstream: int) -> int | None:
-        """Return where a consumer at `upstream` goes on downstream.
+        """Return the downstream position for the position `upstream`.
 
-        None: nothing is known of the partition yet. TOO_OLD (-1): before the earliest sync.
+        None: the partition has no sync yet. TOO_OLD (-1): before the earliest sync.
         """
         slots = self._slots.get(partition)
         if slots is None or not self._read_to_end:
@@ -124,10 +124,10 @@ class OffsetSyncStore:
 
 
 def _insert_sync(before: tuple[OffsetSync, ...], newest: OffsetSync) -> tuple[OffsetSync, ...]:
-    """Return the slots after `newest` was put in front of those `before`.
+    """Return the slots `before` with `newest` inserted at slot 0.
 
-    Slot by slot the old syncs move back until a slot is met that may stay as it is; everything
-    behind it may stay, too. Most insertions end after a few slots.
+    Slot by slot the old syncs move back, up to the first slot that may stay as it is. The slots
+    after it stay too. Most insertions change a few slots.
     """
     slots = list(before)
     slots[0] = newest
@@ -150,10 +150,9 @@ def _next_replacement(
     replacement: OffsetSync,
     candidate: int,
 ) -> tuple[OffsetSync, int]:
-    """Find what goes into `slot`: the next old sync that fits, or the one used for the slot before.
+    """Return the sync for `slot`: the next old sync that fits, or that of the slot before.
 
-    A candidate that stands too close to the slot before, or that the next slot repeats, is passed
-    over: there is nothing to gain from it.
+    A candidate that is too close to the slot before, or that the next slot repeats, is skipped.
     """
     neighbour = slots[slot - 1]
     while True:
@@ -165,10 +164,10 @@ def _next_replacement(
             and (slot + 1 == SLOTS or invariant_c(sync, slots[slot + 1], slot))
         )
         repeated = candidate + 1 < SLOTS and sync is before[candidate + 1]
-        pass_over = repeated or not separated
+        is_skipped = repeated or not separated
         if fits:
             replacement = sync
-        if fits or pass_over:
+        if fits or is_skipped:
             candidate += 1
-        if not (candidate < slot and pass_over):
+        if not (candidate < slot and is_skipped):
             return replacement, candidate

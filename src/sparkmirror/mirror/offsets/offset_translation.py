@@ -1,10 +1,9 @@
-"""Where a consumer of the source goes on in the target: by run map if there is one, else by syncs.
+"""Translates a position of the source to the target: by run map if there is one, else by syncs.
 
-The run map is exact but only knows what this mirror copied itself since it began to keep one. The
-offset syncs reach further back, and further on where Java MirrorMaker 2 has taken over from us, but
-are sparse. Neither is ever ahead of the truth, so it does no harm when they take turns; that a
-consumer does not go back when the coarser one follows the finer is seen to where checkpoints are
-made.
+The run map is exact, but covers only the records that this program has copied. The offset syncs are
+sparse, but also cover records that Java MirrorMaker 2 has copied, before or after. Neither is ever
+too high, so a consumer may get one and then the other. `checkpoints` ensures that a consumer does
+not go back when a sync follows a run map.
 """
 
 from __future__ import annotations
@@ -29,17 +28,19 @@ class TranslationOutcome(Enum):
 
 
 class OffsetTranslation(NamedTuple):
-    """A downstream position, and how it was found; None if it could not be."""
+    """A downstream position, None if there is none, and how it was found."""
 
     downstream: int | None
     outcome: TranslationOutcome
 
 
 class OffsetTranslator:
-    """Translates positions in the partitions of one source cluster."""
+    """Translates positions of the partitions of one source cluster.
+
+    The owner of `syncs` and `runs` keeps adding to them; each call uses their current content.
+    """
 
     def __init__(self, syncs: OffsetSyncStore, runs: Mapping[TopicPartition, RunMap]) -> None:
-        """Look at both as they are at each call; whoever owns them goes on filling them."""
         self._syncs = syncs
         self._runs = runs
 
@@ -50,7 +51,7 @@ class OffsetTranslator:
         by_syncs = self._by_syncs(partition, upstream)
         if exact is None or run_map is None:
             return by_syncs
-        # Behind its end a map only knows where it ends; somebody else may have copied on.
+        # Java MirrorMaker 2 may have copied records after the end of the map.
         is_beyond = upstream > (run_map.source_end or 0)
         if is_beyond and by_syncs.downstream is not None and by_syncs.downstream > exact:
             return by_syncs
@@ -59,9 +60,9 @@ class OffsetTranslator:
     def _by_syncs(self, partition: TopicPartition, upstream: int) -> OffsetTranslation:
         if not self._syncs.is_ready:
             return OffsetTranslation(None, TranslationOutcome.NOT_READY)
-        by_sync = self._syncs.translate_downstream(partition, upstream)
-        if by_sync is None:
+        downstream = self._syncs.translate_downstream(partition, upstream)
+        if downstream is None:
             return OffsetTranslation(None, TranslationOutcome.NO_SYNC)
-        if by_sync == TOO_OLD:
+        if downstream == TOO_OLD:
             return OffsetTranslation(None, TranslationOutcome.TOO_OLD)
-        return OffsetTranslation(by_sync, TranslationOutcome.OFFSET_SYNC)
+        return OffsetTranslation(downstream, TranslationOutcome.OFFSET_SYNC)

@@ -1,15 +1,14 @@
-"""The three records MirrorMaker 2 writes itself: offset sync, checkpoint, heartbeat.
+"""The records of MirrorMaker 2's own topics: offset sync, checkpoint, heartbeat.
 
-Knows their bytes and their text (the line the console formatters print), nothing of when they
-are written or what follows from them. Bytes are those of Apache Kafka 4.3.
+The bytes are those of Apache Kafka 4.3, and `str` is the line of Kafka's console formatters.
 
     record       key                          value
     OffsetSync   topic, partition             upstream offset, downstream offset
     Checkpoint   group, topic, partition      version, upstream offset, downstream offset, metadata
     Heartbeat    source alias, target alias   version, timestamp
 
-An OffsetSync carries no version. For the other two a reader of 4.3 takes any version for version
-0; a reader of 4.4 refuses what it does not know. `strict=True` chooses the latter.
+An OffsetSync has no version. For the other two, Kafka 4.3 reads every version as version 0, and
+Kafka 4.4 refuses unknown versions. `strict=True` does the latter.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ class RecordBytes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSync:
-    """The record at `upstream` of a source partition landed at `downstream` of its copy."""
+    """The record at `upstream` of a source partition is at `downstream` of the remote partition."""
 
     partition: TopicPartition
     upstream: int
     downstream: int
 
     def encode(self) -> RecordBytes:
-        """Give the bytes for the offset-syncs topic."""
+        """Return the record for the offset-syncs topic."""
         return RecordBytes(
             key=string(self.partition.topic) + int32(self.partition.partition),
             value=int64(self.upstream) + int64(self.downstream),
@@ -48,7 +47,7 @@ class OffsetSync:
 
     @classmethod
     def decode(cls, record: RecordBytes) -> OffsetSync:
-        """Read it back, or raise RecordError."""
+        """Decode a record. Raises RecordError."""
         key = StructReader(record.key, "key")
         topic, partition = key.string("topic"), key.int32("partition")
         value = StructReader(record.value, "value")
@@ -67,7 +66,7 @@ class OffsetSync:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A group that stands at `upstream` may go on at `downstream` of the remote `partition`.
+    """A group at `upstream` may continue at `downstream` of the remote `partition`.
 
     Both are positions: the next offset to read.
     """
@@ -79,7 +78,7 @@ class Checkpoint:
     metadata: str = ""
 
     def encode(self) -> RecordBytes:
-        """Give the bytes for the checkpoints topic."""
+        """Return the record for the checkpoints topic."""
         return RecordBytes(
             key=string(self.group) + string(self.partition.topic) + int32(self.partition.partition),
             value=int16(VERSION)
@@ -90,7 +89,7 @@ class Checkpoint:
 
     @classmethod
     def decode(cls, record: RecordBytes, *, strict: bool = False) -> Checkpoint:
-        """Read it back, or raise RecordError."""
+        """Decode a record. Raises RecordError."""
         value = StructReader(record.value, "value")
         _check_version("checkpoint", value.int16("version"), strict=strict)
         upstream, downstream = value.int64("upstreamOffset"), value.int64("offset")
@@ -121,7 +120,7 @@ class Heartbeat:
     timestamp_ms: int
 
     def encode(self) -> RecordBytes:
-        """Give the bytes for the heartbeats topic."""
+        """Return the record for the heartbeats topic."""
         return RecordBytes(
             key=string(self.source) + string(self.target),
             value=int16(VERSION) + int64(self.timestamp_ms),
@@ -129,7 +128,7 @@ class Heartbeat:
 
     @classmethod
     def decode(cls, record: RecordBytes, *, strict: bool = False) -> Heartbeat:
-        """Read it back, or raise RecordError."""
+        """Decode a record. Raises RecordError."""
         value = StructReader(record.value, "value")
         _check_version("heartbeat", value.int16("version"), strict=strict)
         timestamp_ms = value.int64("timestamp")

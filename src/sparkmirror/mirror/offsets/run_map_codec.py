@@ -1,14 +1,14 @@
-"""Run maps as bytes: small enough to keep with the offsets, and refused if damaged.
+"""The binary encoding of run maps.
 
     version     1 byte, 1
     runs        varint
     coarse      varint
-    known from  varint, plus one; 0 if nothing is known
-    per run     varint source hole, varint target hole, varint length
-    checksum    CRC-32 of all before, 4 bytes, big-endian
+    known from  varint, plus one; 0 if the map is empty
+    per run     varint source gap, varint target gap, varint length
+    checksum    CRC-32 of the bytes before, 4 bytes, big-endian
 
-A hole is the distance from the end of the run before (from 0 for the first), so it is never
-negative and mostly fits one byte. Varints are little-endian groups of seven bits.
+A gap is the distance from the end of the run before (from 0 for the first run). It is never
+negative and usually fits in one byte. Varints are little-endian groups of seven bits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEADER_FIELDS = 3
 
 
 def encode_run_map(run_map: RunMap) -> bytes:
-    """Write a run map."""
+    """Encode a run map."""
     out = bytearray([RUN_MAP_VERSION])
     _write_varint(out, len(run_map))
     _write_varint(out, run_map.coarse_runs)
@@ -40,7 +40,7 @@ def encode_run_map(run_map: RunMap) -> bytes:
 
 
 def decode_run_map(data: bytes) -> RunMap:
-    """Read a run map back, or raise RecordError."""
+    """Decode a run map. Raises RecordError."""
     body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if not body or zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "big") != checksum:
         raise RecordError("A run map is damaged: its checksum does not match")
@@ -48,14 +48,14 @@ def decode_run_map(data: bytes) -> RunMap:
         raise RecordError(f"Version {body[0]} of a run map is not supported: upgrade, or reset it")
     numbers = _read_varints(body[1:])
     if len(numbers) < _HEADER_FIELDS or len(numbers) != _HEADER_FIELDS + 3 * numbers[0]:
-        raise RecordError("A run map is damaged: it does not hold as many runs as it says")
+        raise RecordError("A run map is damaged: its number of runs is wrong")
     known_from = numbers[2] - 1 if numbers[2] else None
     try:
         return RunMap.restore(
             _decode_runs(numbers[_HEADER_FIELDS:]), known_from, coarse_runs=numbers[1]
         )
     except RunMapConflict as error:
-        raise RecordError(f"A run map makes no sense: {error}") from error
+        raise RecordError(f"A run map is inconsistent: {error}") from error
 
 
 def _write_varint(out: bytearray, number: int) -> None:
@@ -82,7 +82,7 @@ def _read_varints(body: bytes) -> list[int]:
 
 def _decode_runs(numbers: list[int]) -> Iterator[OffsetRun]:
     source_end = target_end = 0
-    for source_hole, target_hole, length in zip(*[iter(numbers)] * 3, strict=True):
-        run = OffsetRun(source_end + source_hole, target_end + target_hole, length)
+    for source_gap, target_gap, length in zip(*[iter(numbers)] * 3, strict=True):
+        run = OffsetRun(source_end + source_gap, target_end + target_gap, length)
         source_end, target_end = run.source_first + length, run.target_first + length
         yield run

@@ -1,11 +1,11 @@
-"""Segments of run maps as records of Connect's offsets topic, under a name no connector has.
+"""Segments of run maps as records of Connect's offsets topic.
 
     key    ["sparkmirror:runs:<connector>",{"cluster":"A","partition":0,"segment":5,"topic":"t"}]
     value  {"runs":"<base64>","source":120,"target":85,"target_id":"<hex>"}     or a tombstone
 
-`runs` is the segment (`run_codec`, compressed). `source` and `target` are the positions up to which
-nothing is missing. `target_id` is the remote topic that the offsets mean: one that was deleted and
-created again has another. Java passes over such records: it looks for keys of its own connectors.
+`runs` is the segment (`run_map_codec`, compressed). `source` and `target` are the positions up to
+which the map is complete. `target_id` is the topic id of the remote topic: it changes if the topic
+is deleted and created again. Java ignores these records, because no connector has such a name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RUNS_KEY_PREFIX = "sparkmirror:runs:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMapSegmentKey:
-    """Which segment of which partition, and whose."""
+    """The key of a segment: connector, source cluster, partition and segment number."""
 
     connector: str
     cluster: str
@@ -38,18 +38,18 @@ class RunMapSegmentKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMapSegment:
-    """What is kept of one segment."""
+    """The value of a segment."""
 
     runs: RunMap
     source_position: int
-    """The source position up to which nothing is missing."""
+    """The source position up to which the map is complete."""
     next_target_offset: int
-    """The target offset that comes next."""
+    """The next target offset after the map."""
     target_topic_id: str = ""
 
 
 def encode_segment(key: RunMapSegmentKey, segment: RunMapSegment | None) -> StoredOffset:
-    """Write a segment as a record; without one, a tombstone."""
+    """Return the record of a segment; None is a tombstone."""
     value: SourceOffset | None = None
     if segment is not None:
         packed = zlib.compress(run_map_codec.encode_run_map(segment.runs), level=1)
@@ -72,7 +72,7 @@ def encode_segment(key: RunMapSegmentKey, segment: RunMapSegment | None) -> Stor
 
 
 def decode_segment_key(stored: StoredOffset) -> RunMapSegmentKey | None:
-    """Read whose segment a record is about; None if it is about something else."""
+    """Return the key of a segment; None if the record is not a segment."""
     if not stored.connector.startswith(RUNS_KEY_PREFIX):
         return None
     match dict(stored.partition or {}):
@@ -92,13 +92,13 @@ def decode_segment_key(stored: StoredOffset) -> RunMapSegmentKey | None:
 
 
 def decode_segment(stored: StoredOffset) -> RunMapSegment | None:
-    """Read a segment; None if it was removed. Raises RecordError if it makes no sense."""
+    """Return the segment of a record; None for a tombstone. Raises RecordError."""
     match dict(stored.offset or {}):
-        case {"runs": str(runs), "source": int(position), "target": int(expected), **others}:
+        case {"runs": str(runs), "source": int(source), "target": int(target), **others}:
             return RunMapSegment(
                 runs=_decode_runs(runs),
-                source_position=position,
-                next_target_offset=expected,
+                source_position=source,
+                next_target_offset=target,
                 target_topic_id=str(others.get("target_id", "")),
             )
         case {}:
@@ -114,9 +114,9 @@ def _decode_runs(text: str) -> RunMap:
 
 
 class RunMapsState(Mapping[TopicPartition, RunMap]):
-    """The run maps of one source cluster, as far as records of the offsets topic told of them.
+    """The run maps of one source cluster, as of the last applied record.
 
-    If several connectors copied a partition, the one that wrote last is believed.
+    If several connectors have copied a partition, the map of the last writer is used.
     """
 
     def __init__(self, cluster: str) -> None:
@@ -127,7 +127,7 @@ class RunMapsState(Mapping[TopicPartition, RunMap]):
         self._target_topic_ids: Mapping[TopicPartition, str] = {}
 
     def apply(self, stored: StoredOffset) -> None:
-        """Take in a record; what is not about this cluster's runs is passed over."""
+        """Apply a record. One that is not a segment of this cluster is ignored."""
         key = decode_segment_key(stored)
         if key is None or key.cluster != self._cluster:
             return
@@ -141,9 +141,9 @@ class RunMapsState(Mapping[TopicPartition, RunMap]):
         self._maps.pop(key.partition, None)
 
     def set_target_topic_ids(self, targets: Mapping[TopicPartition, str]) -> None:
-        """Say which topic each partition's copy is now, by id, where brokers give ids.
+        """Set the current topic ids of the remote topics, where brokers have topic ids.
 
-        Runs that lead to another topic of the same name mean nothing any more.
+        Runs of an earlier topic of the same name are not used.
         """
         self._target_topic_ids = targets
 
@@ -153,9 +153,9 @@ class RunMapsState(Mapping[TopicPartition, RunMap]):
         if not kept or not self._is_current(partition, kept[-1]):
             raise KeyError(partition)
         if partition not in self._maps:
-            here = kept[-1].target_topic_id
+            target_topic_id = kept[-1].target_topic_id
             self._maps[partition] = combine_segments(
-                s.runs for s in kept if s.target_topic_id == here
+                s.runs for s in kept if s.target_topic_id == target_topic_id
             )
         return self._maps[partition]
 
@@ -169,5 +169,5 @@ class RunMapsState(Mapping[TopicPartition, RunMap]):
         return isinstance(partition, TopicPartition) and self.get(partition) is not None
 
     def _is_current(self, partition: TopicPartition, segment: RunMapSegment) -> bool:
-        now = self._target_topic_ids.get(partition, "")
-        return not now or not segment.target_topic_id or now == segment.target_topic_id
+        current = self._target_topic_ids.get(partition, "")
+        return not current or not segment.target_topic_id or current == segment.target_topic_id

@@ -1,17 +1,16 @@
-"""A run map in segments, so that keeping it costs little however long it grows.
+"""A run map in segments, so that the cost of saving it does not grow with its length.
 
     segment 4            segment 5            segment 6
-    1000 runs, closed    1000 runs, closed    37 runs, open: what is copied now goes here
+    1000 runs, closed    1000 runs, closed    37 runs, open: new runs are added here
 
-A segment that is closed never changes, so only the open one is written again and again. Numbers go
-up for as long as the partition lives, also when everything known is thrown away: what is read back
-in the order of its number is in the order of time.
+A closed segment does not change, so only the open one is written again. Segment numbers only
+increase, also after `reset`, so the order of numbers is the order of time.
 
-    A  What follows in a segment follows all before it, on both sides, as in one run map.
-    B  Segments that are kept are a stretch without a missing one. The oldest are dropped first, and
-       with them the positions they knew.
-    C  Where something may be missing all the same, everything before it is coarse (see `runs`): the
-       answer there is too low, never too high.
+    A  The runs of a segment follow all runs before it, on both sides, as in one run map.
+    B  No segment is missing between two kept ones. The oldest are dropped first; their positions
+       are not translated any more.
+    C  If runs may be missing at a point, all runs before it are coarse (see `run_map`): the result
+       there is too low, never too high.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ MAX_SEGMENTS = 100
 
 
 class RunMapChanges(NamedTuple):
-    """What must be written so that everything is kept: whole segments, and those to remove."""
+    """The segments to write, and the numbers of the segments to delete."""
 
     segments: Mapping[int, RunMap]
     removed: tuple[int, ...]
 
 
 class SegmentedRunMap:
-    """The runs of one partition. What is not saved yet is known until `saved` is called."""
+    """The runs of one partition. Changes are tracked until `mark_saved`."""
 
     def __init__(
-        self, *, segment_runs: int = RUNS_PER_SEGMENT, most_segments: int = MAX_SEGMENTS
+        self, *, runs_per_segment: int = RUNS_PER_SEGMENT, max_segments: int = MAX_SEGMENTS
     ) -> None:
-        self._runs_per_segment = segment_runs
-        self._max_segments = most_segments
+        self._runs_per_segment = runs_per_segment
+        self._max_segments = max_segments
         self._segments: dict[int, RunMap] = {}
         self._next_number = 0
         self._dirty: set[int] = set()
@@ -48,7 +47,7 @@ class SegmentedRunMap:
 
     @classmethod
     def restore(cls, segments: Mapping[int, RunMap]) -> SegmentedRunMap:
-        """Go on with what was kept. What does not fit to what came later is thrown away."""
+        """Return a map with saved segments. Segments that do not fit to a later one are deleted."""
         restored = cls()
         for number in sorted(segments):
             if not _follows(restored._segments.values(), segments[number]):
@@ -71,12 +70,15 @@ class SegmentedRunMap:
 
     @property
     def target_end(self) -> int | None:
-        """Where the last copied record's successor would lie."""
+        """The downstream offset after the last copied record."""
         last = self._last_segment()
         return last.target_end if last else None
 
     def append(self, source_first: int, target_first: int, length: int) -> None:
-        """Add what was copied. A part that is known already, at the same place, is no news."""
+        """Add copied records. Records that the map has already, at the same offsets, are skipped.
+
+        Raises RunMapConflict.
+        """
         run = self._new_part(OffsetRun(source_first, target_first, length))
         if run.length == 0:
             return
@@ -87,13 +89,13 @@ class SegmentedRunMap:
         self._dirty.add(self._next_number - 1)
 
     def reset(self) -> None:
-        """Forget everything: what is copied from now on is another story."""
+        """Delete all segments."""
         self._removed |= self._segments.keys()
         self._segments.clear()
         self._dirty.clear()
 
     def mark_coarse(self) -> None:
-        """Something may be missing between what is known and what will be added."""
+        """Mark all runs as coarse: runs may be missing between them and the next one."""
         for number, segment in self._segments.items():
             if segment.coarse_runs < len(segment):
                 self._segments[number] = RunMap.restore(
@@ -102,17 +104,17 @@ class SegmentedRunMap:
                 self._dirty.add(number)
 
     def mark_latest_dirty(self) -> None:
-        """Have the latest segment written again: what is said beside it has changed."""
+        """Mark the latest segment as changed, because the positions of its record have changed."""
         if self._segments:
             self._dirty.add(self._next_number - 1)
 
     def unsaved_changes(self) -> RunMapChanges:
-        """What is not saved yet."""
+        """Return the changes since `mark_saved`."""
         segments = {number: self._segments[number] for number in sorted(self._dirty)}
         return RunMapChanges(segments, tuple(sorted(self._removed)))
 
     def mark_saved(self) -> None:
-        """All changes are kept now."""
+        """Report that all changes were saved."""
         self._dirty.clear()
         self._removed.clear()
 
@@ -120,7 +122,7 @@ class SegmentedRunMap:
         return self._segments.get(self._next_number - 1)
 
     def _new_part(self, run: OffsetRun) -> OffsetRun:
-        """Cut off what the map holds already; refuse what contradicts it."""
+        """Return the part of a run that the map does not have. Raises RunMapConflict."""
         last = self._last_segment()
         if last is None or last.source_end is None or last.target_end is None:
             return run
@@ -130,22 +132,22 @@ class SegmentedRunMap:
             known = min(known, run.length)
             return OffsetRun(run.source_first + known, run.target_first + known, run.length - known)
         if known > 0 or run.target_first < last.target_end:
-            raise RunMapConflict(f"{run} does not follow what was copied before; reset the map")
+            raise RunMapConflict(f"{run} does not follow the runs before it; reset the map")
         return run
 
     def _open_segment(self) -> RunMap:
-        new = self._segments[self._next_number] = RunMap()
+        opened = self._segments[self._next_number] = RunMap()
         self._next_number += 1
         while len(self._segments) > self._max_segments:
             oldest = next(iter(self._segments))
             del self._segments[oldest]
             self._dirty.discard(oldest)
             self._removed.add(oldest)
-        return new
+        return opened
 
 
 def combine_segments(segments: Iterable[RunMap]) -> RunMap:
-    """Make one map of segments that follow one another; what does not fit starts a new one."""
+    """Return one map of consecutive segments. A segment that does not follow starts a new map."""
     runs: list[OffsetRun] = []
     known_from: int | None = None
     coarse = 0
@@ -159,7 +161,7 @@ def combine_segments(segments: Iterable[RunMap]) -> RunMap:
             coarse = len(runs) + segment.coarse_runs
         runs += segment
         before = [segment]
-    # Runs that touch become one, so the coarse ones may be fewer than they were.
+    # Runs that touch are joined, so there may be fewer coarse runs than before.
     still_coarse = len(RunMap.restore(runs[:coarse], known_from, 0))
     return RunMap.restore(runs, known_from, still_coarse)
 

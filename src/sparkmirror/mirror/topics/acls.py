@@ -1,8 +1,8 @@
-"""Which access rules of source topics are copied to their remote topics, and how weakened.
+"""Which ACLs of source topics are copied to their remote topics, and with which rights.
 
-Whoever may read a topic may read its copy; nobody is given the right to write to a copy, for its
-only writer is the mirror. Rules are only ever added on the target. Copied are literal rules on
-topics that are replicated; prefixed rules and those on groups, clusters and the like are not.
+A principal that may read a topic may read its remote topic. No principal gets the right to write to
+a remote topic: only the mirror writes there. ACLs are only added on the target. Only literal ACLs
+of replicated topics are copied; prefixed ACLs and those of groups or clusters are not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRITE = "WRITE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclBinding:
-    """One access rule, in Kafka's words: who, from where, may or may not do what to what."""
+    """One ACL: a principal on a host may or may not do an operation on a resource."""
 
     resource_type: str
     resource_name: str
@@ -34,12 +34,12 @@ class AclBinding:
 
 
 def should_replicate_acl(acl: AclBinding) -> bool:
-    """Refuse the right to write; a ban on writing is copied."""
+    """Return False for ALLOW WRITE. DENY WRITE is copied."""
     return not (acl.permission == ALLOW and acl.operation == WRITE)
 
 
 def target_acl_binding(acl: AclBinding, selection: TopicSelection) -> AclBinding:
-    """Rewrite a rule for the remote topic: a right to everything becomes a right to read."""
+    """Return the ACL for the remote topic. ALLOW ALL becomes ALLOW READ."""
     allows_all = acl.permission == ALLOW and acl.operation == ALL
     return replace(
         acl,
@@ -54,7 +54,7 @@ def target_acl_binding(acl: AclBinding, selection: TopicSelection) -> AclBinding
 def target_acl_bindings(
     acls: Iterable[AclBinding], selection: TopicSelection
 ) -> tuple[AclBinding, ...]:
-    """Give the rules to add on the target, each once, in the order of the source's."""
+    """Return the ACLs to add on the target, without duplicates, in the order of the source."""
     copies = [
         target_acl_binding(acl, selection)
         for acl in acls

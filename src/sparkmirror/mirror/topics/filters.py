@@ -1,7 +1,7 @@
-"""Which topics, groups and topic settings people want mirrored, by name alone.
+"""Filters for topics, groups and topic configs, by name.
 
-The default filters take lists of Java patterns: a name must match one of `include` as a whole and
-none of `exclude`. What may never be mirrored, whatever people want, is `selection`'s business.
+The default filters have lists of Java patterns: a name must match one of `include` as a whole and
+none of `exclude`. `topic_selection` excludes topics that must never be mirrored.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from sparkmirror.javaregex.pattern import NameMatcher, compile_pattern_list
 
 
 class TopicFilter(Protocol):
-    """Says whether a topic is wanted. Must be pure: it is asked at every refresh."""
+    """Selects topics. Must be pure: it is called for every topic at every refresh."""
 
     def should_replicate_topic(self, topic: str) -> bool:
-        """Judge one name."""
+        """Return whether a topic is selected."""
 
 
 class GroupFilter(Protocol):
-    """Says whether a consumer group's offsets are wanted. Must be pure."""
+    """Selects consumer groups. Must be pure."""
 
     def should_replicate_group(self, group: str) -> bool:
-        """Judge one group id."""
+        """Return whether a group is selected."""
 
 
 class ConfigPropertyFilter(Protocol):
-    """Says which topic settings are copied. Must be pure."""
+    """Selects the topic configs to copy. Must be pure."""
 
     def should_replicate_config_property(self, name: str) -> bool:
-        """Judge one setting."""
+        """Return whether a topic config is selected."""
 
     def should_replicate_source_default(self, name: str) -> bool:
-        """Say whether a setting left at the source's default is copied as a value."""
+        """Return whether a topic config at the source's default is copied as a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PatternFilter:
-    """Two lists of patterns. Excludes win."""
+    """Two lists of patterns. `exclude` wins."""
 
     include: NameMatcher
     exclude: NameMatcher
 
     @classmethod
     def of(cls, include: Iterable[str], exclude: Iterable[str]) -> Self:
-        """Compile the lists; raises JavaRegexError."""
+        """Compile the lists. Raises JavaRegexError."""
         return cls(include=compile_pattern_list(include), exclude=compile_pattern_list(exclude))
 
     def matches(self, name: str) -> bool:
@@ -59,7 +59,7 @@ class DefaultTopicFilter(_PatternFilter):
     __slots__ = ()
 
     def should_replicate_topic(self, topic: str) -> bool:
-        """Judge one name."""
+        """Return whether the topic matches."""
         return self.matches(topic)
 
 
@@ -69,30 +69,30 @@ class DefaultGroupFilter(_PatternFilter):
     __slots__ = ()
 
     def should_replicate_group(self, group: str) -> bool:
-        """Judge one group id."""
+        """Return whether the group matches."""
         return self.matches(group)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultConfigPropertyFilter:
-    """`config.properties.exclude`, and `use.defaults.from`, of which only `source` means much."""
+    """`config.properties.exclude`, and whether `use.defaults.from` is `source`."""
 
     exclude: NameMatcher
     copy_source_defaults: bool
 
     @classmethod
     def of(cls, exclude: Iterable[str], *, use_defaults_from: str = "target") -> Self:
-        """Compile the list; raises JavaRegexError."""
+        """Compile the list. Raises JavaRegexError."""
         return cls(
             exclude=compile_pattern_list(exclude),
             copy_source_defaults=use_defaults_from == "source",
         )
 
     def should_replicate_config_property(self, name: str) -> bool:
-        """Judge one setting."""
+        """Return whether the topic config is not excluded."""
         return not self.exclude.matches(name)
 
     def should_replicate_source_default(self, name: str) -> bool:
-        """Answer for all settings alike."""
+        """Return the same for all topic configs."""
         del name
         return self.copy_source_defaults

@@ -1,7 +1,7 @@
-"""The topics in which a flow keeps its own state: what they are called, where they are.
+"""The internal topics of a flow: their names and the clusters that host them.
 
-All are compacted. The flow's own three have one partition; their names are the policy's. Connect's
-three belong to the worker of a dedicated flow; their names have dots under every policy.
+All are compacted. The flow's own three have one partition; the replication policy names them.
+Connect's three belong to the worker of a dedicated flow; their names have dots with every policy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sparkmirror.model import SourceAndTarget
 
 
 class OffsetSyncsLocation(StrEnum):
-    """On which side of a flow its offset syncs are kept."""
+    """The cluster that hosts the offset-syncs topic of a flow."""
 
     SOURCE = "source"
     TARGET = "target"
@@ -32,26 +32,26 @@ class InternalTopic:
 def offset_syncs_topic(
     policy: ReplicationPolicy, flow: SourceAndTarget, location: OffsetSyncsLocation
 ) -> InternalTopic:
-    """Find the offset-syncs topic: it carries the alias of the cluster it is not on."""
-    here, other = flow.source, flow.target
+    """Return the offset-syncs topic. Its name has the alias of the other cluster of the flow."""
+    host, other = flow.source, flow.target
     if location is OffsetSyncsLocation.TARGET:
-        here, other = other, here
-    return InternalTopic(name=policy.offset_syncs_topic(other), cluster=here, partitions=1)
+        host, other = other, host
+    return InternalTopic(name=policy.offset_syncs_topic(other), cluster=host, partitions=1)
 
 
 def checkpoints_topic(policy: ReplicationPolicy, flow: SourceAndTarget) -> InternalTopic:
-    """Find the topic that checkpoints are emitted to."""
+    """Return the checkpoints topic."""
     name = policy.checkpoints_topic(flow.source)
     return InternalTopic(name=name, cluster=flow.target, partitions=1)
 
 
 def heartbeats_topic(policy: ReplicationPolicy, flow: SourceAndTarget) -> InternalTopic:
-    """Find the topic that heartbeats are written to."""
+    """Return the heartbeats topic."""
     return InternalTopic(name=policy.heartbeats_topic(), cluster=flow.target, partitions=1)
 
 
 def connect_topics(flow: SourceAndTarget) -> tuple[InternalTopic, InternalTopic, InternalTopic]:
-    """Find the config, offset and status topics of a dedicated flow, sized as in the original."""
+    """Return the config, offset and status topics of a dedicated flow, with Java's sizes."""
 
     def topic(kind: str, partitions: int) -> InternalTopic:
         name = f"mm2-{kind}.{flow.source}.internal"

@@ -1,12 +1,11 @@
-"""Replication policies: what a topic's copy is called, and what a name says about its origin.
+"""Replication policies: the name of a remote topic, and the origin that a name shows.
 
-A policy is a pure function of names. It knows no cluster and never asks whether a topic exists, so
-it can be wrong about names that people chose: under the default policy every name with a separator
-in it looks like a copy.
+A policy is a pure function of names. It does not know whether a topic exists, so it can be wrong:
+with the default policy, every name with a separator looks like a remote topic.
 
-    DefaultPolicy     orders of A  ->  A.orders       origin and loops can be read from the name
-    IdentityPolicy    orders of A  ->  orders         heartbeats alone keep the prefix
-    AwsSamplePolicy   orders of A  ->  orders         heartbeats too, and no way back to upstream
+    DefaultReplicationPolicy     orders of A  ->  A.orders   the name shows origin and cycles
+    IdentityReplicationPolicy    orders of A  ->  orders     only heartbeats have the prefix
+    AwsSampleReplicationPolicy   orders of A  ->  orders     heartbeats too; no upstream topics
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ DEFAULT_SEPARATOR = "."
 
 
 class ReplicationPolicy(Protocol):
-    """Names of remote topics and of internal ones.
+    """Names of remote topics and internal topics.
 
-    Contract for people's own: inherit from this class and write the three abstract methods; they
-    must be pure and quick, for they are asked about every topic at every refresh. For a topic that
-    is not a copy, `topic_source` and `upstream_topic` return None. `upstream_topic` goes back one
-    hop. The other methods have MirrorMaker 2's meaning unless overridden.
+    A custom policy inherits from this class and implements the three abstract methods. They must be
+    pure and fast, because they are called for every topic at every refresh. For a topic that is not
+    a remote topic, `topic_source` and `upstream_topic` return None. `upstream_topic` goes back one
+    hop. The other methods behave as in MirrorMaker 2 unless overridden.
     """
 
     @abstractmethod
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """Name the copy of a source's topic."""
+        """Return the remote topic of a source topic."""
 
     @abstractmethod
     def topic_source(self, topic: str) -> str | None:
-        """Name the cluster that a copy came from."""
+        """Return the alias of the cluster from which a remote topic was copied."""
 
     @abstractmethod
     def upstream_topic(self, topic: str) -> str | None:
-        """Name the topic, on that cluster, of which this is a copy."""
+        """Return the topic on that cluster from which a remote topic was copied."""
 
     def original_topic(self, topic: str) -> str:
-        """Go back hop by hop to the topic that is no copy."""
+        """Return the topic at the first hop, which is not a remote topic."""
         seen = {topic}
         while True:
             upstream = self.upstream_topic(topic)
@@ -54,41 +53,41 @@ class ReplicationPolicy(Protocol):
             topic = upstream
 
     def heartbeats_topic(self) -> str:
-        """Name the topic that heartbeats are written to; no separator applies to it."""
+        """Return the heartbeats topic. It has no separator."""
         return HEARTBEATS_TOPIC
 
     def offset_syncs_topic(self, alias: str) -> str:
-        """Name the offset-syncs topic; `alias` is the cluster at the other end of the flow."""
+        """Return the offset-syncs topic. `alias` is the other cluster of the flow."""
         return f"mm2-offset-syncs.{alias}.internal"
 
     def checkpoints_topic(self, alias: str) -> str:
-        """Name the topic of checkpoints of groups of cluster `alias`."""
+        """Return the checkpoints topic for groups of cluster `alias`."""
         return f"{alias}.checkpoints.internal"
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Tell heartbeats and copies of heartbeats."""
+        """Return whether a topic has heartbeats of this or another cluster."""
         return self.original_topic(topic) == self.heartbeats_topic()
 
     def is_checkpoints_topic(self, topic: str) -> bool:
-        """Tell a topic of checkpoints by its ending."""
+        """Return whether a topic has the suffix of checkpoints topics."""
         return topic.endswith(".checkpoints.internal")
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
-        """Tell topics in which MirrorMaker 2 keeps its own state."""
-        ours = topic.startswith("mm2") and topic.endswith(".internal")
-        return ours or self.is_checkpoints_topic(topic)
+        """Return whether a topic is one of MirrorMaker 2's internal topics."""
+        is_mm2 = topic.startswith("mm2") and topic.endswith(".internal")
+        return is_mm2 or self.is_checkpoints_topic(topic)
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Tell topics that are nobody's data: hidden ones, Kafka's own, MirrorMaker 2's own."""
+        """Return whether a topic is internal to Kafka or MirrorMaker 2, or hidden."""
         return topic.startswith(("__", ".")) or self.is_mm2_internal_topic(topic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationPolicyConfig:
-    """What a policy may be told.
+    """The configuration of a policy.
 
-    Without a separator (None) the flag beside it means nothing. `originals` are all properties as
-    written, for policies of people's own.
+    If `separator` is None, `internal_separator_enabled` has no effect. `originals` are all
+    properties as written, for custom policies.
     """
 
     source_alias: str | None = None
@@ -99,29 +98,29 @@ class ReplicationPolicyConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultReplicationPolicy(ReplicationPolicy):
-    """Prefixes the copy with the source's alias, so that names tell where data came from."""
+    """Prefixes the remote topic with the source's alias, so that the name shows the origin."""
 
     separator: str = DEFAULT_SEPARATOR
     internal_separator: str = DEFAULT_SEPARATOR
 
     @classmethod
     def from_config(cls, config: ReplicationPolicyConfig) -> Self:
-        """Build it from what the connector was told."""
+        """Create the policy of a config."""
         return cls(**_separators(config))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """Put alias and separator in front."""
+        """Return the topic with alias and separator in front."""
         return f"{source_alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
-        """Take the first of at least two pieces; empty pieces at the end do not count."""
-        pieces = topic.split(self.separator) if self.separator else list(topic)
-        while pieces and not pieces[-1]:
-            pieces.pop()
-        return pieces[0] if len(pieces) > 1 else None
+        """Return the first of at least two parts. Empty parts at the end are ignored."""
+        parts = topic.split(self.separator) if self.separator else list(topic)
+        while parts and not parts[-1]:
+            parts.pop()
+        return parts[0] if len(parts) > 1 else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Take what follows the source's alias and the separator."""
+        """Return the name after the source's alias and the separator."""
         source = self.topic_source(topic)
         return None if source is None else topic[len(source) + len(self.separator) :]
 
@@ -134,44 +133,43 @@ class DefaultReplicationPolicy(ReplicationPolicy):
         return self.internal_separator.join((alias, "checkpoints", "internal"))
 
     def is_checkpoints_topic(self, topic: str) -> bool:
-        """Look for the ending that `checkpoints_topic` makes."""
+        """Return whether a topic has the suffix of `checkpoints_topic`."""
         return topic.endswith(self.internal_separator.join(("", "checkpoints", "internal")))
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
-        """Look for the ending that this policy's internal topics have."""
-        ours = topic.startswith("mm2") and topic.endswith(f"{self.internal_separator}internal")
-        return ours or self.is_checkpoints_topic(topic)
+        """Return whether a topic has the suffix of this policy's internal topics."""
+        is_mm2 = topic.startswith("mm2") and topic.endswith(f"{self.internal_separator}internal")
+        return is_mm2 or self.is_checkpoints_topic(topic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityReplicationPolicy(DefaultReplicationPolicy):
-    """Keeps names. Whatever ends in `heartbeats` is named by the default rules all the same.
+    """Keeps names, except of topics that end in `heartbeats`: the default policy names those.
 
-    Data that runs in a circle cannot be noticed. `source_alias` is None where only names are asked
-    about and no flow is known.
+    It cannot detect cycles. `source_alias` is None if the policy is used without a flow.
     """
 
     source_alias: str | None = None
 
     @classmethod
     def from_config(cls, config: ReplicationPolicyConfig) -> Self:
-        """Build it from what the connector was told."""
+        """Create the policy of a config."""
         return cls(source_alias=config.source_alias, **_separators(config))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """Keep the name, but for heartbeats."""
+        """Return the same name, except for heartbeats."""
         if _looks_like_heartbeats(topic):
             return DefaultReplicationPolicy.format_remote_topic(self, source_alias, topic)
         return topic
 
     def topic_source(self, topic: str) -> str | None:
-        """Say that everything comes from the flow's source, but for heartbeats."""
+        """Return the flow's source, except for heartbeats."""
         if _looks_like_heartbeats(topic):
             return DefaultReplicationPolicy.topic_source(self, topic)
         return self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Say that the name is the same upstream, but for heartbeats."""
+        """Return the same name, except for heartbeats."""
         if _looks_like_heartbeats(topic):
             return DefaultReplicationPolicy.upstream_topic(self, topic)
         return topic
@@ -179,30 +177,30 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsSampleReplicationPolicy(DefaultReplicationPolicy):
-    """Answers as the class of Amazon's MSK workshops does: names are kept, all of them."""
+    """Behaves as the class of Amazon's MSK workshops: keeps all names."""
 
     source_alias: str
 
     @classmethod
     def from_config(cls, config: ReplicationPolicyConfig) -> Self:
-        """Build it from what the connector was told; the alias is a must."""
+        """Create the policy of a config. Raises ConfigError without a source alias."""
         if config.source_alias is None:
             key = "source.cluster.alias"
             raise ConfigError.of(key, f"{key} must be set for CustomMM2ReplicationPolicy")
         return cls(source_alias=config.source_alias, **_separators(config))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """Keep the name."""
+        """Return the same name."""
         del source_alias
         return topic
 
     def topic_source(self, topic: str) -> str | None:
-        """Say that everything comes from the flow's source."""
+        """Return the flow's source for every topic."""
         del topic
         return self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Never say."""
+        """Return None for every topic."""
         del topic
         return None
 
@@ -218,13 +216,14 @@ def _looks_like_heartbeats(topic: str) -> bool:
 
 
 def is_internal_with_any_separator(policy: ReplicationPolicy, topic: str) -> bool:
-    """Ask the policy, and know Connect's own topics even if the policy does not.
+    """Return whether a topic is internal by the policy, or one of Connect's internal topics.
 
-    They are always spelled with dots (`mm2-configs.A.internal`), but a policy with another
-    separator looks for that one only. Copying them would feed one worker's state to another.
+    Connect's topics always have dots (`mm2-configs.A.internal`), but a policy with another
+    separator does not recognise them. They must not be copied: one worker would read another's
+    state.
     """
-    connects = topic.startswith("mm2") and topic.endswith(".internal")
-    return connects or policy.is_internal_topic(topic)
+    is_connect = topic.startswith("mm2") and topic.endswith(".internal")
+    return is_connect or policy.is_internal_topic(topic)
 
 
 PolicyFactory = Callable[[ReplicationPolicyConfig], ReplicationPolicy]
@@ -243,9 +242,9 @@ _SIMPLE_NAMES = {name.rpartition(".")[2]: name for name in _BUILT_IN}
 def create_policy(
     class_name: str, config: ReplicationPolicyConfig, resolve: PolicyResolver
 ) -> ReplicationPolicy:
-    """Build the policy of a Java name, full or simple, or of people's own `module:Class`.
+    """Create the policy of a Java class name, full or simple, or of a custom `module:Class`.
 
-    `resolve` turns the latter into something to call; importing is not this room's business.
+    `resolve` imports a custom class. Raises ConfigError for an unknown name.
     """
     if ":" in class_name:
         return resolve(class_name)(config)

@@ -1,11 +1,10 @@
-"""Who copies what: partitions and groups dealt to tasks, and the task configs that say so.
+"""Assigns partitions and groups to tasks, and writes the task configs.
 
-Dealing keeps the order it is given. Connect restarts every task whose config has changed by a
-character, so callers put partitions and groups `in_order` first: the same set must always give the
-same texts.
+The assignment keeps the order of its input. Connect restarts every task whose config has changed,
+so callers use `sorted_unique` first: the same set must always give the same configs.
 
-    partitions, one by one in turn     t0-0 t0-3 | t0-1 t1-0 | t0-2 t1-1
-    groups, in runs                    g0 g1 g2  | g3 g4     | g5 g6
+    partitions, round robin    t0-0 t0-3 | t0-1 t1-0 | t0-2 t1-1
+    groups, contiguous         g0 g1 g2  | g3 g4     | g5 g6
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ Ordered = TypeVar("Ordered", TopicPartition, str)
 
 
 def sorted_unique(items: Iterable[Ordered]) -> tuple[Ordered, ...]:
-    """Sort, each once: partitions by topic and number, groups by id."""
+    """Return the items sorted, without duplicates: partitions by topic and number, groups by id."""
     return tuple(sorted(set(items)))
 
 
 def assign_round_robin(items: Sequence[Item], tasks_max: int) -> tuple[tuple[Item, ...], ...]:
-    """Deal in turn to as many tasks as there is work for, and no more than `tasks_max`."""
+    """Assign items to tasks in turn. There are at most `tasks_max` tasks, and none is empty."""
     tasks = min(tasks_max, len(items))
     return tuple(tuple(items[task::tasks]) for task in range(tasks))
 
 
 def assign_contiguous(items: Sequence[Item], tasks_max: int) -> tuple[tuple[Item, ...], ...]:
-    """Cut into runs, the longer ones first, under the same limits as `deal`."""
+    """Assign contiguous parts to tasks, longer parts first. The number of tasks is the same."""
     tasks = min(tasks_max, len(items))
-    runs = []
+    parts = []
     start = 0
     for task in range(tasks):
         end = start + len(items) // tasks + (task < len(items) % tasks)
-        runs.append(tuple(items[start:end]))
+        parts.append(tuple(items[start:end]))
         start = end
-    return tuple(runs)
+    return tuple(parts)
 
 
 def source_task_configs(
@@ -57,9 +56,9 @@ def source_task_configs(
     tasks_max: int,
     enabled: bool = True,
 ) -> tuple[dict[str, str], ...]:
-    """Write the source connector's task configs; none if it is disabled or has nothing to copy."""
-    hands = assign_round_robin(partitions, tasks_max) if enabled else ()
-    return _task_configs(connector, ASSIGNED_PARTITIONS, hands)
+    """Return the task configs of a source connector; none if disabled or without partitions."""
+    assignments = assign_round_robin(partitions, tasks_max) if enabled else ()
+    return _task_configs(connector, ASSIGNED_PARTITIONS, assignments)
 
 
 def checkpoint_task_configs(
@@ -70,10 +69,9 @@ def checkpoint_task_configs(
     enabled: bool = True,
     emit_checkpoints: bool = True,
 ) -> tuple[dict[str, str], ...]:
-    """Write the checkpoint connector's task configs; none if there is nothing to do.
+    """Return the task configs of a checkpoint connector; none if disabled or without groups.
 
-    `groups` is None as long as they have never been listed: then an answer cannot be given yet,
-    and ClusterTimeout is raised, which is worth another try.
+    `groups` is None until they were listed once: then ClusterTimeout is raised, which is retriable.
     """
     if not (enabled and emit_checkpoints):
         return ()
@@ -86,28 +84,28 @@ def checkpoint_task_configs(
 def heartbeat_task_configs(
     connector: Mapping[str, str], *, emit_heartbeats: bool = True
 ) -> tuple[dict[str, str], ...]:
-    """Write the heartbeat connector's only task config. It does not ask whether it is enabled."""
+    """Return the only task config of a heartbeat connector. `enabled` has no effect, as in Java."""
     return (dict(connector),) if emit_heartbeats else ()
 
 
 def _task_configs(
-    connector: Mapping[str, str], assigned: str, hands: Sequence[Sequence[object]]
+    connector: Mapping[str, str], key: str, assignments: Sequence[Sequence[object]]
 ) -> tuple[dict[str, str], ...]:
     return tuple(
-        {**connector, assigned: ",".join(str(item) for item in hand), TASK_INDEX: str(index)}
-        for index, hand in enumerate(hands)
+        {**connector, key: ",".join(str(item) for item in items), TASK_INDEX: str(index)}
+        for index, items in enumerate(assignments)
     )
 
 
 def assigned_partitions(task: Mapping[str, str]) -> tuple[TopicPartition, ...]:
-    """Read back what a source task was given. Raises ValueError for what is no partition."""
+    """Return the partitions of a source task config. Raises ValueError if one is malformed."""
     return tuple(
         TopicPartition.parse(text) for text in _split_list(task.get(ASSIGNED_PARTITIONS, ""))
     )
 
 
 def assigned_groups(task: Mapping[str, str]) -> tuple[str, ...]:
-    """Read back what a checkpoint task was given. A group id with a comma in it falls apart."""
+    """Return the groups of a checkpoint task config. A group id with a comma is split."""
     return tuple(_split_list(task.get(ASSIGNED_GROUPS, "")))
 
 

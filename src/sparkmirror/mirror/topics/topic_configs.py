@@ -1,13 +1,13 @@
-"""Which settings a remote topic is created with, and which are changed later.
+"""The topic configs with which a remote topic is created, and their changes later.
 
-Three questions about the settings of one source topic, all answered through the same filter:
+All three functions use the same filter:
 
-    creation_configs   what the new remote topic starts with: explicit settings of the source
-    sync_operations    what MirrorMaker 2 sends every time, changed or not
-    alterations        the part of that which changes anything, seen the target's settings
+    creation_configs       the configs of a new remote topic: explicit configs of the source
+    sync_operations        what MirrorMaker 2 sends every time, changed or not
+    effective_operations   the sync operations that change the target
 
-A setting at its default is deleted on the target rather than copied, so that the target's own
-default holds, unless the filter asks for the source's.
+A config at its default is deleted on the target and not copied, so that the target's default
+applies, unless the filter selects the source's default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sparkmirror.mirror.topics.filters import ConfigPropertyFilter
 
 
 class ConfigSource(StrEnum):
-    """Where a topic's setting comes from, in Kafka's words."""
+    """Where the value of a topic config comes from."""
 
     DYNAMIC_TOPIC_CONFIG = "DYNAMIC_TOPIC_CONFIG"
     DYNAMIC_BROKER_LOGGER_CONFIG = "DYNAMIC_BROKER_LOGGER_CONFIG"
@@ -35,7 +35,7 @@ class ConfigSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
-    """One setting of one topic as a broker describes it. A sensitive one has no value."""
+    """One topic config as a broker describes it. A sensitive config has no value."""
 
     name: str
     value: str | None
@@ -45,12 +45,12 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
-        """Say whether nobody set it, neither on the topic nor on any broker."""
+        """Whether the config is set neither on the topic nor on a broker."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
 
 class AlterConfigOpType(StrEnum):
-    """What may be done to a setting."""
+    """The operations on a topic config."""
 
     SET = "SET"
     DELETE = "DELETE"
@@ -58,7 +58,7 @@ class AlterConfigOpType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigOp:
-    """One change to one setting. DELETE carries no value."""
+    """One change of one topic config. DELETE has no value."""
 
     name: str
     operation: AlterConfigOpType
@@ -68,54 +68,53 @@ class AlterConfigOp:
         assert (self.operation is AlterConfigOpType.SET) == (self.value is not None)
 
 
-def _is_copied(entry: ConfigEntry, wanted: ConfigPropertyFilter) -> bool:
-    """Leave out what cannot be written, what is secret, and what the source's brokers impose."""
+def _is_copied(entry: ConfigEntry, config_filter: ConfigPropertyFilter) -> bool:
+    """Return False for read-only and sensitive configs and for static configs of the broker."""
     return (
         not entry.read_only
         and not entry.sensitive
         and entry.source is not ConfigSource.STATIC_BROKER_CONFIG
         and entry.value is not None
-        and wanted.should_replicate_config_property(entry.name)
+        and config_filter.should_replicate_config_property(entry.name)
     )
 
 
-def _is_left_to_target(entry: ConfigEntry, wanted: ConfigPropertyFilter) -> bool:
-    return entry.is_default and not wanted.should_replicate_source_default(entry.name)
+def _is_left_to_target(entry: ConfigEntry, config_filter: ConfigPropertyFilter) -> bool:
+    return entry.is_default and not config_filter.should_replicate_source_default(entry.name)
 
 
 def creation_configs(
-    entries: Iterable[ConfigEntry], wanted: ConfigPropertyFilter
+    entries: Iterable[ConfigEntry], config_filter: ConfigPropertyFilter
 ) -> dict[str, str]:
-    """Give the settings that the remote topic of a source topic is created with."""
+    """Return the configs with which the remote topic is created."""
     return {
         entry.name: entry.value
         for entry in entries
         if entry.value is not None
-        and _is_copied(entry, wanted)
-        and not _is_left_to_target(entry, wanted)
+        and _is_copied(entry, config_filter)
+        and not _is_left_to_target(entry, config_filter)
     }
 
 
 def sync_operations(
-    entries: Iterable[ConfigEntry], wanted: ConfigPropertyFilter
+    entries: Iterable[ConfigEntry], config_filter: ConfigPropertyFilter
 ) -> tuple[AlterConfigOp, ...]:
-    """Give one operation for every setting that may be copied, as MirrorMaker 2 sends them."""
+    """Return one operation for every config that is copied, as MirrorMaker 2 sends them."""
     return tuple(
         AlterConfigOp(name=entry.name, operation=AlterConfigOpType.DELETE)
-        if _is_left_to_target(entry, wanted)
+        if _is_left_to_target(entry, config_filter)
         else AlterConfigOp(name=entry.name, operation=AlterConfigOpType.SET, value=entry.value)
         for entry in entries
-        if _is_copied(entry, wanted)
+        if _is_copied(entry, config_filter)
     )
 
 
 def effective_operations(
     operations: Iterable[AlterConfigOp], target: Iterable[ConfigEntry]
 ) -> tuple[AlterConfigOp, ...]:
-    """Keep the operations that change what is set on the remote topic itself.
+    """Return the operations that change the configs set on the remote topic itself.
 
-    A value that the target merely happens to have by default is still set: its default may change
-    without the source's doing so.
+    A value that is equal to the target's default is still set, because that default may change.
     """
     present: Mapping[str, str | None] = {
         entry.name: entry.value

@@ -1,7 +1,7 @@
-"""Which remote topics must be created or grown so that every source partition has a copy.
+"""Which remote topics to create or extend, so that every source partition has a remote partition.
 
-Remote topics are never shrunk and never deleted. The plan is a value: carrying it out, and
-fetching the settings a new topic starts with, is done elsewhere.
+Remote topics never lose partitions and are never deleted. The caller carries out the plan and reads
+the configs of new topics.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkmirror.model import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRemoteTopic:
-    """A remote topic to create. A replication factor of -1 leaves it to the target's brokers."""
+    """A remote topic to create. Replication factor -1 is the default of the target's brokers."""
 
     source_topic: str
     name: str
@@ -30,7 +30,7 @@ class NewRemoteTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRemotePartitions:
-    """A remote topic to be given more partitions, up to `partitions` in all."""
+    """A remote topic to extend to `partitions` partitions."""
 
     name: str
     partitions: int
@@ -38,17 +38,17 @@ class NewRemotePartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """What is to be done on the target, in the order of source topics' names."""
+    """The changes on the target, in the order of the source topics' names."""
 
     new_topics: tuple[NewRemoteTopic, ...] = ()
     new_partitions: tuple[NewRemotePartitions, ...] = ()
 
     def __bool__(self) -> bool:
-        """Say whether there is anything to do."""
+        """Whether there is a change."""
         return bool(self.new_topics or self.new_partitions)
 
     def with_configs(self, configs: Mapping[str, Mapping[str, str]]) -> TopicPlan:
-        """Give new topics the settings found for their source topics, by source topic."""
+        """Return the plan with configs for new topics. `configs` are by source topic."""
         create = tuple(replace(new, configs=configs[new.source_topic]) for new in self.new_topics)
         return replace(self, new_topics=create)
 
@@ -60,7 +60,7 @@ def plan_topics(
     target: Iterable[TopicPartition],
     replication_factor: int,
 ) -> TopicPlan:
-    """Compare the selected partitions of both clusters, topic by topic."""
+    """Return the changes that the selected partitions of both clusters require."""
     present = Counter(partition.topic for partition in target)
     create: list[NewRemoteTopic] = []
     grow: list[NewRemotePartitions] = []

@@ -1,10 +1,10 @@
-"""Which topics a flow copies, and what has changed since the last look.
+"""Which topics a flow copies, and what has changed since the last refresh.
 
-Names in, names out: listing and describing topics is done elsewhere. A topic is copied if people
-want it (the filter), or if it carries heartbeats, unless it is internal or would run in a circle.
+A topic is copied if the topic filter selects it or if it has heartbeats, unless it is internal or a
+cycle. These topics of the source are cycles:
 
-    target.orders on the source      a copy made from our own target: back it must not go
-    west.target.orders               the same one cluster further: found by following the name
+    target.orders           was copied from the target of this flow
+    west.target.orders      was copied from the target by way of `west`
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class TopicSelection:
     source_alias_is_cycle: bool = False
 
     def should_replicate_topic(self, topic: str) -> bool:
-        """Say whether a topic of the source is copied to the target."""
+        """Return whether a topic of the source is copied to the target."""
         if is_internal_with_any_separator(self.policy, topic) or self.is_cycle(topic):
             return False
         heartbeats = self.replicate_heartbeats and self.policy.is_heartbeats_topic(topic)
         return heartbeats or self.topic_filter.should_replicate_topic(topic)
 
     def is_cycle(self, topic: str) -> bool:
-        """Say whether the topic has been on the target before, as far as its name tells."""
+        """Return whether the name of a topic shows that it was on the target before."""
         seen: set[str] = set()
         name: str | None = topic
         while name is not None and name not in seen:
@@ -58,14 +58,14 @@ class TopicSelection:
         return False
 
     def _is_source_cycle(self, source: str) -> bool:
-        # Policies that keep names call everything a copy from the source.
+        # With policies that keep names, every topic is a remote topic from the source.
         keeps_names = isinstance(
             self.policy, IdentityReplicationPolicy | AwsSampleReplicationPolicy
         )
         return self.source_alias_is_cycle and source == self.flow.source and not keeps_names
 
     def is_remote_topic(self, topic: str) -> bool:
-        """Say whether a topic of the target counts as this flow's copy, by its name."""
+        """Return whether a topic of the target is a remote topic of this flow, by its name."""
         if topic == self.policy.checkpoints_topic(self.flow.source):
             return False
         return self.policy.topic_source(topic) == self.flow.source
@@ -73,28 +73,27 @@ class TopicSelection:
     def filter_source_partitions(
         self, listed: Iterable[TopicPartition]
     ) -> frozenset[TopicPartition]:
-        """Keep, of all partitions of the source, those to copy."""
+        """Return the partitions of the source to copy."""
         return frozenset(p for p in listed if self.should_replicate_topic(p.topic))
 
     def filter_target_partitions(
         self, listed: Iterable[TopicPartition]
     ) -> frozenset[TopicPartition]:
-        """Keep, of all partitions of the target, those that count as this flow's copies."""
+        """Return the partitions of the target that belong to remote topics of this flow."""
         return frozenset(p for p in listed if self.is_remote_topic(p.topic))
 
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
-        """Say where a source partition is copied to: the same number of the remote topic."""
+        """Return the remote partition of a source partition. It has the same number."""
         remote = self.policy.format_remote_topic(self.flow.source, partition.topic)
         return partition._replace(topic=remote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPartitionDiff:
-    """What a look at both clusters found, against what was known of the source before.
+    """The difference between the partitions of both clusters and those known before.
 
-    `missing` are source partitions without a copy. They are counted by the name the copy would
-    have, not by the way back from the copy's name: a policy that knows no way back would otherwise
-    miss everything for ever.
+    `missing` are source partitions without a remote partition. They are found by the name of the
+    remote topic, not by its upstream topic, because not every policy has upstream topics.
     """
 
     flow: SourceAndTarget
@@ -104,14 +103,14 @@ class TopicPartitionDiff:
 
     @property
     def needs_reconfiguration(self) -> bool:
-        """Say whether topics must be created and tasks dealt again.
+        """Whether topics must be created and tasks reconfigured.
 
-        What appears only on the target calls for nothing.
+        A partition that is only on the target needs no change.
         """
         return bool(self.new or self.deleted or self.missing)
 
     def __str__(self) -> str:
-        """Say it in MirrorMaker 2's words."""
+        """Return MirrorMaker 2's log text."""
         return (
             f"Found {len(self.new)} new topic-partitions on {self.flow.source}. "
             f"Found {len(self.deleted)} deleted topic-partitions on {self.flow.source}. "
@@ -126,7 +125,7 @@ def diff_topic_partitions(
     source: frozenset[TopicPartition],
     target: frozenset[TopicPartition],
 ) -> TopicPartitionDiff:
-    """Compare what both clusters hold now with what was known; all three already selected."""
+    """Compare the selected partitions of both clusters with those known before."""
     return TopicPartitionDiff(
         flow=selection.flow,
         new=source - known_source,

@@ -1,8 +1,7 @@
-"""What a cluster's topic names tell about where its data comes from.
+"""The upstream clusters that a cluster's topic names show.
 
-These are the questions MirrorMaker 2's client library answers from a list of topics, for failover
-code and for operators. Only names are looked at; a cluster that has never sent heartbeats is not
-seen.
+MirrorMaker 2's client library has the same functions, for failover code and operators. They use
+topic names only, so a cluster without heartbeats is not found.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ UNREACHABLE = -1
 
 
 def heartbeat_topics(policy: ReplicationPolicy, topics: Iterable[str]) -> frozenset[str]:
-    """Keep heartbeats: the cluster's own, and copies of others'."""
+    """Return the heartbeats topics of this cluster and of others."""
     return frozenset(topic for topic in topics if policy.is_heartbeats_topic(topic))
 
 
 def checkpoint_topics(policy: ReplicationPolicy, topics: Iterable[str]) -> frozenset[str]:
-    """Keep the topics with checkpoints of upstream groups."""
+    """Return the checkpoints topics."""
     return frozenset(topic for topic in topics if policy.is_checkpoints_topic(topic))
 
 
 def remote_topics(
     policy: ReplicationPolicy, topics: Iterable[str], source: str | None = None
 ) -> frozenset[str]:
-    """Keep copies; with `source`, those that came from it directly."""
+    """Return the remote topics; with `source`, those copied directly from it."""
     return frozenset(
         topic
         for topic in topics
@@ -38,7 +37,7 @@ def remote_topics(
 
 
 def upstream_clusters(policy: ReplicationPolicy, topics: Iterable[str]) -> frozenset[str]:
-    """Name all clusters whose heartbeats arrive, over however many hops."""
+    """Return the aliases of all clusters whose heartbeats arrive, over any number of hops."""
     return frozenset(
         source
         for topic in heartbeat_topics(policy, topics)
@@ -47,13 +46,13 @@ def upstream_clusters(policy: ReplicationPolicy, topics: Iterable[str]) -> froze
 
 
 def replication_hops(policy: ReplicationPolicy, topics: Iterable[str], upstream: str) -> int:
-    """Count the hops of the shortest way from `upstream`; -1 if none is known."""
+    """Return the lowest number of hops from `upstream`; -1 if its heartbeats do not arrive."""
     hops = [count_hops(policy, topic, upstream) for topic in heartbeat_topics(policy, topics)]
     return min((count for count in hops if count != UNREACHABLE), default=UNREACHABLE)
 
 
 def count_hops(policy: ReplicationPolicy, topic: str, upstream: str) -> int:
-    """Count the hops a topic has made since it left `upstream`; -1 if it never was there."""
+    """Return the number of hops of a topic from `upstream`; -1 if it was not there."""
     for hops, source in enumerate(_sources_of(policy, topic), start=1):
         if source == upstream:
             return hops
@@ -61,7 +60,7 @@ def count_hops(policy: ReplicationPolicy, topic: str, upstream: str) -> int:
 
 
 def _sources_of(policy: ReplicationPolicy, topic: str) -> Iterator[str]:
-    """Follow a name upstream, nearest cluster first; stop where a cluster comes up again."""
+    """Yield the sources of a name, nearest first, up to a source that occurs again."""
     seen: set[str] = set()
     name: str | None = topic
     while name is not None:

@@ -23,7 +23,7 @@ from sparkmirror.mirror.offsets.run_map_segments import SegmentedRunMap, combine
 from sparkmirror.model import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
-SEGMENT_RUNS, MOST_SEGMENTS = 4, 100
+RUNS_PER_SEGMENT, MAX_SEGMENTS = 4, 100
 HOLES = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5))
 
 
@@ -41,7 +41,7 @@ def _key(number: int, connector: str = "c", cluster: str = "A") -> RunMapSegment
 
 def _small() -> SegmentedRunMap:
     """A map of few and short segments."""
-    return SegmentedRunMap(segment_runs=SEGMENT_RUNS, most_segments=MOST_SEGMENTS)
+    return SegmentedRunMap(runs_per_segment=RUNS_PER_SEGMENT, max_segments=MAX_SEGMENTS)
 
 
 def _gappy(count: int, first: int = 0) -> SegmentedRunMap:
@@ -89,22 +89,22 @@ def test_what_may_be_missing_is_never_answered_too_high(
 
 
 def test_only_what_changed_is_written_again() -> None:
-    kept = _gappy(SEGMENT_RUNS + 2)
+    kept = _gappy(RUNS_PER_SEGMENT + 2)
     assert sorted(kept.unsaved_changes().segments) == [0, 1]
     kept.mark_saved()
     assert kept.unsaved_changes() == ({}, ())
-    kept.append(3 * SEGMENT_RUNS + 100, 2 * SEGMENT_RUNS + 100, 1)
+    kept.append(3 * RUNS_PER_SEGMENT + 100, 2 * RUNS_PER_SEGMENT + 100, 1)
     assert list(kept.unsaved_changes().segments) == [1]
 
 
 def test_a_map_that_grows_for_ever_drops_its_oldest_segments() -> None:
-    kept = _gappy(SEGMENT_RUNS * (MOST_SEGMENTS + 1) + 1)
+    kept = _gappy(RUNS_PER_SEGMENT * (MAX_SEGMENTS + 1) + 1)
     assert kept.unsaved_changes().removed == (0, 1)
-    assert len(kept) == SEGMENT_RUNS * (MOST_SEGMENTS - 1) + 1
+    assert len(kept) == RUNS_PER_SEGMENT * (MAX_SEGMENTS - 1) + 1
 
 
 def test_a_reset_removes_all_and_never_uses_a_number_again() -> None:
-    kept = _gappy(SEGMENT_RUNS + 1)
+    kept = _gappy(RUNS_PER_SEGMENT + 1)
     kept.mark_saved()
     kept.reset()
     kept.append(0, 70, 5)
