@@ -1,1 +1,1 @@
-"""Java's regular expressions, with Java's meaning and without endless backtracking."""
+"""Java's regular expressions, with Java's meaning and without exponential backtracking."""

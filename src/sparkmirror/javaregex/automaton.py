@@ -1,12 +1,11 @@
-"""Matching without going back: for patterns on which Python's `re` could take for ever.
+"""A nondeterministic finite automaton, for patterns on which Python's `re` backtracks too long.
 
-`([a-z]+-?)+` against a name of forty letters and a `_` keeps `re` busy for hours, because there
-are countless ways to cut up the letters and it tries them all. Java remembers where it has failed
-before. Here all ways are followed at once, character by character, so the time grows with the
-length of the name and of the pattern only.
+`([a-z]+-?)+` against a name of forty letters and a `_` keeps `re` busy for hours, because it tries
+every way to divide the letters. Java remembers where it has failed before. The automaton follows
+all ways at once, character by character, so the time is proportional to the length of the name
+times the size of the pattern.
 
-Knows sets of characters, sequence, choice, repetition and conditions on a place in the text;
-nothing of syntax. What a pattern captured is not known, only whether it matches as a whole.
+It returns only whether the whole text matches. It has no captured groups.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ MAX_STATES = 5000
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """Matches nothing, where the pattern `text` matches: an anchor or a look-around."""
+    """Matches the empty text at positions where `text` matches: an anchor or a look-around."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """One after the other; an empty row matches the empty text."""
+    """The nodes in sequence. Without nodes it matches the empty text."""
 
     nodes: tuple[RegexNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """One of several."""
+    """One of the nodes."""
 
     nodes: tuple[RegexNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """`least` to `most` times; None is without end."""
+    """`min_count` to `max_count` times; None is unbounded."""
 
     node: RegexNode
     min_count: int
@@ -55,20 +54,21 @@ RegexNode: TypeAlias = CodePointSet | Assertion | Concatenation | Alternation | 
 
 
 def max_state_count(node: RegexNode) -> int:
-    """Bound the number of states that a node will need."""
+    """Return an upper bound of the number of states of a node."""
     match node:
         case Concatenation(nodes) | Alternation(nodes):
             return 2 + sum(max_state_count(part) for part in nodes)
-        case Repetition(part, least, most):
-            return 2 + max_state_count(part) * max(1, least + 1 if most is None else most)
+        case Repetition(part, low, high):
+            return 2 + max_state_count(part) * max(1, low + 1 if high is None else high)
         case _:
             return 2
 
 
 class Automaton:
-    """A net of states from 0 to `_end`.
+    """States from 0 to `_accepting_state`.
 
-    `_steps` lead on over a character of a set, `_jumps` for free, some under a condition.
+    A transition consumes one character of a set. An epsilon transition consumes none, and may have
+    a condition.
     """
 
     def __init__(self, node: RegexNode) -> None:
@@ -79,29 +79,29 @@ class Automaton:
         assert len(self._transitions) <= 1 + max_state_count(node)
 
     def accepts(self, text: str) -> bool:
-        """Say whether the whole text matches."""
+        """Return whether the whole text matches."""
         states = self._epsilon_closure({0}, text, 0)
         for at, char in enumerate(text):
             code = ord(char)
-            stepped = {
-                onward
+            reached = {
+                target
                 for state in states
-                for points, onward in self._transitions[state]
+                for points, target in self._transitions[state]
                 if code in points
             }
-            if not stepped:
+            if not reached:
                 return False
-            states = self._epsilon_closure(stepped, text, at + 1)
+            states = self._epsilon_closure(reached, text, at + 1)
         return self._accepting_state in states
 
     def _epsilon_closure(self, states: set[int], text: str, at: int) -> set[int]:
-        """Follow jumps as far as they lead from a place in the text."""
-        found, waiting = set(states), list(states)
-        while waiting:
-            for condition, onward in self._epsilon_transitions[waiting.pop()]:
-                if onward not in found and (condition is None or condition.match(text, at)):
-                    found.add(onward)
-                    waiting.append(onward)
+        """Return the states and all states that epsilon transitions reach at position `at`."""
+        found, pending = set(states), list(states)
+        while pending:
+            for condition, target in self._epsilon_transitions[pending.pop()]:
+                if target not in found and (condition is None or condition.match(text, at)):
+                    found.add(target)
+                    pending.append(target)
         return found
 
     def _new_state(self) -> int:
@@ -113,7 +113,7 @@ class Automaton:
         self._epsilon_transitions[start].append((condition, end))
 
     def _add(self, node: RegexNode, start: int) -> int:
-        """Build a node behind `start`; return the state in which it has matched."""
+        """Add the states of a node after `start`. Return the state in which it has matched."""
         match node:
             case CodePointSet():
                 end = self._new_state()
@@ -130,11 +130,11 @@ class Automaton:
                 for part in nodes:
                     self._add_epsilon(self._add(part, self._new_branch(start)), end)
                 return end
-            case Repetition(part, least, most):
-                return self._add_repetition(part, least, most, start)
+            case Repetition(part, low, high):
+                return self._add_repetition(part, low, high, start)
 
     def _new_branch(self, start: int) -> int:
-        """Begin a way of its own: what loops in one branch must not lead into another."""
+        """Return a new state after `start`, so that a loop of a branch does not enter another."""
         state = self._new_state()
         self._add_epsilon(start, state)
         return state
@@ -144,22 +144,22 @@ class Automaton:
             start = self._add(node, start)
         return start
 
-    def _add_repetition(self, part: RegexNode, least: int, most: int | None, start: int) -> int:
-        start = self._add_concatenation([part] * least, start)
-        if most is None:
+    def _add_repetition(self, part: RegexNode, low: int, high: int | None, start: int) -> int:
+        start = self._add_concatenation([part] * low, start)
+        if high is None:
             loop = self._new_branch(start)
             self._add_epsilon(self._add(part, loop), loop)
             return loop
         end = self._new_state()
         self._add_epsilon(start, end)
-        for _ in range(most - least):
+        for _ in range(high - low):
             start = self._add(part, start)
             self._add_epsilon(start, end)
         return end
 
 
 def walk(node: RegexNode) -> Iterator[RegexNode]:
-    """Walk a node and everything in it."""
+    """Yield a node and all nodes inside it."""
     yield node
     match node:
         case Concatenation(nodes) | Alternation(nodes):
@@ -170,7 +170,7 @@ def walk(node: RegexNode) -> Iterator[RegexNode]:
 
 
 def is_ambiguous(node: RegexNode) -> bool:
-    """Tell nodes that repeat what may itself match in several ways: where `re` may be lost."""
+    """Return whether a node repeats a part that can match in several ways: `re` may take long."""
     return any(
         isinstance(loop, Repetition)
         and loop.max_count not in (0, 1)

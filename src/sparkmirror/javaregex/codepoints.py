@@ -1,9 +1,8 @@
-"""Sets of characters, as Java's regular expressions name and combine them.
+"""Sets of code points, and the named classes of Java's regular expressions.
 
-A set is a list of ranges of code points, so that union, intersection and complement are plain
-arithmetic and the answer does not depend on any dialect. Knows Java's named classes (`\\d`, `\\h`,
-`\\p{Alpha}`, `\\p{Lu}`); knows nothing of pattern syntax. General categories come from Python's
-Unicode tables: a code point that only a newer Unicode has assigned is judged by those.
+A set is a list of ranges, so union, intersection and complement do not depend on the syntax of
+`re`. The named classes are Java's (`\\d`, `\\h`, `\\p{Alpha}`, `\\p{Lu}`). General categories come
+from Python's Unicode tables, which may be older or newer than those of a Java version.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class CodePointSet:
         return self & ~other
 
     def with_both_cases(self) -> CodePointSet:
-        """Add the other case of each ASCII letter; Java's `(?i)` folds nothing else."""
+        """Return the set with the other case of each ASCII letter. Java's `(?i)` is ASCII only."""
         upper = (self & _ASCII_UPPER).ranges
         lower = (self & _ASCII_LOWER).ranges
         swapped = [(low + 32, high + 32) for low, high in upper]
@@ -58,15 +57,16 @@ class CodePointSet:
         return from_ranges([*self.ranges, *swapped])
 
     def to_pattern(self) -> str:
-        """Write the set for Python's `re`: one character, or a class."""
+        """Return the set in the syntax of Python's `re`: one character, or a class."""
         if not self.ranges:
             return r"[^\s\S]"
         if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]:
             return _format_code_point(self.ranges[0][0])
         if self.ranges == ((0, LAST_CODE_POINT),):
             return r"[\s\S]"
-        outside = (~self).ranges
-        sign, ranges = ("^", outside) if len(outside) < len(self.ranges) else ("", self.ranges)
+        complement = (~self).ranges
+        is_shorter = len(complement) < len(self.ranges)
+        sign, ranges = ("^", complement) if is_shorter else ("", self.ranges)
         return f"[{sign}{''.join(_format_range(low, high) for low, high in ranges)}]"
 
 
@@ -84,7 +84,7 @@ def _format_code_point(code: int) -> str:
 
 
 def from_ranges(ranges: Iterable[tuple[int, int]]) -> CodePointSet:
-    """Merge ranges in any order, overlapping or not, into a set."""
+    """Return the set of ranges, which may overlap and be in any order."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1] + 1:
@@ -95,7 +95,7 @@ def from_ranges(ranges: Iterable[tuple[int, int]]) -> CodePointSet:
 
 
 def from_text(text: str) -> CodePointSet:
-    """Collect the characters of a text."""
+    """Return the set of the characters of a text."""
     return from_ranges((ord(char), ord(char)) for char in text)
 
 
@@ -148,7 +148,7 @@ _NAMED_CLASSES = {
     "javaISOControl": from_ranges([(0, 0x1F), (0x7F, 0x9F)]),
 }
 
-# Names that mean several general categories, or one under another name.
+# Names of several general categories, and other names of one.
 _CATEGORY_UNIONS = {
     "LC": ("Lu", "Ll", "Lt"),
     "LD": ("L", "Nd"),
@@ -165,7 +165,7 @@ _CATEGORY = re.compile("(?:gc=|Is)?([A-Z][a-z]?)")
 
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, CodePointSet]:
-    """Scan Unicode once, and only if a pattern asks: it takes a quarter of a second."""
+    """Scan Unicode once, and only if a pattern needs it: it takes a quarter of a second."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for category, run in groupby(
         range(LAST_CODE_POINT + 1), key=lambda code: unicodedata.category(chr(code))
@@ -176,14 +176,14 @@ def _categories() -> dict[str, CodePointSet]:
 
 
 def _in_categories(names: Iterable[str]) -> CodePointSet:
-    """Unite general categories; one letter stands for all that begin with it."""
-    wanted = tuple(names)
-    found = [points for name, points in _categories().items() if name.startswith(wanted)]
+    """Return the union of general categories. One letter is all categories that begin with it."""
+    prefixes = tuple(names)
+    found = [points for name, points in _categories().items() if name.startswith(prefixes)]
     return from_ranges(span for points in found for span in points.ranges)
 
 
 def named_class(name: str, *, ignore_case: bool) -> CodePointSet | None:
-    """Find what `\\p{name}` means; None if it is not among the classes known here."""
+    """Return the set of `\\p{name}`; None if the class is not supported."""
     if name in _NAMED_CLASSES:
         points = _NAMED_CLASSES[name]
         return points.with_both_cases() if ignore_case and name in ("Lower", "Upper") else points

@@ -1,7 +1,7 @@
-"""Translated parts of a pattern, and how they are put together.
+"""Translated parts of a pattern, and their combination.
 
-A piece is the Python text of one part, with what must be known of it to write what stands around
-it, and the same part as a node for the automaton if it can be one. Knows nothing of Java's syntax.
+A fragment has the Python text of one part, the properties that its surroundings need, and the node
+for the automaton, if the automaton supports it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from sparkmirror.javaregex.codepoints import CodePointSet
 class PatternFragment(NamedTuple):
     """One part of a pattern.
 
-    `least` and `most` bound the length of what it matches (None: no bound). `conditional` says that
-    what it may match depends on its neighbours: it looks around, refers back or never gives back.
-    `node` is None for what an automaton cannot follow: references and possessive parts.
+    `min_length` and `max_length` bound the length of the matched text (None: no bound).
+    `context_dependent` says that the match depends on the neighbours: a look-around, a back
+    reference, or an atomic or possessive part. `node` is None if the automaton does not support the
+    part: back references, atomic and possessive parts.
     """
 
     text: str
@@ -33,7 +34,7 @@ class PatternFragment(NamedTuple):
     context_dependent: bool = False
 
     def enclose(self, opening: str) -> PatternFragment:
-        """Put it between `opening` and `)`; an atomic group never gives back."""
+        """Return the fragment between `opening` and `)`."""
         text = f"{opening}{self.text})"
         if opening == "(?>":
             return self._replace(text=text, node=None, context_dependent=True)
@@ -44,37 +45,40 @@ EMPTY_FRAGMENT = PatternFragment("(?:)", 0, 0, Concatenation(()))
 
 
 class Quantifier(NamedTuple):
-    """A quantifier. `mood` is empty (greedy), `?` (reluctant) or `+` (possessive)."""
+    """A quantifier. `mode` is empty (greedy), `?` (reluctant) or `+` (possessive)."""
 
     min_count: int
     max_count: int | None
     mode: str
 
     def bounds_text(self) -> str:
-        """Write the bounds as Python does."""
+        """Return the bounds in Python's syntax."""
         short = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((self.min_count, self.max_count))
         return short or f"{{{self.min_count},{'' if self.max_count is None else self.max_count}}}"
 
 
 def one_of(points: CodePointSet) -> PatternFragment:
-    """Match one character of a set."""
+    """Return a fragment that matches one character of a set."""
     return PatternFragment(points.to_pattern(), 1, 1, points)
 
 
 def assertion(text: str, *, regular: bool = True) -> PatternFragment:
-    """Match nothing, if `text` matches here. `regular` is false if it holds a reference."""
+    """Return a fragment that matches the empty text where `text` matches.
+
+    `regular` is false if `text` has a back reference.
+    """
     return PatternFragment(text, 0, 0, Assertion(text) if regular else None, context_dependent=True)
 
 
 def back_reference(group: int, *, ignore_case: bool) -> PatternFragment:
-    """Match again what a group matched."""
+    """Return a fragment that matches the text of a group again."""
     return PatternFragment(
         f"(?{'i' if ignore_case else ''}:\\{group})", 0, None, None, context_dependent=True
     )
 
 
 def alternate(branches: list[PatternFragment]) -> PatternFragment:
-    """Put alternatives side by side."""
+    """Return the alternation of fragments."""
     if len(branches) == 1:
         return branches[0]
     longest = [branch.max_length for branch in branches if branch.max_length is not None]
@@ -88,29 +92,30 @@ def alternate(branches: list[PatternFragment]) -> PatternFragment:
     )
 
 
-def concatenate(pieces: list[PatternFragment]) -> PatternFragment:
-    """Put pieces one after the other."""
-    longest = [piece.max_length for piece in pieces if piece.max_length is not None]
-    nodes = [piece.node for piece in pieces if piece.node is not None]
+def concatenate(fragments: list[PatternFragment]) -> PatternFragment:
+    """Return the concatenation of fragments."""
+    longest = [fragment.max_length for fragment in fragments if fragment.max_length is not None]
+    nodes = [fragment.node for fragment in fragments if fragment.node is not None]
     return PatternFragment(
-        "".join(piece.text for piece in pieces),
-        sum(piece.min_length for piece in pieces),
-        sum(longest) if len(longest) == len(pieces) else None,
-        Concatenation(tuple(nodes)) if len(nodes) == len(pieces) else None,
-        context_dependent=any(piece.context_dependent for piece in pieces),
+        "".join(fragment.text for fragment in fragments),
+        sum(fragment.min_length for fragment in fragments),
+        sum(longest) if len(longest) == len(fragments) else None,
+        Concatenation(tuple(nodes)) if len(nodes) == len(fragments) else None,
+        context_dependent=any(fragment.context_dependent for fragment in fragments),
     )
 
 
 def apply_quantifier(atom: PatternFragment, repeat: Quantifier) -> PatternFragment:
-    """Apply a quantifier to one atom."""
-    # Java sees no bound for a repeated group (it refuses most of them in a look-behind).
+    """Return the repetition of one atom."""
+    # Java computes no bound for a repeated group (it refuses most of them in a look-behind).
     unbounded = atom.max_length is None or repeat.max_count is None or atom.text.startswith("(")
     possessive = repeat.mode == "+"
-    if possessive:  # in Java each round is final by itself, not only all of them
+    if possessive:  # in Java each iteration is atomic, not only the whole repetition
         text = f"(?>(?>{atom.text}){repeat.bounds_text()})"
     else:
-        bare = atom.max_length != 0  # Python repeats no bare anchor
-        text = f"{atom.text if bare else f'(?:{atom.text})'}{repeat.bounds_text()}{repeat.mode}"
+        is_anchor = atom.max_length == 0  # Python repeats an anchor only inside a group
+        repeated = f"(?:{atom.text})" if is_anchor else atom.text
+        text = f"{repeated}{repeat.bounds_text()}{repeat.mode}"
     return PatternFragment(
         text,
         atom.min_length * repeat.min_count,

@@ -1,7 +1,7 @@
-"""Java's grammar: groups, anchors, flags, quantifiers, references.
+"""The parser of Java's grammar: groups, anchors, flags, quantifiers, references.
 
-Reads a pattern once, from left to right, and gives one piece for all of it. Refuses what Java
-refuses, and what cannot be given Java's meaning in Python.
+It reads a pattern once, from left to right, and returns one fragment. It refuses what Java refuses,
+and what Python cannot match with Java's meaning.
 """
 
 from __future__ import annotations
@@ -60,20 +60,19 @@ class JavaRegexParser(PatternReader):
         self._references: list[tuple[int, int]] = []
 
     def parse(self) -> PatternFragment:
-        """Read all of it, or raise JavaRegexError."""
-        piece = alternate(self._alternatives())
+        """Return the fragment of the whole pattern. Raises JavaRegexError."""
+        fragment = alternate(self._alternatives())
         if self.peek():
             self.fail("an unmatched ')'", "escape it as \\)")
         for group, start in self._references:
-            if (
-                group in self._unreferable_groups
-            ):  # the two engines forget such groups at different times
+            # Java and Python clear such groups at different times.
+            if group in self._unreferable_groups:
                 self.fail(
                     f"a reference to group {group}, which is repeated, atomic or in a look-around",
                     "write out what may stand there",
                     at=start,
                 )
-        return piece
+        return fragment
 
     def _alternatives(self) -> list[PatternFragment]:
         branches = [self._sequence()]
@@ -82,18 +81,18 @@ class JavaRegexParser(PatternReader):
         return branches
 
     def _sequence(self) -> PatternFragment:
-        pieces = []
+        fragments = []
         while self.peek() not in ("", "|", ")"):
             start, groups_before = self.position, self._group_count
             atom = self._atom()
-            if atom is None:  # flags: nothing by themselves, so nothing to repeat
+            if atom is None:  # flags match no text, so there is nothing to repeat
                 continue
             repeat = self._quantifier()
             if repeat:
                 atom = self._apply_quantifier(atom, repeat, start)
                 self._unreferable_groups.update(range(groups_before + 1, self._group_count + 1))
-            pieces.append(atom)
-        return concatenate(pieces)
+            fragments.append(atom)
+        return concatenate(fragments)
 
     def _apply_quantifier(
         self, atom: PatternFragment, repeat: Quantifier, start: int
@@ -106,7 +105,7 @@ class JavaRegexParser(PatternReader):
             and atom.max_length != 0
             and atom.context_dependent
         ):
-            # Java leaves the loop at the first round that matches nothing, Python does not.
+            # Java ends the loop at the first iteration that matches no text; Python does not.
             self.fail(
                 "a repetition of what may match nothing, depending on its neighbours",
                 "write the rounds one after the other",
@@ -133,11 +132,11 @@ class JavaRegexParser(PatternReader):
         found = self.accept_match(_REPEAT_BOUNDS)
         if found is None:
             self.fail("an unfinished repetition '{'", "write {n}, {n,} or {n,m}, or \\{")
-        least = int(found[1])
-        most = int(found[3]) if found[3] else None if found[2] else least
-        if not least <= (_MAX_REPEATS if most is None else most) <= _MAX_REPEATS:
+        low = int(found[1])
+        high = int(found[3]) if found[3] else None if found[2] else low
+        if not low <= (_MAX_REPEATS if high is None else high) <= _MAX_REPEATS:
             self.fail("an impossible repetition", "write {n,m} with n <= m", at=start)
-        return least, most
+        return low, high
 
     def _atom(self) -> PatternFragment | None:
         char = self.peek()
@@ -150,7 +149,7 @@ class JavaRegexParser(PatternReader):
         if char in "?*+":
             self.fail(f"a dangling '{char}'", f"escape it as \\{char}")
         if char == "{":
-            return EMPTY_FRAGMENT  # Java lets {n} stand alone: it repeats nothing
+            return EMPTY_FRAGMENT  # Java accepts {n} without an atom: it repeats the empty text
         self.position += 1
         if char == ".":
             return one_of(self._dot())
@@ -203,7 +202,7 @@ class JavaRegexParser(PatternReader):
         return body.enclose(opening)
 
     def _group_opening(self, start: int) -> str | None:
-        """Read what follows `(`; give Python's opening, or None if it only set flags."""
+        """Read the text after `(`. Return Python's opening, or None if it only sets flags."""
         for opening in ("?:", "?=", "?!", "?>", "?<=", "?<!"):
             if self.accept(opening):
                 return f"({opening}"
@@ -226,21 +225,21 @@ class JavaRegexParser(PatternReader):
         return found[1]
 
     def _flag_group(self, start: int) -> str | None:
-        """Read `(?flags)`, good until the enclosing group ends, or `(?flags:`."""
+        """Read `(?flags)`, which applies up to the end of the enclosing group, or `(?flags:`."""
         found = self.accept_match(_FLAG_GROUP)
         if found is None:
             instead = "write (?:...), (?=...), (?<name>...) or one of the flags i d m s"
             self.fail("an unknown group or flag", instead, at=start)
-        wanted, unwanted = set(found[1]), set(found[2] or "")
-        for flag in sorted(wanted & _UNSUPPORTED_FLAGS.keys()):
+        turned_on, turned_off = set(found[1]), set(found[2] or "")
+        for flag in sorted(turned_on & _UNSUPPORTED_FLAGS.keys()):
             self.fail(f"the flag '{flag}'", _UNSUPPORTED_FLAGS[flag], at=start)
-        self.flags = (self.flags | wanted) - unwanted
+        self.flags = (self.flags | turned_on) - turned_off
         return "(?:" if found[3] == ":" else None
 
     def _look_behind(
         self, opening: str, branches: list[PatternFragment], start: int
     ) -> PatternFragment:
-        """Write one look-behind per alternative: Python wants each of a fixed width."""
+        """Return one look-behind per alternative, because Python requires a fixed width."""
         if any(branch.min_length != branch.max_length for branch in branches):
             self.fail(
                 "a look-behind whose length is not plainly fixed",
@@ -280,7 +279,7 @@ class JavaRegexParser(PatternReader):
         return self._group_numbers[name]
 
     def _numbered_group(self, digits: str) -> int:
-        """Read on while the number still names a group; the rest are ordinary digits."""
+        """Read digits while the number is that of a group. Further digits are ordinary text."""
         while self.peek() and self.peek() in "0123456789":
             if int(digits + self.peek()) > self._group_count:
                 break

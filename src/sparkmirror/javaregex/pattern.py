@@ -1,14 +1,13 @@
-"""Java's regular expressions, given Java's meaning in Python.
+"""Translates Java's regular expressions to Python's, with Java's meaning.
 
-Patterns in MirrorMaker 2 files are Java's (`topics`, `groups`, excludes). A pattern is parsed by
-Java's grammar and written again with every difference made explicit: each character becomes a set
-of code points, each anchor a look-around, each flag is applied where it holds. So the result gives
-Java's answer to `Pattern.matches`, or the pattern is refused with a sentence that names the
-construct, its position and what to write instead. Recorded answers of a real Java are in
-`tests/golden/regex`.
+Patterns in MirrorMaker 2 files are Java's (`topics`, `groups`, excludes). A pattern is parsed with
+Java's grammar and translated: each character becomes a set of code points, each anchor a
+look-around, and flags are applied where they are in effect. The result matches as Java's
+`Pattern.matches`. A pattern that cannot be translated is refused; the error names the construct,
+its position and what to write instead. `tests/golden/regex` has recorded results of Java.
 
-`\\b` counts ASCII letters, digits and `_` as word characters, as Java does since 19; Java 17 also
-counts other letters. Topic names are ASCII, so the two cannot differ on them.
+For `\\b`, ASCII letters, digits and `_` are word characters, as in Java 19 and later. Java 17 has
+other letters too. Topic names are ASCII, so both give the same result for them.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from sparkmirror.javaregex.parser import JavaRegexParser
 
 
 def compile_java_pattern(pattern: str) -> re.Pattern[str]:
-    """Translate one pattern, groups and all; use it with `fullmatch`. Raises JavaRegexError.
+    """Return the translation of one pattern with its groups, for `fullmatch`.
 
-    Where only the yes or no matters, `compile_list` is the safer choice: it does not get lost in
+    Raises JavaRegexError. If groups are not needed, use `compile_pattern_list`: it is also fast for
     patterns such as `([a-z]+-?)+`.
     """
     return re.compile(JavaRegexParser(pattern).parse().text, re.ASCII)
@@ -33,13 +32,13 @@ def compile_java_pattern(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class NameMatcher:
-    """Says whether a whole name matches. The automaton, if any, answers in its own time."""
+    """Matches whole names, with the automaton if there is one."""
 
     pattern: re.Pattern[str]
     automaton: Automaton | None
 
     def matches(self, name: str) -> bool:
-        """Judge one name."""
+        """Return whether the whole name matches."""
         if self.automaton is not None:
             return self.automaton.accepts(name)
         return self.pattern.fullmatch(name) is not None
@@ -49,17 +48,20 @@ _MATCHES_NOTHING = NameMatcher(re.compile("(?!)"), None)
 
 
 def compile_pattern_list(items: Iterable[str]) -> NameMatcher:
-    """Join with `|`, without grouping, as MirrorMaker 2 does; an empty list matches nothing."""
-    listed = tuple(items)
-    return _compile_joined("|".join(listed)) if listed else _MATCHES_NOTHING
+    """Return a matcher for the patterns joined with `|`, without groups, as in MirrorMaker 2.
+
+    An empty list matches no name. Raises JavaRegexError.
+    """
+    patterns = tuple(items)
+    return _compile_joined("|".join(patterns)) if patterns else _MATCHES_NOTHING
 
 
 @lru_cache(maxsize=64)
 def _compile_joined(joined: str) -> NameMatcher:
-    """Compile once what every connector of every flow has: a long list takes seconds."""
-    piece = JavaRegexParser(joined).parse()
-    pattern = re.compile(piece.text, re.ASCII)
-    node = piece.node
+    """Compile and cache: a long list takes seconds, and every connector of a flow has the same."""
+    fragment = JavaRegexParser(joined).parse()
+    pattern = re.compile(fragment.text, re.ASCII)
+    node = fragment.node
     if node is None or not is_ambiguous(node) or max_state_count(node) > MAX_STATES:
         return NameMatcher(pattern, None)
     return NameMatcher(pattern, Automaton(node))

@@ -1,7 +1,7 @@
-"""Reading a Java pattern character by character: quotes, escapes and character classes.
+"""Reads a Java pattern character by character: quotes, escapes and character classes.
 
-Knows what stands for one character or one set of characters, inside `[...]` and outside, and which
-flags hold at the moment. Knows nothing of groups, anchors and repetition: that is `parser`.
+It reads the syntax of one character or one set of characters, inside and outside `[...]`, and holds
+the current flags. `parser` reads groups, anchors and repetition.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sparkmirror.javaregex import codepoints
 from sparkmirror.javaregex.codepoints import CodePointSet
 
 MAX_NESTING = 100
-"""How deep groups and classes may nest: far beyond use, far below Python's recursion limit."""
+"""The depth to which groups and classes may nest, far below Python's recursion limit."""
 
 _CHARACTER_ESCAPES = {"a": 0x07, "e": 0x1B, "f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09}
 _HEXADECIMAL = re.compile(r"([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\}")
@@ -22,37 +22,40 @@ _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 
 def _unquote(pattern: str) -> tuple[str, list[int]]:
-    """Turn `\\Q...\\E` into escapes, as Java does before parsing; with each character's origin."""
+    """Replace `\\Q...\\E` by escapes, as Java does before parsing.
+
+    Return the text and, for each of its characters, the position in `pattern`.
+    """
     text: list[str] = []
-    origin: list[int] = []
+    origins: list[int] = []
     at = 0
     while at < len(pattern):
         if pattern.startswith("\\Q", at):
             start, end = at + 2, pattern.find("\\E", at + 2)
             end = len(pattern) if end < 0 else end
-            pieces = [_escape_quoted(pattern[i], first=i == start) for i in range(start, end)]
-            places = [i for i in range(start, end) for _ in pieces[i - start]]
+            parts = [_escape_quoted(pattern[i], first=i == start) for i in range(start, end)]
+            positions = [i for i in range(start, end) for _ in parts[i - start]]
             following = end + 2
         else:
             following = at + 2 if pattern[at] == "\\" else at + 1
-            pieces = [pattern[at:following]]
-            places = list(range(at, min(following, len(pattern))))
-        text += pieces
-        origin += places
+            parts = [pattern[at:following]]
+            positions = list(range(at, min(following, len(pattern))))
+        text += parts
+        origins += positions
         at = following
-    return "".join(text), origin
+    return "".join(text), origins
 
 
 def _escape_quoted(char: str, *, first: bool) -> str:
     if not char.isascii() or char.isalpha():
         return char
-    if char.isdigit():  # an octal or hexadecimal escape may stand before the quote
+    if char.isdigit():  # an octal or hexadecimal escape may be just before the quote
         return f"\\x3{char}" if first else char
     return f"\\{char}"
 
 
 class PatternReader:
-    """A place in a pattern, the flags that hold there, and the ways to read on."""
+    """A position in a pattern, the current flags, and methods to read."""
 
     def __init__(self, pattern: str) -> None:
         self.text, self._origins = _unquote(pattern)
@@ -61,7 +64,7 @@ class PatternReader:
         self._pattern = pattern
 
     def peek(self, ahead: int = 0) -> str:
-        """Look at a character without reading it; empty behind the end of the pattern."""
+        """Return a character without reading it; empty after the end of the pattern."""
         return self.text[self.position + ahead : self.position + ahead + 1]
 
     def read(self) -> str:
@@ -71,31 +74,31 @@ class PatternReader:
         return char
 
     def accept(self, text: str) -> bool:
-        """Step over `text` if it stands here."""
+        """Read `text` if it is next. Return whether it was."""
         if not self.text.startswith(text, self.position):
             return False
         self.position += len(text)
         return True
 
     def accept_match(self, expected: re.Pattern[str]) -> re.Match[str] | None:
-        """Step over what `expected` matches here, if anything."""
+        """Read the text that `expected` matches here, if it matches."""
         found = expected.match(self.text, self.position)
         if found:
             self.position = found.end()
         return found
 
     def fail(self, problem: str, instead: str, *, at: int | None = None) -> NoReturn:
-        """Say what is wrong at a place (here, unless told) and what to write instead."""
-        place = self.position if at is None else at
-        position = self._origins[place] if place < len(self._origins) else len(self._pattern)
+        """Raise JavaRegexError for the position `at`, by default the current one."""
+        index = self.position if at is None else at
+        position = self._origins[index] if index < len(self._origins) else len(self._pattern)
         raise JavaRegexError(self._pattern, position, problem, instead)
 
     def apply_case_flag(self, points: CodePointSet) -> CodePointSet:
-        """Apply the flag `i`, if it holds."""
+        """Return the set with both cases if the flag `i` is in effect."""
         return points.with_both_cases() if "i" in self.flags else points
 
     def read_escape(self, letter: str, start: int) -> CodePointSet:
-        """Read the rest of `\\letter`, an escape that names a set or one character."""
+        """Read the rest of `\\letter`, an escape for a set or one character."""
         points = self._read_named_set(letter, start)
         if points is not None:
             return points
@@ -168,7 +171,7 @@ class PatternReader:
         return code
 
     def read_character_class(self, depth: int = 0) -> CodePointSet:
-        """Read `[...]`, with `&&` between operands; the complement is taken last, as in Java."""
+        """Read `[...]`, with `&&` between operands. The complement is taken last, as in Java."""
         start = self.position
         if depth > MAX_NESTING:
             self.fail(f"classes nested deeper than {MAX_NESTING}", "flatten them")
@@ -179,7 +182,7 @@ class PatternReader:
             if self.peek() in ("]", "&"):
                 self.fail("nothing on the right of '&&'", "write [a&&[b]] or \\&", at=start)
             operand, mixed = self._read_operand(start, depth)
-            if mixed:  # Java binds this in surprising ways
+            if mixed:  # the precedence in Java is surprising
                 instead = "put brackets around all of it: [a&&[[b]c]]"
                 self.fail("brackets and other members together after '&&'", instead, at=start)
             points &= operand
@@ -187,9 +190,9 @@ class PatternReader:
         return ~points if negated else points
 
     def _read_operand(self, start: int, depth: int) -> tuple[CodePointSet, bool]:
-        """Read up to `]` or `&&`; say whether nested classes stand beside other members.
+        """Read up to `]` or `&&`. Return the set, and whether it mixes classes and other members.
 
-        A `]` that comes first is an ordinary character.
+        A `]` at the start is an ordinary character.
         """
         if self.text.startswith("&&", self.position):
             self.fail("nothing on the left of '&&'", "write [a&&[b]] or \\&", at=start)
@@ -220,13 +223,13 @@ class PatternReader:
         return self.apply_case_flag(codepoints.from_ranges([(low, high)]))
 
     def _read_member(self, *, after_dash: bool = False) -> int | CodePointSet:
-        """Read one member: a character, or an escape that names a set."""
+        """Read one member: a character, or an escape for a set."""
         start = self.position
         char = self.read()
         if char != "\\":
             return ord(char)
         letter = self.read()
         if letter == "v" and (after_dash or self.peek() == "-"):
-            return 0x0B  # next to a dash Java still reads \v as the old vertical tab
+            return 0x0B  # next to a dash, \v is the vertical tab in Java
         points = self._read_named_set(letter, start)
         return self._read_character(letter, start) if points is None else points
