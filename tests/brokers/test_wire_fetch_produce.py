@@ -211,8 +211,7 @@ def test_an_id_never_reaches_the_topic_that_took_the_name(
         assert admin.delete_topics([topic]) == {}
     create_topic(primary.access, topic)
     after = source.refresh([topic])
-    assert after.recreated_since(before) == {topic}
-    assert after.topic_name(old_id) is None
+    assert after.topic_id(topic) not in (None, old_id)
     for version in (13, 16):
         (got,) = fetch(source, partition, version=version, topic=old_id).partitions
         assert ErrorCode(got.error_code) is ErrorCode.UNKNOWN_TOPIC_ID

@@ -93,7 +93,7 @@ def test_partition_states_event_kinds_and_lane_reasons() -> None:
         "remote-recreated",
     ]
     assert [how.value for how in LeaseEndReason] == HOW_A_LEASE_ENDS
-    assert [lane.value for lane in Lane] == ["forward", "reopen", "upgrade", "rows", "skip"]
+    assert [lane.value for lane in Lane] == ["forward", "reopen", "upgrade", "skip"]
     assert {reason.value: reason.lane.value for reason in LaneReason} == LANE_REASONS
     assert [policy.value for policy in DataLossPolicy] == ["halt", "skip", "restart"]
     assert [start.value for start in StartMode] == ["earliest", "latest", "timestamp", "offsets"]
@@ -119,7 +119,6 @@ LANE_REASONS = {
     "log-append-time": "reopen",
     "larger-than-target-allows": "reopen",
     "codec-unknown-to-target": "reopen",
-    "transforms": "rows",
     "old-message-format": "upgrade",
     "already-copied": "skip",
     "control": "skip",

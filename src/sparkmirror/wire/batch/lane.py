@@ -3,7 +3,6 @@
     forward   its header is patched, its records stay closed
     reopen    it is decompressed, renumbered, retimed, split or recompressed
     upgrade   messages of magic 0 or 1 become a batch first, which then takes a lane of its own
-    rows      its records are taken out one by one and changed on the way
     skip      nothing of it belongs on the target; the position moves past it all the same
 
 One pure function, asked once for each fetched batch, in log order. Its answer is the reason, which
@@ -37,7 +36,6 @@ class Lane(enum.Enum):
     FORWARD = "forward"
     REOPEN = "reopen"
     UPGRADE = "upgrade"
-    ROWS = "rows"
     SKIP = "skip"
 
 
@@ -53,7 +51,6 @@ class LaneReason(enum.Enum):
     LOG_APPEND_TIME = "log-append-time", Lane.REOPEN
     TOO_LARGE = "larger-than-target-allows", Lane.REOPEN
     UNSUPPORTED_CODEC = "codec-unknown-to-target", Lane.REOPEN
-    TRANSFORMS = "transforms", Lane.ROWS
     OLD_MESSAGE_FORMAT = "old-message-format", Lane.UPGRADE
     ALREADY_COPIED = "already-copied", Lane.SKIP
     CONTROL = "control", Lane.SKIP
@@ -98,7 +95,6 @@ def _is_ordinary(header: BatchHeader, position: int, target: TargetLimits) -> bo
         and header.base_offset >= position
         and header.length + LOG_OVERHEAD <= target.max_message_bytes
         and attributes & COMPRESSION_CODEC_MASK in target.codecs
-        and not target.transforms
     )
 
 
@@ -118,8 +114,6 @@ def _skip_reason(header: BatchHeader, position: int, aborted: bool) -> LaneReaso
 
 
 def _reopen_reason(header: BatchHeader, position: int, target: TargetLimits) -> LaneReason | None:
-    if target.transforms:
-        return LaneReason.TRANSFORMS
     if header.base_offset < position:
         return LaneReason.STARTS_BEFORE_POSITION
     if header.record_count != header.last_offset_delta + 1:

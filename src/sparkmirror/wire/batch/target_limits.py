@@ -22,14 +22,12 @@ class TargetLimits:
     `log_append_time`    its message.timestamp.type: whether the target restamps what it stores
     `codecs`             what its broker can read
     `substitute`         what to compress with where the source's codec is not among them
-    `transforms`         whether records are changed on the way, and so must be opened one by one
     """
 
     max_message_bytes: int = 1_048_588
     log_append_time: bool = False
     codecs: frozenset[CompressionType] = ALL_CODECS
     fallback_codec: CompressionType = CompressionType.LZ4
-    transforms: bool = False
 
     def __post_init__(self) -> None:
         if self.fallback_codec not in self.codecs:

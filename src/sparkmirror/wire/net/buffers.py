@@ -36,13 +36,6 @@ class MemoryBudget:
         """How many bytes may still be taken; not negative."""
         return max(self.limit - self.used, 0)
 
-    def try_reserve(self, size: int) -> bool:
-        """Take so many bytes if they fit, or if nothing is taken at all: one thing always goes."""
-        if self.used and self.used + size > self.limit:
-            return False
-        self.used += size
-        return True
-
     def reserve(self, size: int) -> None:
         """Take bytes that are there already, even beyond the limit."""
         self.used += size
@@ -90,13 +83,8 @@ class BufferPool:
     ) -> None:
         self.budget = budget or MemoryBudget(0)
         self._max_idle_bytes = keep_bytes
-        self._idle_bytes = 0
+        self.idle_bytes = 0
         self._idle: dict[int, list[bytearray]] = {}
-
-    @property
-    def idle_bytes(self) -> int:
-        """Idle memory waiting to be lent again."""
-        return self._idle_bytes
 
     def allocate(self, size: int) -> ResponseFrame:
         """Lend a frame of so many bytes; what they hold at first is nobody's business."""
@@ -110,9 +98,9 @@ class BufferPool:
         """Receive a frame's memory; called by its last holder's release."""
         self.budget.release(size)
         capacity = len(memory)
-        if size < MIN_POOLED_BYTES or self._idle_bytes + capacity > self._max_idle_bytes:
+        if size < MIN_POOLED_BYTES or self.idle_bytes + capacity > self._max_idle_bytes:
             return
-        self._idle_bytes += capacity
+        self.idle_bytes += capacity
         self._idle.setdefault(capacity, []).append(memory)
 
     def _pop_idle(self, capacity: int) -> bytearray | None:
@@ -120,7 +108,7 @@ class BufferPool:
         idle = self._idle.get(capacity, [])
         for place in range(len(idle) - 1, -1, -1):
             if has_no_views(idle[place]):
-                self._idle_bytes -= capacity
+                self.idle_bytes -= capacity
                 return idle.pop(place)
         return None
 

@@ -70,23 +70,6 @@ class MetadataSnapshot:
         topic = self.topics.get(name)
         return None if topic is None else topic.topic_id
 
-    def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of the topic with this id, if there is one."""
-        return next((t.name for t in self.topics.values() if t.topic_id == topic_id), None)
-
-    def missing_topics(self) -> frozenset[str]:
-        """Topics that were asked for and are not there."""
-        gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return frozenset(name for name, topic in self.topics.items() if topic.error_code is gone)
-
-    def recreated_since(self, older: MetadataSnapshot) -> frozenset[str]:
-        """Topics that have another id than they had: deleted and created again."""
-        return frozenset(
-            name
-            for name, topic in self.topics.items()
-            if topic.topic_id is not None and older.topic_id(name) not in (None, topic.topic_id)
-        )
-
     def merge_with(self, newer: MetadataSnapshot) -> MetadataSnapshot:
         """Take over an answer: its brokers all, its topics one by one."""
         topics = dict(self.topics)

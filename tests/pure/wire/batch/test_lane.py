@@ -93,23 +93,8 @@ def test_the_table(
     assert choose_lane(header, position, aborted, target) is reason
 
 
-def test_every_reason_but_transforms_is_in_the_table() -> None:
-    """And but for merging: that is no matter of one batch."""
-    assert {row[5] for row in TABLE} == set(LaneReason) - {LaneReason.TRANSFORMS, LaneReason.MERGED}
-
-
-@pytest.mark.parametrize(
-    ("header", "reason"),
-    [
-        (PLAIN, LaneReason.TRANSFORMS),
-        (PLAIN._replace(record_count=5), LaneReason.TRANSFORMS),
-        (bits(CONTROL), LaneReason.CONTROL),
-        (PLAIN._replace(record_count=0), LaneReason.EMPTIED),
-    ],
-    ids=["plain", "gaps", "control", "emptied"],
-)
-def test_transforms_open_whatever_is_not_skipped(header: BatchHeader, reason: LaneReason) -> None:
-    assert choose_lane(header, 100, False, TargetLimits(transforms=True)) is reason
+def test_every_reason_of_a_single_batch_is_in_the_table() -> None:
+    assert {row[5] for row in TABLE} == set(LaneReason) - {LaneReason.MERGED}
 
 
 def test_each_reason_names_its_lane() -> None:
@@ -123,7 +108,6 @@ def test_each_reason_names_its_lane() -> None:
         "log-append-time": Lane.REOPEN,
         "larger-than-target-allows": Lane.REOPEN,
         "codec-unknown-to-target": Lane.REOPEN,
-        "transforms": Lane.ROWS,
         "old-message-format": Lane.UPGRADE,
         "already-copied": Lane.SKIP,
         "control": Lane.SKIP,

@@ -115,23 +115,12 @@ def test_held_frames_never_share_memory(steps: list[tuple[int, int]]) -> None:
     assert len({memory_of(frame) for frame, _, _ in held}) == len(held)
 
 
-def test_a_budget_refuses_what_does_not_fit() -> None:
+def test_a_budget_knows_what_is_left() -> None:
     budget = MemoryBudget(100)
-    assert budget.try_reserve(60)
-    assert not budget.try_reserve(50)
-    assert budget.try_reserve(40)
-    assert budget.available == 0
-    budget.release(60)
+    budget.reserve(60)
+    assert (budget.used, budget.available) == (60, 40)
+    budget.release(20)
     assert (budget.used, budget.available) == (40, 60)
-
-
-def test_a_budget_lets_one_thing_pass_however_large() -> None:
-    budget = MemoryBudget(100)
-    assert budget.try_reserve(5000)
-    assert budget.available == 0
-    assert not budget.try_reserve(1)
-    budget.release(5000)
-    assert budget.try_reserve(1)
 
 
 def test_what_is_there_already_counts_beyond_the_limit() -> None:

@@ -71,8 +71,7 @@ def test_an_answer_is_read_with_names_ids_racks_and_leaders() -> None:
         name="t", topic_id=ID, is_internal=True, partitions={3: info}
     )
     assert found.topic_id("gone") is None
-    assert found.missing_topics() == {"gone"}
-    assert found.topic_name(ID) == "t"
+    assert found.topics["gone"].error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert found.leader_node(TopicPartition("t", 3)) == BrokerNode(2, "h", 1, "r")
 
 
@@ -122,14 +121,12 @@ def test_epochs_of_another_topic_or_of_an_unknown_one_are_not_compared(
     assert old.merge_with(new).leader_of(PARTITION) == LeaderAndEpoch(2, 0)
 
 
-def test_a_topic_with_another_id_was_recreated() -> None:
-    old, same, new = picture(1, 5), picture(2, 6), picture(2, 0, OTHER_ID)
-    assert old.merge_with(new).recreated_since(old) == {"t"}
-    assert old.merge_with(same).recreated_since(old) == frozenset()
-    assert new.recreated_since(MetadataSnapshot()) == frozenset()
-    gone = picture(0, 0, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    assert old.merge_with(gone).recreated_since(old) == frozenset()
-    assert old.merge_with(gone).missing_topics() == {"t"}
+def test_a_recreated_topic_has_its_new_id_and_a_missing_topic_has_its_error() -> None:
+    old, new = picture(1, 5), picture(2, 0, OTHER_ID)
+    assert old.merge_with(new).topic_id("t") == OTHER_ID
+    missing = picture(0, 0, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    merged = old.merge_with(missing).topics["t"]
+    assert merged.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_passing_trouble_does_not_erase_what_is_known() -> None:

@@ -10,7 +10,6 @@ COMMON = {
     "max.message.bytes": "1048588",
     "message.timestamp.type": "CreateTime",
     "compression.type": "producer",
-    "cleanup.policy": "delete",
 }
 
 
@@ -26,7 +25,6 @@ def test_a_new_broker_gives_two_bounds_for_timestamps() -> None:
         max_message_bytes=1048588,
         log_append_time=False,
         compression_type="producer",
-        cleanup_policy=frozenset({"delete"}),
         timestamp_before_max_ms=UNLIMITED_MS,
         timestamp_after_max_ms=3_600_000,
     )
@@ -42,16 +40,6 @@ def test_an_old_broker_gives_one_bound_for_both_directions() -> None:
 def test_without_any_bound_there_is_none() -> None:
     settings = TopicLogConfig.from_configs(COMMON)
     assert settings.timestamp_before_max_ms == settings.timestamp_after_max_ms == UNLIMITED_MS
-
-
-@pytest.mark.parametrize(
-    ("policy", "compacted"),
-    [("delete", False), ("compact", True), ("compact,delete", True), ("", False)],
-)
-def test_compaction_is_one_policy_among_several(policy: str, compacted: bool) -> None:
-    settings = TopicLogConfig.from_configs({**COMMON, "cleanup.policy": policy})
-    assert settings.is_compacted is compacted
-    assert "" not in settings.cleanup_policy
 
 
 def test_the_time_of_appending_is_recognised() -> None:

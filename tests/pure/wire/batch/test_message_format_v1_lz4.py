@@ -1,4 +1,4 @@
-"""The header checksum of LZ4 frames."""
+"""The header checksum of LZ4 frames in messages of magic 0."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import cramjam
 import pytest
 
 from sparkmirror.errors import BatchError
-from sparkmirror.wire.batch.lz4_frame import fix_header_checksum, xxh32
+from sparkmirror.wire.batch.message_format_v1 import fix_header_checksum, xxh32
 
 
 @pytest.mark.parametrize(
