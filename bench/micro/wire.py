@@ -191,7 +191,7 @@ class BatchCopy:
             version = fetch_version(self.source.api_versions, by_id=False)
             limits = FetchParams(max_wait_ms=20, max_bytes=ANSWER_BYTES)
             request = fetch_request(version, limits, positions)
-            self.source.send(request, then=self.on_fetched, deadline=deadline)
+            self.source.send(request, on_response=self.on_fetched, deadline=deadline)
 
     def on_fetched(self, answer: FetchResponseData) -> None:
         """Line up every whole batch; its frame is held until it is acknowledged."""
@@ -220,7 +220,7 @@ class BatchCopy:
                 [OutgoingBatch(self.topics[1], i, batch.buffers) for i, batch in sent.items()],
                 timeout_ms=10_000,
             )
-            self.target.send(request, then=self.on_produced(sent), deadline=deadline)
+            self.target.send(request, on_response=self.on_produced(sent), deadline=deadline)
 
     def on_produced(self, sent: dict[int, QueuedBatch]) -> Callable[[ProduceResponseData], None]:
         """Let go of the batches of a request once they are on the target."""

@@ -144,10 +144,10 @@ def test_whoever_was_replaced_cannot_come_back(
     for _ in range(2):
         init_producer_id(router, transactional_id=key)
     version = transaction_version(router)
-    with pytest.raises(RequestRefused, match="another has taken over") as caught:
-        init_producer_id(router, transactional_id=key, present=sleeper)
+    with pytest.raises(RequestRefused, match="another producer has taken over") as caught:
+        init_producer_id(router, transactional_id=key, current=sleeper)
     assert ErrorCode(caught.value.code).action is ErrorAction.FENCED
-    with pytest.raises(RequestRefused, match="another has taken over") as caught:
+    with pytest.raises(RequestRefused, match="another producer has taken over") as caught:
         end_txn(router, key, sleeper, commit=True, version=version)
     assert ErrorCode(caught.value.code).action is ErrorAction.FENCED
     refused = add_partitions_to_txn(router, key, sleeper, [partition])

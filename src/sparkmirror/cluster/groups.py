@@ -216,7 +216,7 @@ def _fetch_from_coordinator(
         ]
         known = [version for version in OFFSET_FETCH.versions if version >= _FIRST_WITH_MANY_GROUPS]
         question = OffsetFetchRequest(groups=wanted, require_stable=False)
-        answer = link.call(OFFSET_FETCH, question, known=known, timeout_s=patience_s)
+        answer = link.call(OFFSET_FETCH, question, versions=known, timeout_s=patience_s)
         read = {
             g.group_id: _read_offsets(cluster, g.group_id, g.error_code, g) for g in answer.groups
         }

@@ -125,7 +125,7 @@ class Committer:
             partition,
             forward_batch(read_header(batch), batch, producer, sequence),
             transactional_id=self._producer.transactional_id,
-            joins=self._adds_implicitly,
+            implicit_add=self._adds_implicitly,
         )
         self._sequences[partition] = next_sequence(sequence, len(offsets))
 

@@ -99,7 +99,7 @@ class FencedWriter:
             if error.code != ErrorCode.INVALID_TXN_STATE:  # no transaction was open
                 raise
         self._producer = init_producer_id(
-            router, transactional_id=self._transactional_id, present=present
+            router, transactional_id=self._transactional_id, current=present
         )
         self._sequence = 0
 

@@ -208,7 +208,7 @@ class TransactionalIds:
         return init_producer_id(
             self._router,
             transactional_id=transactional_id,
-            present=present,
+            current=present,
             transaction_timeout_ms=int(timeout_s * 1000),
         )
 

@@ -178,8 +178,8 @@ class Fetcher:
             connection,
             lambda: connection.send(
                 request,
-                then=partial(self._on_response, plan, estimator, now),
-                lost=partial(self._on_request_lost, plan),
+                on_response=partial(self._on_response, plan, estimator, now),
+                on_error=partial(self._on_request_lost, plan),
                 deadline=now + self.request_timeout_s,
             ),
         )

@@ -142,8 +142,8 @@ class Sender:
         if not chosen:
             return False
         transaction = self.transaction
-        joins = transaction is None or transaction.is_transaction_v2
-        by_id = (joins and supports_topic_ids(connection.api_versions)) and all(
+        implicit_add = transaction is None or transaction.is_transaction_v2
+        by_id = (implicit_add and supports_topic_ids(connection.api_versions)) and all(
             partition.target_topic_id for partition, _ in chosen
         )
         sent: SentBatches = {}
@@ -154,7 +154,7 @@ class Sender:
             sent[key, number] = partition, batch
             outgoing.append(OutgoingBatch(key, number, batch.buffers))
         request = produce_request(
-            produce_version(connection.api_versions, by_id=by_id, joins=joins),
+            produce_version(connection.api_versions, by_id=by_id, implicit_add=implicit_add),
             outgoing,
             timeout_ms=self._replication_timeout_ms,
             transactional_id=(
@@ -165,8 +165,8 @@ class Sender:
             connection,
             lambda: connection.send(
                 request,
-                then=lambda response: self._on_response(node, now, sent, response),
-                lost=lambda error: self._on_request_lost(sent, error),
+                on_response=lambda response: self._on_response(node, now, sent, response),
+                on_error=lambda error: self._on_request_lost(sent, error),
                 deadline=now + self.request_timeout_s,
             ),
         )

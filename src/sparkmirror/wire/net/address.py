@@ -16,7 +16,7 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `host:port`; an IPv6 host stands in brackets."""
+        """Parse `host:port`, with an IPv6 host in brackets. Raises ValueError."""
         host, _, port = text.strip().rpartition(":")
         if not host or not port.isdecimal():
             raise ValueError(f"{text!r} is not of the form host:port")

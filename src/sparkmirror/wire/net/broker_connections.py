@@ -1,4 +1,4 @@
-"""Connections of one thread to the brokers of one cluster, one to each, opened when needed."""
+"""The connections of one thread to the brokers of a cluster, one per broker, opened on demand."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sparkmirror.wire.protocol.request import ClientRequest
 T = TypeVar("T")
 
 MIN_ATTEMPT_S = 0.1
-"""Even at the last moment an attempt gets this long, or it would be no attempt."""
+"""The shortest timeout of an attempt, also right before the deadline."""
 
 
 class BrokerConnections:
-    """Open connections by address. A connection that failed is dropped, never used again."""
+    """Open connections by address. A closed connection is never used again."""
 
     def __init__(self, client: ClientConfig, request_timeout_s: float) -> None:
         self.client = client
@@ -28,21 +28,21 @@ class BrokerConnections:
         self._open: dict[Address, BrokerConnection] = {}
 
     def connected_addresses(self) -> Collection[Address]:
-        """Where we are connected to."""
-        return {address for address, link in self._open.items() if not link.is_closed}
+        """The addresses with an open connection."""
+        return {address for address, connection in self._open.items() if not connection.is_closed}
 
     def get(self, address: Address, deadline: float) -> BrokerConnection:
-        """Return the connection to an address, opening it if there is none."""
-        link = self._open.get(address)
-        if link is None or link.is_closed:
-            link = BrokerConnection.open(
+        """Return the connection to an address; open it if there is none. Raises ClusterError."""
+        connection = self._open.get(address)
+        if connection is None or connection.is_closed:
+            connection = BrokerConnection.open(
                 self.client, address, timeout_s=self.attempt_timeout_s(deadline)
             )
-            self._open[address] = link
-        return link
+            self._open[address] = connection
+        return connection
 
     def attempt_timeout_s(self, deadline: float) -> float:
-        """How long one attempt may take: no broker gets all the time there is."""
+        """The timeout of one attempt: a part of the time, so that one broker cannot use it all."""
         return min(self._request_timeout_s, max(deadline - time.monotonic(), MIN_ATTEMPT_S))
 
     def request_all(
@@ -50,46 +50,51 @@ class BrokerConnections:
         requests: Mapping[Address, Callable[[BrokerConnection], ClientRequest[T]]],
         deadline: float,
     ) -> dict[Address, T | ClusterError]:
-        """Ask several brokers at once, so that one that is slow or dead costs its time only once.
+        """Send requests to several brokers at once. Blocks until each has responded or failed.
 
-        Every address gets an entry: the answer, or why there is none. Brokers that we are connected
-        to already hear first: opening may take a while.
+        Every address has an entry: the response or the error. Brokers with an open connection come
+        first, because opening one may take a while.
         """
-        settled: dict[Address, T | ClusterError] = {}
+        results: dict[Address, T | ClusterError] = {}
         connected = self.connected_addresses()
         for address in sorted(requests, key=lambda address: address not in connected):
-            settle = partial(settled.__setitem__, address)
+            set_result = partial(results.__setitem__, address)
             try:
-                link = self.get(address, deadline)
+                connection = self.get(address, deadline)
                 ends = time.monotonic() + self.attempt_timeout_s(deadline)
-                link.send(requests[address](link), then=settle, lost=settle, deadline=ends)
+                connection.send(
+                    requests[address](connection),
+                    on_response=set_result,
+                    on_error=set_result,
+                    deadline=ends,
+                )
             except ClusterError as error:
-                settle(error)
-        while len(settled) < len(requests):
-            self._poll([self._open[address] for address in requests if address not in settled])
-        return settled
+                set_result(error)
+        while len(results) < len(requests):
+            self._poll([self._open[address] for address in requests if address not in results])
+        return results
 
     @staticmethod
-    def _poll(links: Collection[BrokerConnection]) -> None:
-        """Wait until some links can do something, and let them; a loss is told to who asked."""
+    def _poll(connections: Collection[BrokerConnection]) -> None:
+        """Wait until some connections are ready, then send and receive on them."""
         with selectors.DefaultSelector() as selector:
-            for link in links:
-                write = selectors.EVENT_WRITE if link.wants_write else 0
-                selector.register(link, selectors.EVENT_READ | write, link)
-            first = min(link.next_deadline for link in links)
+            for connection in connections:
+                write = selectors.EVENT_WRITE if connection.wants_write else 0
+                selector.register(connection, selectors.EVENT_READ | write, connection)
+            first = min(connection.next_deadline for connection in connections)
             ready = selector.select(max(first - time.monotonic(), 0.0))
         now = time.monotonic()
         for key, _ in ready:
-            _run_ignoring_loss(key.data.on_writable)
-            _run_ignoring_loss(key.data.on_readable)
-        for link in links:
-            _run_ignoring_loss(partial(link.close_if_expired, now))
+            _run_ignoring_error(key.data.on_writable)
+            _run_ignoring_error(key.data.on_readable)
+        for connection in connections:
+            _run_ignoring_error(partial(connection.close_if_expired, now))
 
     def disconnect(self, address: Address) -> None:
         """Close the connection to an address, if there is one."""
-        link = self._open.pop(address, None)
-        if link is not None:
-            link.close()
+        connection = self._open.pop(address, None)
+        if connection is not None:
+            connection.close()
 
     def close(self) -> None:
         """Close all connections."""
@@ -97,8 +102,8 @@ class BrokerConnections:
             self.disconnect(address)
 
 
-def _run_ignoring_loss(step: Callable[[], None]) -> None:
+def _run_ignoring_error(step: Callable[[], None]) -> None:
     try:
         step()
     except ClusterError:
-        return  # every request of that link has been told
+        return  # on_error has been called for every request of the connection

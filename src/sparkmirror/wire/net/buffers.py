@@ -1,29 +1,29 @@
-"""Memory for answers: lent out, counted, given back, used again.
+"""Memory for responses: allocated, counted, released, used again.
 
-An answer is received into a Frame, and the record batches in it are sent on from where they lie.
-So its memory must stay untouched until the last of them is acknowledged, and should then be used
-again: fresh megabytes cost page faults.
+A response is received into a frame, and the record batches in it are sent from there. So the memory
+must not change until the last batch is acknowledged. After that it is used again: new megabytes
+cost page faults.
 
 Invariants:
-    A  a frame has holders from the moment it is lent until it is given back, once
-    B  memory is lent again only if no view of it is left, whatever its holders said
-    C  a budget's `used` is what was taken and not given back, and never negative
+    A  a frame has a positive count of holders from its allocation until its only deallocation
+    B  memory is used again only if no view of it exists, whatever the count says
+    C  a budget's `used` is what was reserved and not released; it is never negative
 
-The count of holders decides when memory comes back; B is checked besides, when it is lent again: a
-bytearray refuses to change its length while any view of it is alive, wherever that view is. A pool
-belongs to one thread.
+The count of holders decides when memory returns to the pool. B is checked in addition, at the next
+allocation: a bytearray refuses to change its length while a view of it exists. A pool belongs to
+one thread.
 """
 
 from __future__ import annotations
 
 MIN_POOLED_BYTES = 1 << 14
-"""Below this a frame is not worth keeping: acknowledgements, metadata."""
+"""Smaller frames are not kept: acknowledgements, metadata."""
 MAX_IDLE_BYTES = 1 << 26
-"""How much idle memory a pool keeps at most."""
+"""The most idle memory that a pool keeps."""
 
 
 class MemoryBudget:
-    """A limit on bytes: taken before they are asked for, given back when they are done with."""
+    """A limit on bytes in use."""
 
     __slots__ = ("limit", "used")
 
@@ -33,22 +33,22 @@ class MemoryBudget:
 
     @property
     def available(self) -> int:
-        """How many bytes may still be taken; not negative."""
+        """How many bytes may still be reserved; not negative."""
         return max(self.limit - self.used, 0)
 
     def reserve(self, size: int) -> None:
-        """Take bytes that are there already, even beyond the limit."""
+        """Count bytes as used, also beyond the limit."""
         self.used += size
 
     def release(self, size: int) -> None:
-        """Give back bytes taken before."""
+        """Return reserved bytes. Raises ValueError for more than was reserved."""
         if size > self.used:
-            raise ValueError(f"{size} bytes given back, but only {self.used} were taken")
+            raise ValueError(f"{size} bytes released, but only {self.used} are reserved")
         self.used -= size
 
 
 class ResponseFrame:
-    """One answer's bytes, lent by a pool. Whoever keeps a part of it holds the frame meanwhile."""
+    """The bytes of one response. A caller that keeps a part of it retains the frame meanwhile."""
 
     __slots__ = ("_holders", "_memory", "_pool", "size", "view")
 
@@ -60,15 +60,15 @@ class ResponseFrame:
         self._holders = 1
 
     def retain(self) -> None:
-        """Keep the bytes as they are until one more release."""
+        """Keep the bytes unchanged until one more release."""
         if self._holders == 0:
-            raise ValueError("the frame has been given back: its bytes may be others' by now")
+            raise ValueError("the frame is deallocated: its memory may hold another response")
         self._holders += 1
 
     def release(self) -> None:
-        """Need the bytes no longer. The last one to say so gives the frame back."""
+        """Drop one holder. The last release returns the memory to the pool."""
         if self._holders == 0:
-            raise ValueError("the frame has been given back already")
+            raise ValueError("the frame is deallocated already")
         self._holders -= 1
         if self._holders == 0:
             self.view.release()
@@ -76,18 +76,18 @@ class ResponseFrame:
 
 
 class BufferPool:
-    """Lends frames, and keeps what comes back for the next ones, by powers of two."""
+    """Allocates frames and keeps their memory for later ones, by powers of two."""
 
     def __init__(
-        self, budget: MemoryBudget | None = None, *, keep_bytes: int = MAX_IDLE_BYTES
+        self, budget: MemoryBudget | None = None, *, max_idle_bytes: int = MAX_IDLE_BYTES
     ) -> None:
         self.budget = budget or MemoryBudget(0)
-        self._max_idle_bytes = keep_bytes
+        self._max_idle_bytes = max_idle_bytes
         self.idle_bytes = 0
         self._idle: dict[int, list[bytearray]] = {}
 
     def allocate(self, size: int) -> ResponseFrame:
-        """Lend a frame of so many bytes; what they hold at first is nobody's business."""
+        """Return a frame of this size. Its bytes are undefined."""
         self.budget.reserve(size)
         if size < MIN_POOLED_BYTES:
             return ResponseFrame(bytearray(size), size, self)
@@ -95,7 +95,7 @@ class BufferPool:
         return ResponseFrame(self._pop_idle(capacity) or bytearray(capacity), size, self)
 
     def deallocate(self, memory: bytearray, size: int) -> None:
-        """Receive a frame's memory; called by its last holder's release."""
+        """Take back the memory of a frame. Called by the last release."""
         self.budget.release(size)
         capacity = len(memory)
         if size < MIN_POOLED_BYTES or self.idle_bytes + capacity > self._max_idle_bytes:
@@ -104,17 +104,17 @@ class BufferPool:
         self._idle.setdefault(capacity, []).append(memory)
 
     def _pop_idle(self, capacity: int) -> bytearray | None:
-        """Find idle memory of that size, the warmest first, that nobody looks at any more."""
+        """Return idle memory of this size without views, the most recently used first."""
         idle = self._idle.get(capacity, [])
-        for place in range(len(idle) - 1, -1, -1):
-            if has_no_views(idle[place]):
+        for index in range(len(idle) - 1, -1, -1):
+            if has_no_views(idle[index]):
                 self.idle_bytes -= capacity
-                return idle.pop(place)
+                return idle.pop(index)
         return None
 
 
 def has_no_views(memory: bytearray) -> bool:
-    """Tell whether no view of the memory is left: only then does a bytearray change its length.
+    """Whether no view of the memory exists: only then does a bytearray change its length.
 
     It shrinks by one byte and grows again within what is allocated, so nothing moves.
     """

@@ -1,17 +1,17 @@
-"""Requests out, answers in, on one socket, without blocking.
+"""Requests and responses on one socket, without blocking.
 
-Requests are queued and sent as the socket takes them; answers are received into frames of a pool,
-without a copy, and handed over in order. A loop watches `fileno()` for reading always and for
-writing while `wants_write`, and asks `expire` now and then. `wait_for` is the same with waiting.
+Requests are queued and sent as the socket accepts them. Responses are received into frames of a
+pool, without a copy, and delivered in order. An event loop watches `fileno()` for reading, for
+writing while `wants_write`, and calls `close_if_expired` regularly. `send_and_wait` blocks instead.
 
 Invariants:
-    A  answers are matched to requests by order and checked by correlation id
-    B  every request is settled exactly once: `then` with its answer, or `lost` with the error that
-       ended the channel
-    C  after an error nothing is sent or received any more: a channel is never mended, only replaced
+    A  responses are matched to requests by order and checked by correlation id
+    B  every request ends exactly once: `on_response` gets its response, or `on_error` gets the
+       error that closed the channel
+    C  after an error nothing is sent or received: a channel is never repaired, only replaced
 
-A broker that throttles mutes the channel: `muted_until` says so, and deadlines move by as much.
-Belongs to one thread. Knows frames and headers, and nothing of what is asked.
+If a broker throttles, `throttled_until` is set and all deadlines move by the same time. Belongs to
+one thread. Knows frames and headers, not the content of requests.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from sparkmirror.wire.protocol.request import ClientRequest
 T = TypeVar("T")
 
 MAX_FIRST_RESPONSE_BYTES = 1 << 20
-"""What another protocol answers on the wrong port, read as a length, is far above this."""
+"""On a port of another protocol, the first bytes read as a length are far above this."""
 DEFAULT_TIMEOUT_S = 10.0
 RECEIVE_LOW_WATERMARK_BYTES = 1 << 19
-"""Of a large answer, so much is waited for at a time: being woken costs more than receiving."""
+"""The selector wakes after so many bytes of a large response: a wake-up costs more than a read."""
 
 _REQUEST_HEADER = struct.Struct(">ihhi")
 _MAX_CORRELATION_ID = 0x7FFFFFFF
 _DECODE_ERRORS = (ValueError, IndexError, KeyError, TypeError, struct.error)
-"""What decoding bytes that make no sense raises, in our codecs and in the library's."""
+"""Exceptions of decoders, our own and kafka-python's, for malformed bytes."""
 
 
 def ignore_error(error: ClusterError) -> None:
-    """Do nothing about a lost request: whoever sent it hears of the error in another way."""
+    """For requests whose sender learns of the error in another way."""
 
 
 @dataclass(slots=True)
 class InFlightRequest:
-    """A request that is not settled yet."""
+    """A request without a response yet."""
 
     request: ClientRequest[Any]
     on_response: Callable[[Any], None]
@@ -67,12 +67,12 @@ class InFlightRequest:
 
 
 class Channel:
-    """A connected socket with the requests that are on their way."""
+    """A connected socket with its requests in flight."""
 
     def __init__(
-        self, place: Endpoint, transport: Transport, pool: BufferPool, client_id: str
+        self, endpoint: Endpoint, transport: Transport, pool: BufferPool, client_id: str
     ) -> None:
-        self.endpoint = place
+        self.endpoint = endpoint
         self.throttled_until = 0.0
         self._transport = transport
         self._pool = pool
@@ -100,40 +100,41 @@ class Channel:
 
     @property
     def in_flight_count(self) -> int:
-        """How many requests are not settled."""
+        """How many requests have no response yet."""
         return len(self._in_flight) + len(self._deferred)
 
     @property
     def is_closed(self) -> bool:
-        """Whether this channel is over."""
+        """Whether the channel is closed."""
         return self._closed
 
     def send(
         self,
         request: ClientRequest[T],
         *,
-        then: Callable[[T], None],
+        on_response: Callable[[T], None],
         deadline: float,
-        lost: Callable[[ClusterError], None] = ignore_error,
+        on_error: Callable[[ClusterError], None] = ignore_error,
     ) -> None:
-        """Queue a request and send what the socket takes; it is settled by `then` or `lost`.
+        """Queue a request and send what the socket accepts.
 
-        `deadline` is on the monotonic clock. The request's buffers must not change before it is
-        settled. If sending ends the channel, `lost` has been told when this raises.
+        `deadline` is on the monotonic clock. The request's buffers must not change before
+        `on_response` or `on_error` is called. If sending closes the channel, this raises after
+        it has called `on_error`.
         """
         if self._closed:
             raise self._closed_error()
-        muted_s = max(self.throttled_until - time.monotonic(), 0.0)
-        self._submit(InFlightRequest(request, then, lost, deadline + muted_s))
+        throttled_s = max(self.throttled_until - time.monotonic(), 0.0)
+        self._submit(InFlightRequest(request, on_response, on_error, deadline + throttled_s))
 
     def on_writable(self) -> None:
-        """Send on; raises one of our errors if the channel is lost."""
+        """Send queued bytes. Raises ClusterError if that closes the channel."""
         if self._transport.wants_write:
             self.on_readable()
         self._flush()
 
     def on_readable(self) -> None:
-        """Receive what is there and settle what is answered; raises if the channel is lost."""
+        """Receive and deliver responses. Raises ClusterError if that closes the channel."""
         while not self._closed:
             frame = self._receive()
             if frame is None:
@@ -144,34 +145,34 @@ class Channel:
 
     @property
     def next_deadline(self) -> float:
-        """When the first answer will be overdue; never, if none is awaited."""
+        """The earliest deadline of a request in flight; infinity if there is none."""
         return min((pending.deadline for pending in self._pending()), default=float("inf"))
 
     def has_expired(self, now: float) -> bool:
-        """Tell whether an answer is overdue."""
+        """Whether a response is overdue."""
         return self.next_deadline <= now
 
     def close_if_expired(self, now: float) -> None:
-        """End the channel with ClusterTimeout if an answer is overdue."""
+        """Close the channel and raise ClusterTimeout if a response is overdue."""
         for pending in self._pending():
             if pending.deadline <= now:
                 self._fail(self.endpoint.timed_out(f"no answer to {pending.request.name} in time"))
 
     def send_and_wait(self, request: ClientRequest[T], timeout_s: float = DEFAULT_TIMEOUT_S) -> T:
-        """Send a request and wait for its answer; whatever else is in flight goes on meanwhile."""
+        """Send a request and wait for its response. Other requests in flight proceed meanwhile."""
         answers: list[T] = []
-        self.send(request, then=answers.append, deadline=time.monotonic() + timeout_s)
+        self.send(request, on_response=answers.append, deadline=time.monotonic() + timeout_s)
         while not answers:
             try:
                 self.poll()
             except ClusterError:
-                # A broker that refuses a login says so and hangs up: what it said counts.
+                # A broker that refuses a login responds and then closes: the response counts.
                 if not answers:
                     raise
         return answers[0]
 
     def poll(self) -> None:
-        """Wait until something can be done, and do it; raises if that is to end the channel."""
+        """Wait until the socket is ready, then send and receive. Raises ClusterError on close."""
         if self._closed:
             raise self._closed_error()
         poll = select.poll()
@@ -183,7 +184,7 @@ class Channel:
         self.close_if_expired(time.monotonic())
 
     def close(self) -> None:
-        """End the channel. What is not settled is lost. May be called again."""
+        """Close the channel. Requests in flight get an error. May be called again."""
         self._close_with(self._closed_error())
 
     def _pending(self) -> Iterator[InFlightRequest]:
@@ -199,7 +200,7 @@ class Channel:
             self._enqueue(pending)
 
     def _enqueue(self, pending: InFlightRequest) -> None:
-        """Give a request its header and its place in the order, and send what goes."""
+        """Queue a request behind its header, and send what the socket accepts."""
         request = pending.request
         self._correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
         pending.correlation_id = self._correlation_id
@@ -222,7 +223,7 @@ class Channel:
     # -- in ------------------------------------------------------------------------------------
 
     def _receive(self) -> ResponseFrame | None:
-        """Go on receiving; return a frame when it is complete."""
+        """Receive more; return a frame when it is complete."""
         try:
             if self._frame is None:
                 if not self._fill(self._size_buffer):
@@ -256,7 +257,7 @@ class Channel:
         return int(size)
 
     def _complete(self, frame: ResponseFrame) -> None:
-        """Hand the answer in a frame to whoever asked first."""
+        """Deliver the response in a frame to the oldest request in flight."""
         try:
             answer = self._decode(frame)
             pending = self._in_flight.popleft()
@@ -268,7 +269,7 @@ class Channel:
 
     def _decode(self, frame: ResponseFrame) -> object:
         if not self._in_flight:
-            self._fail(self._protocol_error(f"it sent {frame.size} bytes that nobody asked for"))
+            self._fail(self._protocol_error(f"it sent {frame.size} bytes without a request"))
         expected, request = self._in_flight[0].correlation_id, self._in_flight[0].request
         (correlation_id,) = INT32.unpack_from(frame.view, 0)
         if correlation_id != expected:
@@ -281,8 +282,8 @@ class Channel:
                 _, at = read_tagged_fields(frame.view, at)
             answer: object = request.decode(frame, at)
         except _DECODE_ERRORS as error:
-            said = f"its answer to {request.name} version {request.version} cannot be read: {error}"
-            self._fail(self._protocol_error(said), error)
+            what = f"its answer to {request.name} version {request.version} cannot be read: {error}"
+            self._fail(self._protocol_error(what), error)
         return answer
 
     def _apply_throttle(self, answer: object) -> None:
@@ -292,7 +293,7 @@ class Channel:
             for pending in self._pending():
                 pending.deadline += throttled_s
 
-    # -- the end -------------------------------------------------------------------------------
+    # -- closing -------------------------------------------------------------------------------
 
     def _closed_error(self) -> ClusterUnavailable:
         return self.endpoint.unavailable("the connection is closed", "open another one")
@@ -312,8 +313,8 @@ class Channel:
         if self._frame is not None:
             self._frame.release()
             self._frame = None
-        unsettled = list(self._pending())
+        pending_requests = list(self._pending())
         for queue in (self._outgoing, self._in_flight, self._deferred):
             queue.clear()
-        for pending in unsettled:
+        for pending in pending_requests:
             pending.on_error(error)

@@ -1,12 +1,12 @@
 """One authenticated connection to one broker.
 
-Opening blocks (connect, TLS, ApiVersions, SASL), with a deadline, and may be done in any thread, so
-that a dead broker stalls nobody. From then on it is a channel that belongs to one thread and does
-not block; `call` waits, for those who have no loop.
+`open` blocks (connect, TLS, ApiVersions, SASL) up to a deadline. It may run in any thread, so that
+a dead broker does not stall an event loop. After that the connection is a channel that belongs to
+one thread and does not block; `call` blocks, for callers without an event loop.
 
-A session that the broker limits is renewed before it ends, behind what is in flight; what is asked
-meanwhile waits its turn (KIP-368). That runs the SASL mechanism in the loop: a token provider must
-have its token at hand.
+If the broker limits the session, the connection re-authenticates before the session ends (KIP-368):
+behind the requests in flight; new requests wait. The SASL mechanism then runs in the event loop, so
+a token provider must not block.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CLIENT_SOFTWARE_VERSION = "1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """Who we are to a cluster. `cluster` is its alias; `security` has kafka-python's names."""
+    """How clients connect. `cluster` is its alias; `security` has kafka-python's keyword names."""
 
     cluster: str
     security: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -59,30 +59,30 @@ class ClientConfig:
 
     @property
     def security_protocol(self) -> str:
-        """The security protocol."""
+        """Kafka's `security.protocol`."""
         return str(self.security.get("security_protocol") or "PLAINTEXT")
 
     @property
     def ssl_context(self) -> ssl.SSLContext | None:
-        """The TLS context, if the protocol wants one; without one of our own, the system's."""
+        """The TLS context if the protocol needs one; the default of the system if none is set."""
         if "SSL" not in self.security_protocol:
             return None
-        own: ssl.SSLContext | None = self.security.get("ssl_context")
-        return own or ssl.create_default_context()
+        context: ssl.SSLContext | None = self.security.get("ssl_context")
+        return context or ssl.create_default_context()
 
 
 class BrokerConnection(Channel):
-    """A channel that the broker has let in. Made by `open`."""
+    """An authenticated channel. Created by `open`."""
 
     def __init__(self, client: ClientConfig, address: Address, deadline: float) -> None:
-        place = Endpoint(
+        endpoint = Endpoint(
             cluster=client.cluster, address=address, security_protocol=client.security_protocol
         )
         try:
             transport = connect(address.host, address.port, client.ssl_context, deadline)
         except OSError as error:
-            raise place.translate_os_error(error, starting=True) from error
-        super().__init__(place, transport, BufferPool(), client.client_id)
+            raise endpoint.translate_os_error(error, starting=True) from error
+        super().__init__(endpoint, transport, BufferPool(), client.client_id)
         self.api_versions = NodeApiVersions(cluster=client.cluster, ranges={})
         self._client = client
         self._reauthenticate_at = float("inf")
@@ -96,10 +96,10 @@ class BrokerConnection(Channel):
         timeout_s: float = DEFAULT_TIMEOUT_S,
         pool: BufferPool | None = None,
     ) -> BrokerConnection:
-        """Connect and be let in, or raise one of our errors. Blocks up to the time given.
+        """Connect and authenticate. Blocks up to the timeout. Raises ClusterError.
 
-        Frames of later answers come from `pool`. It is not touched before this returns: it may
-        belong to another thread than the one that opens.
+        Frames of later responses come from `pool`. This call does not use it: the pool may belong
+        to another thread.
         """
         deadline = time.monotonic() + timeout_s
         connection = cls(client, address, deadline)
@@ -121,17 +121,19 @@ class BrokerConnection(Channel):
         message: Q,
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
-        known: Sequence[int] | None = None,
+        versions: Sequence[int] | None = None,
     ) -> A:
-        """Ask and wait for the answer. `known` narrows the versions that may be used."""
-        return self.send_and_wait(api.build_request(message, self.api_versions, known), timeout_s)
+        """Send a request and wait for the response. `versions` limits the versions of the API."""
+        return self.send_and_wait(
+            api.build_request(message, self.api_versions, versions), timeout_s
+        )
 
     def _submit(self, pending: InFlightRequest) -> None:
-        """See to the session first, if it is about to end; the request waits for that."""
-        renew = time.monotonic() >= self._reauthenticate_at and not self._is_deferring
-        self._is_deferring = self._is_deferring or renew
+        """Re-authenticate first if the session is about to end; the request waits for that."""
+        reauthenticate = time.monotonic() >= self._reauthenticate_at and not self._is_deferring
+        self._is_deferring = self._is_deferring or reauthenticate
         super()._submit(pending)
-        if renew:
+        if reauthenticate:
             self._reauthenticate(pending.deadline)
 
     # -- opening -------------------------------------------------------------------------------
@@ -139,9 +141,9 @@ class BrokerConnection(Channel):
     def _negotiate_versions(self, deadline: float) -> None:
         answer = self._request_api_versions(max(API_VERSIONS.versions), deadline)
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            # A broker older than us answers in version 0, with the range it knows.
-            offered = NodeApiVersions.from_response(self._client.cluster, answer)
-            _, highest = offered.ranges.get(ApiVersionsRequest.API_KEY, (0, 0))
+            # An older broker responds in version 0, with the versions it supports.
+            supported = NodeApiVersions.from_response(self._client.cluster, answer)
+            _, highest = supported.ranges.get(ApiVersionsRequest.API_KEY, (0, 0))
             answer = self._request_api_versions(highest, deadline)
         if answer.error_code:
             raise error_for_code(
@@ -150,59 +152,59 @@ class BrokerConnection(Channel):
         self.api_versions = NodeApiVersions.from_response(self._client.cluster, answer)
 
     def _request_api_versions(self, version: int, deadline: float) -> ApiVersionsResponse:
-        hello = ApiVersionsRequest(
+        message = ApiVersionsRequest(
             client_software_name=CLIENT_SOFTWARE_NAME,
             client_software_version=CLIENT_SOFTWARE_VERSION,
         )
         return self.send_and_wait(
-            API_VERSIONS.build_request_at(hello, version), deadline - time.monotonic()
+            API_VERSIONS.build_request_at(message, version), deadline - time.monotonic()
         )
 
     def _authenticate(self, deadline: float) -> None:
-        def ask(api: Api[Q, A], message: Q) -> A:
+        def call(api: Api[Q, A], message: Q) -> A:
             return self.call(api, message, timeout_s=deadline - time.monotonic())
 
         exchange = SaslClientAuthenticator(self.endpoint, self._client.security)
-        exchange.on_handshake_response(ask(SASL_HANDSHAKE, exchange.handshake_request()))
+        exchange.on_handshake_response(call(SASL_HANDSHAKE, exchange.handshake_request()))
         while not exchange.is_complete():
             exchange.on_authenticate_response(
-                ask(SASL_AUTHENTICATE, exchange.authenticate_request())
+                call(SASL_AUTHENTICATE, exchange.authenticate_request())
             )
         self._schedule_reauthentication(exchange)
 
-    # -- renewing ------------------------------------------------------------------------------
+    # -- re-authentication ---------------------------------------------------------------------
 
     def _schedule_reauthentication(self, exchange: SaslClientAuthenticator) -> None:
-        """Note when the session must be renewed; not for all connections at the same moment."""
-        early = random.uniform(0.8, 0.9)  # noqa: S311 - spreads load, keeps no secret
-        life_s = exchange.session_lifetime_s or float("inf")
-        self._reauthenticate_at = time.monotonic() + life_s * early
+        """Set the time of the next re-authentication, spread over connections."""
+        fraction = random.uniform(0.8, 0.9)  # noqa: S311 - spreads load, keeps no secret
+        lifetime_s = exchange.session_lifetime_s or float("inf")
+        self._reauthenticate_at = time.monotonic() + lifetime_s * fraction
 
     def _reauthenticate(self, deadline: float) -> None:
-        """Begin to log in anew, behind what is in flight; requests are held until that is done."""
+        """Start re-authentication behind the requests in flight. New requests wait for its end."""
         exchange = SaslClientAuthenticator(self.endpoint, self._client.security)
 
-        def shaken(answer: SaslHandshakeResponse) -> None:
+        def on_handshake(answer: SaslHandshakeResponse) -> None:
             with self._closing_on_error():
                 exchange.on_handshake_response(answer)
-            go_on()
+            authenticate_further()
 
-        def heard(answer: SaslAuthenticateResponse) -> None:
+        def on_authenticate(answer: SaslAuthenticateResponse) -> None:
             with self._closing_on_error():
                 exchange.on_authenticate_response(answer)
-            go_on()
+            authenticate_further()
 
-        def go_on() -> None:
+        def authenticate_further() -> None:
             if exchange.is_complete():
                 self._on_reauthenticated(exchange)
                 return
             with self._closing_on_error():
-                question = exchange.authenticate_request()
-            turn = SASL_AUTHENTICATE.build_request(question, self.api_versions)
-            self._enqueue(InFlightRequest(turn, heard, ignore_error, deadline))
+                message = exchange.authenticate_request()
+            request = SASL_AUTHENTICATE.build_request(message, self.api_versions)
+            self._enqueue(InFlightRequest(request, on_authenticate, ignore_error, deadline))
 
         handshake = SASL_HANDSHAKE.build_request(exchange.handshake_request(), self.api_versions)
-        self._enqueue(InFlightRequest(handshake, shaken, ignore_error, deadline))
+        self._enqueue(InFlightRequest(handshake, on_handshake, ignore_error, deadline))
 
     def _on_reauthenticated(self, exchange: SaslClientAuthenticator) -> None:
         self._schedule_reauthentication(exchange)

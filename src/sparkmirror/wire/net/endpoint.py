@@ -19,7 +19,7 @@ CHECK_CERTIFICATES = "check the certificates and the trust store on both sides"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One broker as errors name it. `cluster` is the alias people know it by."""
+    """One broker as errors name it. `cluster` is the alias of its cluster."""
 
     cluster: str
     address: Address
@@ -29,41 +29,43 @@ class Endpoint:
         return f"{self.security_protocol} {self.address}"
 
     def unavailable(self, what: str, advice: str) -> ClusterUnavailable:
-        """Say that this broker cannot be talked to just now."""
+        """The error for a broker that cannot be reached now."""
         return ClusterUnavailable(self.cluster, f"{self}: {what}; {advice}")
 
     def timed_out(self, what: str) -> ClusterTimeout:
-        """Say that an answer did not come in time."""
+        """The error for a response that did not arrive in time."""
         return ClusterTimeout(self.cluster, f"{self}: {what}; {CHECK_BROKER}")
 
     def not_authorized(self, what: str, advice: str) -> NotAuthorized:
-        """Say that this broker does not let us in."""
+        """The error for a broker that refuses this client."""
         return NotAuthorized(self.cluster, f"{self}: {what}; {advice}")
 
     def translate_os_error(self, error: OSError, *, starting: bool) -> ClusterError:
-        """Turn what a socket raised into one of our errors.
+        """Return the exception for an error of a socket.
 
-        `starting` is true until the broker has answered for the first time: until then a port that
-        speaks another protocol is the likely reason for whatever is strange.
+        `starting` is true until the first response of the broker. Until then the likely reason is
+        a port of another protocol.
         """
         if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
             return self._translate_tls_error(error)
         if isinstance(error, TimeoutError):
             return self.timed_out("no answer in time")
         if isinstance(error, socket.gaierror):
-            said = f"the host name cannot be resolved: {error.strerror}"
-            return self.unavailable(said, "check bootstrap.servers and the name service")
+            what = f"the host name cannot be resolved: {error.strerror}"
+            return self.unavailable(what, "check bootstrap.servers and the name service")
         if isinstance(error, ConnectionRefusedError):
             return self.unavailable("connection refused", "check whether the broker runs")
         closed = isinstance(error, ssl.SSLEOFError)
-        said = "it closed the connection" if closed else error.strerror or str(error)
+        what = "it closed the connection" if closed else error.strerror or str(error)
         if starting:
-            return self.unavailable(f"{said}, before it said anything", CHECK_PORT)
-        return self.unavailable(said, CHECK_BROKER)
+            return self.unavailable(f"{what}, before its first response", CHECK_PORT)
+        return self.unavailable(what, CHECK_BROKER)
 
     def _translate_tls_error(self, error: ssl.SSLError) -> ClusterError:
         if isinstance(error, ssl.SSLCertVerificationError):
-            said = f"its certificate is not accepted: {error.verify_message}"
-            return self.not_authorized(said, CHECK_CERTIFICATES)
-        said = (error.reason or str(error)).replace("_", " ").lower()
-        return self.not_authorized(f"TLS failed: {said}", f"{CHECK_CERTIFICATES}, and {CHECK_PORT}")
+            what = f"its certificate is not accepted: {error.verify_message}"
+            return self.not_authorized(what, CHECK_CERTIFICATES)
+        reason = (error.reason or str(error)).replace("_", " ").lower()
+        return self.not_authorized(
+            f"TLS failed: {reason}", f"{CHECK_CERTIFICATES}, and {CHECK_PORT}"
+        )

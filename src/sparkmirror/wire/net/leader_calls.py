@@ -1,7 +1,7 @@
-"""One question about many partitions, put to all their leaders at once.
+"""One request for many partitions, sent to all their leaders at once.
 
-Each partition has an outcome of its own: what its leader answered, or a code that says why nobody
-did. Partitions whose outcome may pass by itself are asked about again until the time is up.
+Each partition has its own result: the leader's value or an error code. Partitions with a retriable
+code are sent again until the time is up.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sparkmirror.wire.protocol.request import ClientRequest
 V = TypeVar("V")
 
 NEW_TOPIC_WAIT_S = 3.0
-"""A topic that is not there may have been created a moment ago: brokers hear of it in turn."""
+"""An unknown topic may have been created a moment ago: brokers learn of it one after another."""
 
 
 class ApiResult(NamedTuple, Generic[V]):
-    """What became of one partition's question. `value` is there if the code is NONE."""
+    """The result for one partition or topic. `value` is set if the code is NONE."""
 
     code: ErrorCode
     value: V | None
@@ -36,7 +36,7 @@ class ApiResult(NamedTuple, Generic[V]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderCall(Generic[Q, A, V]):
-    """How to ask about partitions, and how to read what is said of each."""
+    """How to build a request for partitions, and how to read the result of each."""
 
     api: Api[Q, A]
     build_message: Callable[[Sequence[TopicPartition]], Q]
@@ -50,27 +50,27 @@ def call_leaders(
     *,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> dict[TopicPartition, ApiResult[V]]:
-    """Ask the leaders of some partitions; every partition gets an outcome."""
+    """Call the leaders of partitions. Every partition has a result."""
     started = time.monotonic()
-    deadline, settled_at = started + timeout_s, started + NEW_TOPIC_WAIT_S
-    outcomes: dict[TopicPartition, ApiResult[V]] = {}
+    deadline, new_until = started + timeout_s, started + NEW_TOPIC_WAIT_S
+    results: dict[TopicPartition, ApiResult[V]] = {}
     backoff = Backoff()
     waiting = set(partitions)
     while waiting:
-        outcomes |= _call_once(router, call, waiting, deadline)
+        results |= _call_once(router, call, waiting, deadline)
         now = time.monotonic()
-        waiting = {p for p in waiting if _is_retriable(outcomes[p].code, settling=now < settled_at)}
+        waiting = {p for p in waiting if _is_retriable(results[p].code, may_be_new=now < new_until)}
         if now >= deadline:
             break
         for partition in waiting:
             router.invalidate(LeaderOf(partition))
         if waiting:
             time.sleep(min(backoff.next_delay_s(), deadline - now))
-    return outcomes
+    return results
 
 
-def _is_retriable(code: ErrorCode, *, settling: bool) -> bool:
-    return code.is_retriable and (settling or code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+def _is_retriable(code: ErrorCode, *, may_be_new: bool) -> bool:
+    return code.is_retriable and (may_be_new or code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _call_once(
@@ -79,38 +79,38 @@ def _call_once(
     partitions: Collection[TopicPartition],
     deadline: float,
 ) -> dict[TopicPartition, ApiResult[V]]:
-    groups, unled = _group_by_leader(router, partitions, deadline)
-    outcomes: dict[TopicPartition, ApiResult[V]] = {
-        partition: ApiResult(code, None) for partition, code in unled.items()
+    groups, leaderless = _group_by_leader(router, partitions, deadline)
+    results: dict[TopicPartition, ApiResult[V]] = {
+        partition: ApiResult(code, None) for partition, code in leaderless.items()
     }
     requests = {address: _request_builder(call, sorted(group)) for address, group in groups.items()}
     for answer in router.connections.request_all(requests, deadline).values():
         if not isinstance(answer, ClusterError):
             for partition, code, value in call.parse_response(answer):
-                # Beside a code stands filler: offsets of -1, which must not be taken for a log's.
-                outcomes[partition] = ApiResult(ErrorCode(code), None if code else value)
+                # Beside an error code, offsets are filled with -1: these are no offsets of a log.
+                results[partition] = ApiResult(ErrorCode(code), None if code else value)
         elif not answer.retriable:
             raise answer
-    silent = ApiResult[V](ErrorCode.NETWORK_EXCEPTION, None)
-    return {partition: outcomes.get(partition, silent) for partition in partitions}
+    no_response = ApiResult[V](ErrorCode.NETWORK_EXCEPTION, None)
+    return {partition: results.get(partition, no_response) for partition in partitions}
 
 
 def _group_by_leader(
     router: Router, partitions: Collection[TopicPartition], deadline: float
 ) -> tuple[dict[Address, list[TopicPartition]], dict[TopicPartition, ErrorCode]]:
-    """Find out who leads what, and why nobody leads the rest."""
+    """Group partitions by the address of their leader; the others have an error code."""
     unknown = {p.topic for p in partitions if router.metadata.leader_node(p) is None}
     if unknown:
         router.refresh(unknown, timeout_s=max(deadline - time.monotonic(), 0.0))
     groups: dict[Address, list[TopicPartition]] = {}
-    unled: dict[TopicPartition, ErrorCode] = {}
+    leaderless: dict[TopicPartition, ErrorCode] = {}
     for partition in partitions:
         broker = router.metadata.leader_node(partition)
         if broker is None:
-            unled[partition] = _no_leader_code(router, partition)
+            leaderless[partition] = _no_leader_code(router, partition)
         else:
             groups.setdefault(broker.address, []).append(partition)
-    return groups, unled
+    return groups, leaderless
 
 
 def _no_leader_code(router: Router, partition: TopicPartition) -> ErrorCode:
@@ -124,4 +124,6 @@ def _no_leader_code(router: Router, partition: TopicPartition) -> ErrorCode:
 def _request_builder(
     call: LeaderCall[Q, A, V], partitions: Sequence[TopicPartition]
 ) -> Callable[[BrokerConnection], ClientRequest[A]]:
-    return lambda link: call.api.build_request(call.build_message(partitions), link.api_versions)
+    return lambda connection: call.api.build_request(
+        call.build_message(partitions), connection.api_versions
+    )

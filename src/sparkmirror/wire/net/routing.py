@@ -1,8 +1,8 @@
 """Calls to the right broker of a cluster: any, a partition's leader, a coordinator, the controller.
 
-Every call has an end in time. Until then what may pass by itself is tried again, on a broker found
-anew, with growing pauses: brokers that die, restart, move or do not know yet. What will not pass is
-raised at once: a login or a certificate refused. Blocks; one Router belongs to one thread.
+Every call ends within its timeout. Until then a retriable error is retried with growing pauses, and
+the broker is looked up again: brokers stop, restart, and leaders move. Other errors are raised at
+once, for example a refused login or certificate. Blocks; a Router belongs to one thread.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sparkmirror.wire.protocol.response_errors import error_for_code
 CALL_TIMEOUT_S = 30.0
 REQUEST_TIMEOUT_S = 8.0
 CONNECT_TIMEOUT_S = 3.0
-"""How long one broker may take to let us in while we look for any that does."""
+"""How long one broker may take to accept a connection while any broker will do."""
 MIN_REFRESH_INTERVAL_S = 0.1
-"""Metadata is asked for no more often than this."""
+"""The shortest interval between two metadata requests."""
 
 
 class CoordinatorType(IntEnum):
-    """What a coordinator coordinates."""
+    """What a coordinator is responsible for."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -43,7 +43,7 @@ class CoordinatorType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnyBroker:
-    """Whichever broker answers."""
+    """Any broker that responds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Controller:
 
 @dataclass(frozen=True, slots=True)
 class NodeWithId:
-    """One certain broker."""
+    """The broker with this id."""
 
     node_id: int
 
@@ -77,7 +77,7 @@ Destination: TypeAlias = AnyBroker | LeaderOf | CoordinatorOf | Controller | Nod
 
 
 class Router:
-    """Finds the broker a request belongs to, and keeps what it learned of the cluster."""
+    """Finds the broker for a request. Keeps metadata and connections."""
 
     def __init__(
         self,
@@ -96,18 +96,18 @@ class Router:
     def call(
         self,
         api: Api[Q, A],
-        make: Callable[[], Q],
+        build_message: Callable[[], Q],
         to: Destination,
         *,
         codes: Callable[[A], Iterable[int]],
-        known: Sequence[int] | None = None,
+        versions: Sequence[int] | None = None,
         timeout_s: float = CALL_TIMEOUT_S,
     ) -> A:
-        """Ask until the answer holds no code that may pass by itself, or the time is up.
+        """Send a request until the response has no retriable error code, or the time is up.
 
-        `make` builds the message, anew for each try; `codes` picks the error codes out of an
-        answer. At the end of the time the last answer is returned with its codes, or the last
-        error raised. A topic that does not exist is the caller's business, not a reason to wait.
+        `build_message` runs for each try: a message belongs to one request. `codes` returns the
+        error codes of a response. After the timeout this returns the last response with its codes,
+        or raises the last error. UNKNOWN_TOPIC_OR_PARTITION is not retried: the caller decides.
         """
         deadline = time.monotonic() + timeout_s
         backoff = Backoff()
@@ -115,13 +115,15 @@ class Router:
             address = None
             try:
                 address = self.find_address(to, deadline)
-                link = self.connections.get(address, deadline)
-                patience_s = self.connections.attempt_timeout_s(deadline)
-                answer = link.call(api, make(), known=known, timeout_s=patience_s)
-                passing = [code for code in map(ErrorCode, codes(answer)) if _is_retriable(code)]
-                if not passing or time.monotonic() >= deadline:
+                connection = self.connections.get(address, deadline)
+                attempt_s = self.connections.attempt_timeout_s(deadline)
+                answer = connection.call(
+                    api, build_message(), versions=versions, timeout_s=attempt_s
+                )
+                retriable = [code for code in map(ErrorCode, codes(answer)) if _is_retriable(code)]
+                if not retriable or time.monotonic() >= deadline:
                     return answer
-                self._handle_codes(passing, to)
+                self._handle_codes(retriable, to)
             except ClusterError as error:
                 if not error.retriable or time.monotonic() >= deadline:
                     raise
@@ -133,7 +135,7 @@ class Router:
     def refresh(
         self, topics: Iterable[str] | None = (), *, timeout_s: float = CALL_TIMEOUT_S
     ) -> MetadataSnapshot:
-        """Ask for brokers and some topics (all with None), and return what is known now."""
+        """Request metadata of brokers and some topics (None: all). Returns the merged snapshot."""
         wanted = None if topics is None else list(topics)
         deadline = time.monotonic() + timeout_s
         time.sleep(max(self._refreshed_at + MIN_REFRESH_INTERVAL_S - time.monotonic(), 0.0))
@@ -149,7 +151,7 @@ class Router:
         return self.metadata
 
     def find_address(self, to: Destination, deadline: float) -> Address:
-        """Find where a request belongs, asking around if need be."""
+        """Return the address of a destination. Requests metadata if it is unknown."""
         if isinstance(to, AnyBroker):
             return self.find_any_broker(deadline)
         if isinstance(to, CoordinatorOf):
@@ -161,12 +163,10 @@ class Router:
             self._refresh_until(deadline)
             node_id = self._node_id_of(to)
         broker = self.metadata.brokers.get(node_id)
-        return (
-            broker.address if broker else self._raise_unavailable(f"no broker {node_id} is known")
-        )
+        return broker.address if broker else self._raise_unavailable(f"broker {node_id} is unknown")
 
     def invalidate(self, to: Destination) -> None:
-        """Take what we believed about a destination for outdated."""
+        """Forget the address of a destination: the next call looks it up."""
         if isinstance(to, LeaderOf):
             self.metadata = self.metadata.without_leader(to.partition)
         elif isinstance(to, CoordinatorOf):
@@ -177,24 +177,25 @@ class Router:
             self.metadata = self.metadata.without_broker(to.node_id)
 
     def find_any_broker(self, deadline: float) -> Address:
-        """Find a broker that lets us in: one we talk to, one we know, one we were told of."""
-        refused: ClusterError | None = None
+        """Return a broker that accepts connections: first connected, then known, then bootstrap."""
+        first_error: ClusterError | None = None
         for address in self._candidates():
             try:
                 self.connections.get(address, min(deadline, time.monotonic() + CONNECT_TIMEOUT_S))
             except ClusterError as error:
-                # "Wrong password" says more than "not there", whichever came last.
-                refused = error if refused is None or refused.retriable else refused
+                # A refused login explains more than an unreachable broker.
+                if first_error is None or first_error.retriable:
+                    first_error = error
             else:
                 return address
-        if refused is None:
-            self._raise_unavailable("no broker is known")
-        raise refused
+        if first_error is None:
+            self._raise_unavailable("no broker is configured")
+        raise first_error
 
     def connection_to(
         self, to: Destination, *, timeout_s: float = CALL_TIMEOUT_S
     ) -> BrokerConnection:
-        """Return an open connection to a destination, or raise why there is none now."""
+        """Return an open connection to a destination. Raises ClusterError."""
         deadline = time.monotonic() + timeout_s
         return self.connections.get(self.find_address(to, deadline), deadline)
 
@@ -206,7 +207,7 @@ class Router:
         if any(code.is_wrong_broker for code in codes):
             self.invalidate(to)
         if ErrorCode.REBOOTSTRAP_REQUIRED in codes:
-            # All we know of the cluster is of another one by now: begin anew (KIP-1102).
+            # The metadata is of another cluster: start again from bootstrap.servers (KIP-1102).
             self.connections.close()
             self.metadata = MetadataSnapshot()
 
@@ -233,17 +234,17 @@ class Router:
 
     def _coordinator_address(self, to: CoordinatorOf, deadline: float) -> Address:
         if to not in self._coordinators:
-            link = self.connections.get(self.find_any_broker(deadline), deadline)
-            question = FindCoordinatorRequest(
+            connection = self.connections.get(self.find_any_broker(deadline), deadline)
+            message = FindCoordinatorRequest(
                 key=to.key, key_type=int(to.coordinator_type), coordinator_keys=[to.key]
             )
-            patience_s = self.connections.attempt_timeout_s(deadline)
-            answer = link.call(FIND_COORDINATOR, question, timeout_s=patience_s)
+            attempt_s = self.connections.attempt_timeout_s(deadline)
+            answer = connection.call(FIND_COORDINATOR, message, timeout_s=attempt_s)
             self._coordinators[to] = self._read_coordinator(answer)
         return self._coordinators[to]
 
     def _read_coordinator(self, answer: FindCoordinatorResponse) -> Address:
-        # From version 4 on one request asks for many.
+        # From version 4 on one request names several keys.
         found = answer.coordinators[0] if answer.coordinators else answer
         code = ErrorCode(found.error_code)
         if code is not ErrorCode.NONE:

@@ -1,7 +1,7 @@
-"""One SASL conversation, step by step, at start-up and again before a session ends (KIP-368).
+"""One SASL authentication, step by step, at the start and again before a session ends (KIP-368).
 
-Says what to ask next and takes the answer; knows no socket, so it serves a connection that blocks
-and one that does not. The mechanisms are kafka-python's, taken by its own keyword names.
+Returns the next request and takes its response. It has no socket, so it serves connections that
+block and connections that do not. The mechanisms are kafka-python's, with its keyword names.
 """
 
 from __future__ import annotations
@@ -27,83 +27,83 @@ CHECK_MECHANISM = "set sasl.mechanism to one that the broker offers"
 
 
 class SaslMechanism(Protocol):
-    """What we use of a mechanism of the library."""
+    """A mechanism of kafka-python, as far as it is used here."""
 
     def auth_bytes(self) -> bytes:
-        """Write the next thing to say."""
+        """Return the bytes of the next request."""
 
     def receive(self, auth_bytes: bytes) -> object:
-        """Take what the broker said."""
+        """Accept the bytes of a response."""
 
     def is_done(self) -> bool:
-        """Tell whether the conversation is over."""
+        """Whether the authentication is complete."""
 
 
 class SaslClientAuthenticator:
-    """The conversation: a handshake about the mechanism, then as many turns as that needs."""
+    """A handshake about the mechanism, then as many requests as the mechanism needs."""
 
-    def __init__(self, place: Endpoint, security: Mapping[str, Any]) -> None:
-        self._endpoint = place
+    def __init__(self, endpoint: Endpoint, security: Mapping[str, Any]) -> None:
+        self._endpoint = endpoint
         self._security = security
         self._mechanism_name: str = security.get("sasl_mechanism") or ""
         self._mechanism: SaslMechanism | None = None
         self.session_lifetime_s = 0.0
-        """How long the broker lets the session last; 0 if for ever."""
+        """The lifetime that the broker gives the session; 0 for no limit."""
 
     def handshake_request(self) -> SaslHandshakeRequest:
-        """Ask first: for the mechanism."""
+        """Return the first request: it names the mechanism."""
         return SaslHandshakeRequest(mechanism=self._mechanism_name)
 
     def on_handshake_response(self, answer: SaslHandshakeResponse) -> None:
-        """Take the answer to the handshake."""
+        """Accept the response to the handshake. Raises NotAuthorized."""
         code = ErrorCode(answer.error_code)
         if code is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
             offered = ", ".join(answer.mechanisms) or "none"
-            said = f"it does not take {self._mechanism_name}, it offers {offered}"
-            raise self._endpoint.not_authorized(said, CHECK_MECHANISM)
+            what = f"it does not accept {self._mechanism_name}, it offers {offered}"
+            raise self._endpoint.not_authorized(what, CHECK_MECHANISM)
         if code is not ErrorCode.NONE:
             raise self._endpoint.not_authorized(
                 f"the SASL handshake failed: {code}", CHECK_MECHANISM
             )
         if self._mechanism_name not in SASL_MECHANISMS:
             raise self._endpoint.not_authorized(
-                f"{self._mechanism_name} is not known here", CHECK_MECHANISM
+                f"{self._mechanism_name} is not supported here", CHECK_MECHANISM
             )
-        make: Callable[..., SaslMechanism] = SASL_MECHANISMS[self._mechanism_name]
-        words = dict(self._security) | {"host": self._endpoint.address.host}
-        self._mechanism = self._run_mechanism(lambda: make(**words))
+        mechanism: Callable[..., SaslMechanism] = SASL_MECHANISMS[self._mechanism_name]
+        keywords = dict(self._security) | {"host": self._endpoint.address.host}
+        self._mechanism = self._run_mechanism(lambda: mechanism(**keywords))
 
     def is_complete(self) -> bool:
-        """Tell whether the broker has let us in."""
+        """Whether the broker has accepted the login."""
         return self._mechanism is not None and self._mechanism.is_done()
 
     def authenticate_request(self) -> SaslAuthenticateRequest:
-        """Ask next: what the mechanism has to say."""
+        """Return the next request of the mechanism. Raises NotAuthorized."""
         return SaslAuthenticateRequest(
             auth_bytes=self._run_mechanism(self._require_mechanism().auth_bytes)
         )
 
     def on_authenticate_response(self, answer: SaslAuthenticateResponse) -> None:
-        """Take the answer to what the mechanism said."""
+        """Accept the response to a request of the mechanism. Raises NotAuthorized."""
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE:
-            said = answer.error_message or str(code)
+            reason = answer.error_message or str(code)
             raise self._endpoint.not_authorized(
-                f"{self._mechanism_name} login failed: {said}", CHECK_CREDENTIALS
+                f"{self._mechanism_name} login failed: {reason}", CHECK_CREDENTIALS
             )
-        heard = bytes(answer.auth_bytes or b"")
-        self._run_mechanism(lambda: self._require_mechanism().receive(heard))
+        received = bytes(answer.auth_bytes or b"")
+        self._run_mechanism(lambda: self._require_mechanism().receive(received))
         self.session_lifetime_s = (answer.session_lifetime_ms or 0) / 1000
 
     def _require_mechanism(self) -> SaslMechanism:
         if self._mechanism is None:
-            raise RuntimeError("the handshake comes first")
+            raise RuntimeError("authenticate_request before on_handshake_response")
         return self._mechanism
 
     def _run_mechanism(self, step: Callable[[], T]) -> T:
-        """Run a step of the mechanism: whatever it raises, a token provider too, means no entry."""
+        """Run a step of the mechanism or its token provider. Raises NotAuthorized."""
         try:
             return step()
         except Exception as error:
-            said = f"{self._mechanism_name} login failed here: {type(error).__name__}: {error}"
-            raise self._endpoint.not_authorized(said, CHECK_CREDENTIALS) from error
+            what = f"{self._mechanism_name} login failed here: {type(error).__name__}: {error}"
+            raise self._endpoint.not_authorized(what, CHECK_CREDENTIALS) from error

@@ -1,7 +1,7 @@
-"""A connected socket, plain or TLS: bytes out from where they lie, bytes in to where they belong.
+"""A connected socket, plain or TLS. It sends from and receives into buffers of the caller.
 
-Connecting blocks, up to a deadline. Afterwards nothing here blocks: `send` and `receive_into` do
-what can be done at once. Knows no Kafka; what goes wrong is an OSError.
+`connect` blocks up to a deadline. After that nothing blocks: `send` and `receive_into` do what is
+possible at once. Errors are OSErrors. Knows nothing of Kafka.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from sparkmirror.wire.batch.header import BytesLike
 
 
 def _kernel_release(text: str) -> tuple[int, ...]:
-    """The numbers that a kernel's release begins with."""
+    """The first two numbers of a kernel release."""
     return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
 
 
 MAX_BUFFERS_PER_CALL = min(os.sysconf("SC_IOV_MAX"), 1024)
-"""How many buffers one system call takes."""
+"""The most buffers in one system call."""
 LOW_WATERMARK_GROWS_BUFFER = platform.system() == "Linux" and _kernel_release(
     platform.release()
 ) >= (5, 12)
-"""Whether a socket that is to wait for so many bytes makes room for them, and wakes when that is
-not enough. Where it does not, it could wait for ever for more than it holds."""
+"""Whether SO_RCVLOWAT enlarges the receive buffer. Without that, a socket could wait forever for
+more bytes than its buffer holds."""
 TLS_JOIN_BYTES = 1 << 16
-"""Under TLS, buffers are joined up to this: a copy costs less than a record and a system call."""
+"""TLS joins buffers up to this size: a copy costs less than a TLS record and a system call."""
 
 
 class Transport(Protocol):
-    """What a connection needs of a socket."""
+    """A socket as a channel uses it."""
 
     @property
     def wants_write(self) -> bool:
-        """Whether receiving can only go on once the socket takes bytes (a habit of TLS)."""
+        """Whether receiving must wait until the socket is writable (TLS)."""
 
     def fileno(self) -> int:
         """For a selector."""
 
     def send(self, queue: deque[BytesLike]) -> None:
-        """Send from the front of the queue what the socket takes now, and remove it there."""
+        """Send from the front of the queue what the socket accepts now, and remove it."""
 
     def receive_into(self, view: memoryview) -> int:
-        """Receive into the view what is there now: 0 bytes if nothing is. Raises at the end."""
+        """Receive into the view; return 0 if nothing is there. Raises OSError at the end."""
 
     def set_low_watermark(self, size: int) -> None:
-        """Become readable only when so many bytes are there, as far as the socket can do that."""
+        """Become readable only when so many bytes are there, if the socket can do that."""
 
     def close(self) -> None:
-        """Let go of the socket. May be called again."""
+        """Close the socket. May be called again."""
 
 
 def connect(host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -> Transport:
-    """Connect, and agree on TLS if a context is given; `deadline` is on the monotonic clock."""
+    """Connect, with TLS if a context is given. `deadline` is on the monotonic clock."""
     plain = _connect_first(host, port, deadline)
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -78,7 +78,7 @@ def connect(host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -
 
 
 def _connect_first(host: str, port: int, deadline: float) -> socket.socket:
-    """Try each address the name stands for; none gets more than its share of the time."""
+    """Try each address of the host; each gets an equal share of the time."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     last: OSError | None = None
     for tried, (family, kind, protocol, _, address) in enumerate(found):
@@ -91,7 +91,7 @@ def _connect_first(host: str, port: int, deadline: float) -> socket.socket:
             last = error
         else:
             return attempt
-    raise last or OSError(f"{host} stands for no address")
+    raise last or OSError(f"{host} has no address")
 
 
 def _remaining_s(deadline: float) -> float:
@@ -102,7 +102,7 @@ def _remaining_s(deadline: float) -> float:
 
 
 def _discard_sent(queue: deque[BytesLike], sent: int) -> None:
-    """Remove so many bytes from the front of a queue."""
+    """Remove the bytes sent from the front of the queue."""
     while sent:
         size = len(queue[0])
         if sent < size:
@@ -113,7 +113,7 @@ def _discard_sent(queue: deque[BytesLike], sent: int) -> None:
 
 
 class PlaintextTransport:
-    """A plain socket: many buffers go out in one system call, none is copied here."""
+    """A plain socket: many buffers in one system call, none is copied."""
 
     wants_write = False
 
@@ -126,14 +126,14 @@ class PlaintextTransport:
         return self._socket.fileno()
 
     def set_low_watermark(self, size: int) -> None:
-        """Become readable only when so many bytes are there, or the end is."""
+        """Become readable only when so many bytes are there, or at the end."""
         if size != self._low_watermark and LOW_WATERMARK_GROWS_BUFFER:
             self._low_watermark = size
-            with suppress(OSError):  # a wish, not a condition
+            with suppress(OSError):  # an optimization only
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
     def send(self, queue: deque[BytesLike]) -> None:
-        """Send from the front of the queue what the socket takes now, and remove it there."""
+        """Send from the front of the queue what the socket accepts now, and remove it."""
         while queue:
             parts = list(islice(queue, MAX_BUFFERS_PER_CALL))
             try:
@@ -145,7 +145,7 @@ class PlaintextTransport:
                 return
 
     def receive_into(self, view: memoryview) -> int:
-        """Receive into the view what is there now: 0 bytes if nothing is. Raises at the end."""
+        """Receive into the view; return 0 if nothing is there. Raises OSError at the end."""
         try:
             received = self._socket.recv_into(view)
         except BlockingIOError:
@@ -155,12 +155,12 @@ class PlaintextTransport:
         return received
 
     def close(self) -> None:
-        """Let go of the socket. May be called again."""
+        """Close the socket. May be called again."""
         self._socket.close()
 
 
 class TlsTransport:
-    """A TLS socket: it takes one buffer at a time, so small ones are joined first."""
+    """A TLS socket: it accepts one buffer at a time, so small ones are joined first."""
 
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock
@@ -171,13 +171,13 @@ class TlsTransport:
         return self._socket.fileno()
 
     def set_low_watermark(self, size: int) -> None:
-        """Do nothing: how much of it was received and not yet decrypted, nobody knows."""
+        """No-op: the number of decrypted bytes in the socket is unknown."""
 
     def send(self, queue: deque[BytesLike]) -> None:
         """Send from the front of the queue what the socket takes now, and remove it there.
 
-        What could not be sent must be offered again as it was, or longer: so the joined buffer
-        stays at the front.
+        OpenSSL requires that bytes not sent are offered again unchanged, so the joined buffer stays
+        at the front.
         """
         while queue:
             _join_small_buffers(queue)
@@ -188,7 +188,7 @@ class TlsTransport:
             _discard_sent(queue, sent)
 
     def receive_into(self, view: memoryview) -> int:
-        """Receive into the view what is there now: 0 bytes if nothing is. Raises at the end."""
+        """Receive into the view; return 0 if nothing is there. Raises OSError at the end."""
         self.wants_write = False
         try:
             received = self._socket.recv_into(view)
@@ -202,12 +202,12 @@ class TlsTransport:
         return received
 
     def close(self) -> None:
-        """Let go of the socket. May be called again."""
+        """Close the socket. May be called again."""
         self._socket.close()
 
 
 def _join_small_buffers(queue: deque[BytesLike]) -> None:
-    """Join the buffers at the front as long as they are small together."""
+    """Join the buffers at the front up to TLS_JOIN_BYTES."""
     count = size = 0
     for part in queue:
         if size + len(part) > TLS_JOIN_BYTES:

@@ -1,8 +1,4 @@
-"""Which versions of which requests a broker takes, and what its cluster has agreed on.
-
-A broker answers ApiVersions with a range per request; a client uses a version inside the range
-that it also knows. Knows no connection.
-"""
+"""The versions of each API that a broker supports, and the finalized features of its cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ TRANSACTION_VERSION = "transaction.version"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeApiVersions:
-    """One broker's answer to ApiVersions. `cluster` names it in errors."""
+    """One broker's response to ApiVersions. `cluster` is the alias for errors."""
 
     cluster: str
     ranges: Mapping[int, tuple[int, int]]
@@ -26,7 +22,7 @@ class NodeApiVersions:
 
     @classmethod
     def from_response(cls, cluster: str, answer: ApiVersionsResponse) -> NodeApiVersions:
-        """Take a broker's answer."""
+        """Read a response."""
         return cls(
             cluster=cluster,
             ranges={key.api_key: (key.min_version, key.max_version) for key in answer.api_keys},
@@ -38,23 +34,26 @@ class NodeApiVersions:
 
     @property
     def transaction_version(self) -> int:
-        """How the cluster does transactions: from 2 on, an end bumps the epoch (KIP-890)."""
+        """The level of `transaction.version`: from 2 on, EndTxn bumps the epoch (KIP-890)."""
         return self.features.get(TRANSACTION_VERSION, 0)
 
     def supports(self, api_key: int) -> bool:
-        """Tell whether the broker knows the request at all."""
+        """Whether the broker supports the API."""
         return api_key in self.ranges
 
-    def latest_usable_version(self, name: str, api_key: int, known: Sequence[int]) -> int:
-        """Return the highest version that both know; `known` are the ones we speak."""
+    def latest_usable_version(self, name: str, api_key: int, usable: Sequence[int]) -> int:
+        """Return the highest of the usable versions that the broker supports.
+
+        Raises UnsupportedByBroker if there is none.
+        """
         lowest, highest = self.ranges.get(api_key, (0, -1))
-        shared = [version for version in known if lowest <= version <= highest]
+        shared = [version for version in usable if lowest <= version <= highest]
         if shared:
             return max(shared)
         if highest < 0:
-            raise UnsupportedByBroker(self.cluster, f"the broker does not know {name} requests")
+            raise UnsupportedByBroker(self.cluster, f"the broker does not support {name}")
         raise UnsupportedByBroker(
             self.cluster,
-            f"the broker takes {name} in versions {lowest} to {highest}, needed is one of"
-            f" {', '.join(map(str, sorted(known)))}",
+            f"the broker supports {name} in versions {lowest} to {highest}, needed is one of"
+            f" {', '.join(map(str, sorted(usable)))}",
         )

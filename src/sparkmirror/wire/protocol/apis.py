@@ -1,7 +1,7 @@
-"""Requests and answers by kafka-python's message classes: everything but Fetch and Produce.
+"""Requests and responses with kafka-python's message classes: all APIs but Fetch and Produce.
 
-Each Api pairs a request class with its answer and the versions that were tried on real brokers,
-from 2.1 on. The one place that encodes and decodes the library's messages.
+An Api has a request class, its response class, and the versions that were tested on brokers from
+2.1 on. Only this module encodes and decodes the message classes.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ from sparkmirror.wire.protocol.request import ClientRequest
 
 
 class RequestMessage(Protocol):
-    """What we use of a request message of the library."""
+    """A request message of kafka-python, as far as it is used here."""
 
     API_KEY: int
 
     def encode(self, version: int | None = None) -> bytes:
-        """Write the body."""
+        """Encode the body."""
 
     @classmethod
     def flexible_version_q(cls, version: int) -> bool:
-        """Tell whether a version speaks the flexible dialect."""
+        """Whether a version is flexible (KIP-482)."""
 
 
 class ResponseMessage(Protocol):
-    """What we use of an answer message of the library."""
+    """A response message of kafka-python, as far as it is used here."""
 
     @classmethod
     def decode(cls, data: memoryview, version: int | None = None) -> Any:
-        """Read the body; returns an instance of the class."""
+        """Decode the body into an instance of the class."""
 
 
 Q = TypeVar("Q", bound=RequestMessage)
@@ -72,7 +72,7 @@ A = TypeVar("A", bound=ResponseMessage)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Api(Generic[Q, A]):
-    """One kind of request: its message classes and the versions we speak."""
+    """One API: its message classes and the versions used here."""
 
     request_type: type[Q]
     response_type: type[A]
@@ -80,21 +80,24 @@ class Api(Generic[Q, A]):
 
     @property
     def name(self) -> str:
-        """Kafka's name of it."""
+        """Kafka's name of the API."""
         return self.request_type.__name__.removesuffix("Request")
 
     def build_request(
-        self, message: Q, versions: NodeApiVersions, known: Sequence[int] | None = None
+        self, message: Q, versions: NodeApiVersions, allowed: Sequence[int] | None = None
     ) -> ClientRequest[A]:
-        """Make a request in the highest version that the broker shares; `known` narrows ours.
+        """Build a request in the highest version that the broker supports too.
 
-        A message belongs to one request: the library keeps the version in it.
+        `allowed` replaces the versions of this Api. A message belongs to one request: kafka-python
+        keeps the version in it.
         """
-        version = versions.latest_usable_version(self.name, message.API_KEY, known or self.versions)
+        version = versions.latest_usable_version(
+            self.name, message.API_KEY, allowed or self.versions
+        )
         return self.build_request_at(message, version)
 
     def build_request_at(self, message: Q, version: int) -> ClientRequest[A]:
-        """Make a request in a given version."""
+        """Build a request in a given version."""
 
         def read(frame: ResponseFrame, at: int) -> A:
             answer: A = self.response_type.decode(frame.view[at:], version=version)

@@ -6,7 +6,7 @@
     9         2.8       the flexible dialect
     10        3.7       a broker that no longer leads names its successor and its address
     11        3.8       120, for a transaction that must be aborted
-    12        4.0       a transactional batch joins its partition to the transaction by itself
+    12        4.0       a transactional batch adds its partition to the transaction implicitly
     13        4.1       topics by id, so that a recreated topic is never mistaken for the old one
 
 Invariant: one request holds at most one batch of a partition. A broker that finds two keeps the
@@ -115,14 +115,20 @@ def supports_topic_ids(versions: NodeApiVersions) -> bool:
     return highest >= FIRST_BY_ID
 
 
-def produce_version(versions: NodeApiVersions, *, by_id: bool, joins: bool = True) -> int:
+def produce_version(versions: NodeApiVersions, *, by_id: bool, implicit_add: bool = True) -> int:
     """Choose the version for topics by id or by name.
 
-    `joins` is false for a transaction whose partitions are added one by one.
+    `implicit_add` is false for a transaction whose partitions are added one by one.
     """
-    assert joins or not by_id, "whoever takes ids lets partitions join by themselves"
-    known = VERSIONS_BY_ID if by_id else VERSIONS_BY_NAME if joins else VERSIONS_WITH_EXPLICIT_ADD
-    return versions.latest_usable_version("Produce", API_KEY, known)
+    assert implicit_add or not by_id, "every version with topic ids adds partitions implicitly"
+    usable = (
+        VERSIONS_BY_ID
+        if by_id
+        else VERSIONS_BY_NAME
+        if implicit_add
+        else VERSIONS_WITH_EXPLICIT_ADD
+    )
+    return versions.latest_usable_version("Produce", API_KEY, usable)
 
 
 def produce_request(

@@ -55,33 +55,33 @@ def init_producer_id(
     router: Router,
     *,
     transactional_id: str | None = None,
-    present: ProducerIdAndEpoch | None = None,
+    current: ProducerIdAndEpoch | None = None,
     transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> ProducerIdAndEpoch:
-    """Get a producer id: a new one, or that of a transactional id with a higher epoch.
+    """Return a new producer id, or that of a transactional id with a higher epoch.
 
-    With a transactional id this aborts the open transaction of whoever used it before, and fences
-    him. `present` is the identity we have: the broker refuses (90) if it is no longer the latest,
-    so that one who slept through his replacement does not fence his successor.
+    With a transactional id this aborts its open transaction and fences its previous producer.
+    `current` is the identity of the caller: the broker refuses (90) if it is no longer the latest,
+    so that a producer that was replaced does not fence its successor.
     """
     to: Destination = AnyBroker()
     if transactional_id is not None:
         to = CoordinatorOf(CoordinatorType.TRANSACTION, transactional_id)
-    known = None
-    if present is not None:
-        known = [v for v in INIT_PRODUCER_ID.versions if v >= FIRST_WITH_PRODUCER_EPOCH]
+    versions = None
+    if current is not None:
+        versions = [v for v in INIT_PRODUCER_ID.versions if v >= FIRST_WITH_PRODUCER_EPOCH]
     answer = router.call(
         INIT_PRODUCER_ID,
         lambda: InitProducerIdRequest(
             transactional_id=transactional_id,
             transaction_timeout_ms=transaction_timeout_ms,
-            producer_id=present.producer_id if present else NO_PRODUCER_ID,
-            producer_epoch=present.epoch if present else NO_EPOCH,
+            producer_id=current.producer_id if current else NO_PRODUCER_ID,
+            producer_epoch=current.epoch if current else NO_EPOCH,
         ),
         to,
         codes=lambda answer: (answer.error_code,),
-        known=known,
+        versions=versions,
         timeout_s=timeout_s,
     )
     code = ErrorCode(answer.error_code)

@@ -107,7 +107,7 @@ def _fetch_once(
     )
     seen: list[tuple[SingleFetchResult | None, ErrorCode]] = []
 
-    def heard(answer: FetchResponseData) -> None:
+    def on_response(answer: FetchResponseData) -> None:
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE or not answer.partitions:
             seen.append((None, code))
@@ -122,7 +122,7 @@ def _fetch_once(
         )
         seen.append((glimpse if there.error_code == 0 else None, ErrorCode(there.error_code)))
 
-    connection.send(request, then=heard, deadline=time.monotonic() + FETCH_TIMEOUT_S)
+    connection.send(request, on_response=on_response, deadline=time.monotonic() + FETCH_TIMEOUT_S)
     while not seen:
         connection.poll()
     return seen[0]

@@ -51,13 +51,13 @@ def append_batch(
     buffers: Sequence[BytesLike],
     *,
     transactional_id: str | None = None,
-    joins: bool = True,
+    implicit_add: bool = True,
     timeout_s: float = APPEND_TIMEOUT_S,
 ) -> int:
     """Append a batch that is ready for Produce; return the offset of its first record.
 
     Tried again while that may help, so a batch without a producer id may be appended twice.
-    `joins` is false for a transaction whose partitions are added one by one.
+    `implicit_add` is false for a transaction whose partitions are added one by one.
     """
     deadline, backoff = time.monotonic() + timeout_s, Backoff()
     outgoing = OutgoingBatch(partition.topic, partition.partition, buffers)
@@ -65,7 +65,9 @@ def append_batch(
         error: ClusterError
         try:
             connection = router.connection_to(LeaderOf(partition), timeout_s=timeout_s)
-            version = produce_version(connection.api_versions, by_id=False, joins=joins)
+            version = produce_version(
+                connection.api_versions, by_id=False, implicit_add=implicit_add
+            )
             request = produce_request(
                 version,
                 [outgoing],
@@ -73,11 +75,11 @@ def append_batch(
                 transactional_id=transactional_id,
             )
             answer = connection.send_and_wait(request, PRODUCE_TIMEOUT_MS / 1000 + 5)
-            (said,) = answer.partition_responses.values()
-            if said.error_code == 0:
-                return said.base_offset
+            (result,) = answer.partition_responses.values()
+            if result.error_code == 0:
+                return result.base_offset
             error = error_for_code(
-                router.client.cluster, "Produce", ErrorCode(said.error_code), str(partition)
+                router.client.cluster, "Produce", ErrorCode(result.error_code), str(partition)
             )
         except ClusterError as lost:
             error = lost

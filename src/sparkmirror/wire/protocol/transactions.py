@@ -62,8 +62,8 @@ class TransactionDescription:
 
 def transaction_version(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> int:
     """How the cluster does transactions."""
-    link = router.connection_to(AnyBroker(), timeout_s=timeout_s)
-    return link.api_versions.transaction_version
+    connection = router.connection_to(AnyBroker(), timeout_s=timeout_s)
+    return connection.api_versions.transaction_version
 
 
 def add_partitions_to_txn(
@@ -120,7 +120,7 @@ def end_txn(
     A RequestRefused whose code asks for FENCED means that another has taken over the id.
     """
     raises = version >= EPOCH_BUMPING_VERSION
-    known = [v for v in END_TXN.versions if raises or v < FIRST_EPOCH_BUMPING_END_TXN]
+    versions = [v for v in END_TXN.versions if raises or v < FIRST_EPOCH_BUMPING_END_TXN]
     answer = router.call(
         END_TXN,
         lambda: EndTxnRequest(
@@ -131,7 +131,7 @@ def end_txn(
         ),
         _coordinator(transactional_id),
         codes=lambda answer: (answer.error_code,),
-        known=known,
+        versions=versions,
         timeout_s=timeout_s,
     )
     code = ErrorCode(answer.error_code)
@@ -178,7 +178,7 @@ def list_transactional_ids(router: Router, *, timeout_s: float = CALL_TIMEOUT_S)
     Each broker knows those it coordinates, so every one is asked; a broker that is down coordinates
     none. A coordinator that moves between two answers may hide its ids, once.
     """
-    known: set[str] = set()
+    ids: set[str] = set()
     for node_id in sorted(router.refresh(timeout_s=timeout_s).brokers):
         answer = router.call(
             LIST_TRANSACTIONS,
@@ -190,8 +190,8 @@ def list_transactional_ids(router: Router, *, timeout_s: float = CALL_TIMEOUT_S)
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE:
             raise error_for_code(router.client.cluster, LIST_TRANSACTIONS.name, code)
-        known |= {state.transactional_id for state in answer.transaction_states}
-    return frozenset(known)
+        ids |= {state.transactional_id for state in answer.transaction_states}
+    return frozenset(ids)
 
 
 def _coordinator(transactional_id: str) -> CoordinatorOf:

@@ -60,19 +60,19 @@ def test_an_unacknowledged_batch_is_never_overwritten() -> None:
     assert pool.idle_bytes == 0
 
 
-def test_a_frame_given_back_cannot_be_touched() -> None:
+def test_a_deallocated_frame_cannot_be_used() -> None:
     frame = BufferPool().allocate(10)
     frame.release()
-    with pytest.raises(ValueError, match="given back"):
+    with pytest.raises(ValueError, match="is deallocated"):
         frame.retain()
-    with pytest.raises(ValueError, match="given back already"):
+    with pytest.raises(ValueError, match="deallocated already"):
         frame.release()
     with pytest.raises(ValueError, match="released"):
         bytes(frame.view)
 
 
 def test_small_frames_and_too_much_idle_memory_are_not_kept() -> None:
-    pool = BufferPool(keep_bytes=LARGE)
+    pool = BufferPool(max_idle_bytes=LARGE)
     pool.allocate(MIN_POOLED_BYTES - 1).release()
     assert pool.idle_bytes == 0
     frames = [pool.allocate(LARGE), pool.allocate(LARGE)]
@@ -132,5 +132,5 @@ def test_what_is_there_already_counts_beyond_the_limit() -> None:
 def test_more_cannot_come_back_than_was_taken() -> None:
     budget = MemoryBudget(100)
     budget.reserve(10)
-    with pytest.raises(ValueError, match="11 bytes given back"):
+    with pytest.raises(ValueError, match="11 bytes released"):
         budget.release(11)

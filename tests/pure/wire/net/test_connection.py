@@ -94,7 +94,7 @@ def test_a_broker_older_than_us_is_greeted_again_in_its_own_version() -> None:
     with FakeBroker([too_new, api_versions_reply({18: (0, 2), 3: (0, 7)})], greets=False) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
         assert connection.api_versions.ranges == {18: (0, 2), 3: (0, 7)}
-        with pytest.raises(UnsupportedByBroker, match="does not know DescribeProducers"):
+        with pytest.raises(UnsupportedByBroker, match="does not support DescribeProducers"):
             DESCRIBE_PRODUCERS.build_request(
                 DESCRIBE_PRODUCERS.request_type(topics=[]), connection.api_versions
             )
@@ -109,10 +109,10 @@ def test_a_broker_older_than_us_is_greeted_again_in_its_own_version() -> None:
         (raw_reply(b"HTTP/1.1 400 Bad Request"), "announces an answer of 1213486160 bytes"),
         (raw_reply(b"\xff\xff\xff\xff"), "announces an answer of -1 bytes"),
         (raw_reply(b"\x00\x00\x00\x03abc"), "announces an answer of 3 bytes"),
-        (close_connection, "it closed the connection, before it said anything"),
+        (close_connection, "it closed the connection, before its first response"),
         (
             truncated_reply(api_versions_reply()),
-            "it closed the connection, before it said anything",
+            "it closed the connection, before its first response",
         ),
         (raw_reply(length_prefixed(b"\x00\x00\x00\x01\x00")), "cannot be read"),
     ],
@@ -166,7 +166,9 @@ def test_nonsense_ends_the_connection_and_loses_the_request_once(reply: Reply, t
         connection = BrokerConnection.open(CLIENT, broker.address, pool=pool)
         deadline = time.monotonic() + 50
         for _ in range(2):
-            connection.send(question(connection), then=never, lost=lost.append, deadline=deadline)
+            connection.send(
+                question(connection), on_response=never, on_error=lost.append, deadline=deadline
+            )
         with pytest.raises(ClusterUnavailable, match=text):
             while True:
                 connection.poll()
@@ -187,8 +189,8 @@ def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
         connection = BrokerConnection.open(CLIENT, broker.address)
         answers: list[object] = []
         deadline = time.monotonic() + 50
-        connection.send(question(connection), then=answers.append, deadline=deadline)
-        with pytest.raises(ClusterUnavailable, match="that nobody asked for"):
+        connection.send(question(connection), on_response=answers.append, deadline=deadline)
+        with pytest.raises(ClusterUnavailable, match="without a request"):
             while True:
                 connection.poll()
         assert connection.is_closed
@@ -232,7 +234,7 @@ def test_answers_come_in_order_however_they_are_cut() -> None:
         for _ in range(3):
             connection.send(
                 question(connection),
-                then=lambda answer: answers.append(answer.controller_id),
+                on_response=lambda answer: answers.append(answer.controller_id),
                 deadline=deadline,
             )
         assert connection.in_flight_count == 3
@@ -260,7 +262,7 @@ def test_a_loop_drives_it_by_a_selector_alone() -> None:
     with FakeBroker([acknowledge]) as broker, selectors.DefaultSelector() as selector:
         connection = BrokerConnection.open(CLIENT, broker.address)
         request = produce_request(7, [OutgoingBatch("t", 0, [batch])], timeout_ms=100)
-        connection.send(request, then=answers.append, deadline=time.monotonic() + 10)
+        connection.send(request, on_response=answers.append, deadline=time.monotonic() + 10)
         wanted = [connection.wants_write]
         while not answers:
             write = selectors.EVENT_WRITE if connection.wants_write else 0
@@ -283,7 +285,9 @@ def test_an_overdue_answer_ends_the_connection() -> None:
         connection = BrokerConnection.open(CLIENT, broker.address)
         now = time.monotonic()
         assert not connection.has_expired(now + 1e9)
-        connection.send(question(connection), then=never, lost=lost.append, deadline=now + 5)
+        connection.send(
+            question(connection), on_response=never, on_error=lost.append, deadline=now + 5
+        )
         assert not connection.has_expired(now + 4.9)
         connection.close_if_expired(now + 4.9)
         assert connection.has_expired(now + 5)
@@ -298,14 +302,14 @@ def test_throttling_mutes_the_connection_and_moves_deadlines() -> None:
         connection = BrokerConnection.open(CLIENT, broker.address)
         now = time.monotonic()
         answered: list[object] = []
-        connection.send(question(connection), then=answered.append, deadline=now + 30)
-        connection.send(question(connection), then=never, deadline=now + 30)
+        connection.send(question(connection), on_response=answered.append, deadline=now + 30)
+        connection.send(question(connection), on_response=never, deadline=now + 30)
         while not answered:
             connection.poll()
         assert now + 59 < connection.throttled_until < time.monotonic() + 61
         assert not connection.has_expired(now + 85)
         assert connection.has_expired(time.monotonic() + 91)
-        connection.send(question(connection), then=never, deadline=now + 1)
+        connection.send(question(connection), on_response=never, deadline=now + 1)
         assert not connection.has_expired(now + 59)
         connection.close()
 
@@ -316,8 +320,8 @@ def test_closing_settles_what_is_in_flight() -> None:
         connection = BrokerConnection.open(CLIENT, broker.address)
         connection.send(
             question(connection),
-            then=never,
-            lost=lost.append,
+            on_response=never,
+            on_error=lost.append,
             deadline=time.monotonic() + 50,
         )
         connection.close()
@@ -385,7 +389,7 @@ def test_a_refused_login_says_why_at_once(replies: list[Reply], text: str) -> No
 
 @pytest.mark.parametrize(
     ("mechanism", "text"),
-    [("NOVEL", "NOVEL is not known here"), ("OAUTHBEARER", "OAUTHBEARER login failed here")],
+    [("NOVEL", "NOVEL is not supported here"), ("OAUTHBEARER", "OAUTHBEARER login failed here")],
 )
 def test_a_login_that_cannot_be_made_here_says_why(mechanism: str, text: str) -> None:
     security = dict(SASL.security) | {"sasl_mechanism": mechanism}
@@ -415,7 +419,7 @@ def test_a_session_is_renewed_behind_what_is_in_flight_and_before_what_comes() -
                 release.set()
             connection.send(
                 question(connection),
-                then=lambda answer: answers.append(answer.controller_id),
+                on_response=lambda answer: answers.append(answer.controller_id),
                 deadline=deadline,
             )
         assert connection.in_flight_count == 4
@@ -434,8 +438,8 @@ def test_a_session_that_cannot_be_renewed_ends_the_connection() -> None:
         time.sleep(0.02)
         connection.send(
             question(connection),
-            then=never,
-            lost=lost.append,
+            on_response=never,
+            on_error=lost.append,
             deadline=time.monotonic() + 50,
         )
         with pytest.raises(NotAuthorized, match="expired"):

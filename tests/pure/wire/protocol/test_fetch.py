@@ -312,7 +312,7 @@ def test_the_highest_shared_version_is_chosen(
 
 def test_a_broker_too_old_is_named_with_what_it_offers() -> None:
     versions = NodeApiVersions(cluster="a", ranges={1: (0, 8)})
-    with pytest.raises(UnsupportedByBroker, match="takes Fetch in versions 0 to 8"):
+    with pytest.raises(UnsupportedByBroker, match="supports Fetch in versions 0 to 8"):
         fetch.fetch_version(versions, by_id=False)
-    with pytest.raises(UnsupportedByBroker, match="does not know Fetch"):
+    with pytest.raises(UnsupportedByBroker, match="does not support Fetch"):
         fetch.fetch_version(NodeApiVersions(cluster="a", ranges={}), by_id=True)

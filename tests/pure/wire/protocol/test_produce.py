@@ -227,7 +227,7 @@ def test_a_broker_that_leads_no_more_says_who_does_and_where(version: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("highest", "by_id", "joins", "chosen"),
+    ("highest", "by_id", "implicit_add", "chosen"),
     [
         (7, False, True, 7),
         (8, False, True, 8),
@@ -240,10 +240,10 @@ def test_a_broker_that_leads_no_more_says_who_does_and_where(version: int) -> No
     ],
 )
 def test_the_highest_shared_version_is_chosen(
-    highest: int, by_id: bool, joins: bool, chosen: int
+    highest: int, by_id: bool, implicit_add: bool, chosen: int
 ) -> None:
     versions = NodeApiVersions(cluster="a", ranges={0: (0, highest)})
-    assert produce.produce_version(versions, by_id=by_id, joins=joins) == chosen
+    assert produce.produce_version(versions, by_id=by_id, implicit_add=implicit_add) == chosen
     assert produce.supports_topic_ids(versions) is (highest >= 13)
 
 

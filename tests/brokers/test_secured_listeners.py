@@ -1,0 +1,292 @@
+"""Listeners of every security protocol: logins, refusals with their reason, and ACLs."""
+
+from __future__ import annotations
+
+import random
+import ssl
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import MetadataRequest
+
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized, NotFound
+from sparkmirror.lab.cluster.certificates import STORE_PASSWORD, CertificateAuthority
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.cluster.properties_file import write_properties
+from sparkmirror.lab.cluster.sasl_config import MECHANISMS
+from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
+from sparkmirror.wire.protocol.apis import METADATA
+from tests.support.kafka.clusters import StartCluster, create_topic, read_values, write_values
+from tests.support.kafka.wire_copier import (
+    WireCopier,
+    connect_first_broker,
+    make_router,
+    read_stored_batches,
+    wire_client,
+)
+from tests.support.timing import fastest_run_s
+
+USERS = {"alice": 'a "quoted" \\ secret, ä', "bob": "bobs-secret"}
+LOGINS = [
+    (listener, mechanism)
+    for listener in (ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL)
+    for mechanism in MECHANISMS
+]
+SESSION_MS = 5000
+"""Brokers refuse to renew a session within its first second."""
+RENEWAL_MARGIN_S = 0.4
+"""A session is renewed at least so long before its end: a tenth of it, less a moment."""
+TRIES = 5
+
+
+@pytest.fixture(scope="module")
+def secured_cluster(start_module_cluster: StartCluster) -> Cluster:
+    """One broker with all four listeners and certificates of clients. Only alice has rights.
+
+    Sessions of SCRAM-SHA-256 over TLS are short.
+    """
+    return start_module_cluster(
+        ClusterSpec(
+            name="secured",
+            fast_start=True,
+            listeners=tuple(ListenerProtocol),
+            mutual_tls=True,
+            authorizer=True,
+            users=USERS,
+            super_users=("alice",),
+            properties={
+                "listener.name.sasl_ssl.scram-sha-256.connections.max.reauth.ms": str(SESSION_MS)
+            },
+        )
+    )
+
+
+def broker_count(connection: BrokerConnection) -> int:
+    message = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    return len(connection.call(METADATA, message).brokers)
+
+
+def open_connection(access: ClusterAccess, **changes: object) -> BrokerConnection:
+    """Connect with some security keywords changed; None removes one."""
+    keywords: Mapping[str, Any] = wire_client(access).security
+    security = {k: v for k, v in {**keywords, **changes}.items() if v is not None}
+    client = ClientConfig(cluster=access.cluster, security=security)
+    return BrokerConnection.open(client, Address(*access.bootstrap_servers[0]))
+
+
+def connection_error(access: ClusterAccess, kind: type[ClusterError], **changes: object) -> str:
+    """Fail to connect within three seconds, and return the text of the error."""
+    texts: list[str] = []
+
+    def connect() -> None:
+        with pytest.raises(kind) as caught:
+            open_connection(access, **changes).close()
+        assert type(caught.value) is kind
+        assert not any(password in str(caught.value) for password in USERS.values())
+        texts.append(str(caught.value))
+
+    assert fastest_run_s(connect) < 3
+    return texts[-1]
+
+
+# -- logins ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("listener", "mechanism"), LOGINS, ids=lambda part: str(part))
+def test_a_user_logs_in(
+    secured_cluster: Cluster, topic: str, listener: ListenerProtocol, mechanism: str
+) -> None:
+    access = secured_cluster.access(listener, "alice", mechanism)
+    create_topic(access, topic)
+    write_values(access, topic, b"by alice")
+    assert read_values(access, topic) == [b"by alice"]
+
+
+@pytest.mark.parametrize(("listener", "mechanism"), LOGINS, ids=lambda part: str(part))
+def test_a_wrong_password_is_refused_at_once(
+    secured_cluster: Cluster, listener: ListenerProtocol, mechanism: str
+) -> None:
+    access = secured_cluster.access(listener, "bob", mechanism)
+    text = connection_error(access, NotAuthorized, sasl_plain_password="guessed")
+    assert f"{mechanism} login failed: Authentication failed" in text
+    assert f"secured: {listener} 127.0.0.1:" in text
+    assert "guessed" not in text
+
+
+def test_a_certificate_identifies_a_user(secured_cluster: Cluster, topic: str) -> None:
+    access = secured_cluster.access(ListenerProtocol.SSL, "alice")
+    create_topic(access, topic)
+    write_values(access, topic, b"by certificate")
+    assert read_values(access, topic) == [b"by certificate"]
+
+
+def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(
+    secured_cluster: Cluster,
+) -> None:
+    access = secured_cluster.access(ListenerProtocol.SASL_SSL, "alice")
+    text = connection_error(access, NotAuthorized, sasl_mechanism="OAUTHBEARER")
+    assert "it does not accept OAUTHBEARER, it offers" in text
+    assert "SCRAM-SHA-512" in text
+
+
+def test_a_listener_with_sasl_closes_a_connection_without_a_login(
+    secured_cluster: Cluster,
+) -> None:
+    connection = open_connection(
+        secured_cluster.access(ListenerProtocol.SASL_PLAINTEXT), security_protocol="PLAINTEXT"
+    )
+    with pytest.raises(ClusterUnavailable, match="closed the connection"):
+        broker_count(connection)
+
+
+def test_an_unknown_user_is_named(secured_cluster: Cluster) -> None:
+    with pytest.raises(NotFound, match="no user 'carol': its users are alice, bob"):
+        secured_cluster.client_properties(ListenerProtocol.SASL_SSL, "carol")
+
+
+# -- TLS -------------------------------------------------------------------------------------------
+
+
+def test_a_broker_with_a_certificate_of_another_authority_is_not_trusted(
+    secured_cluster: Cluster, tmp_path: Path
+) -> None:
+    other = CertificateAuthority.create(tmp_path / "tls")
+    text = connection_error(
+        secured_cluster.access(ListenerProtocol.SASL_SSL),
+        NotAuthorized,
+        ssl_context=ssl.create_default_context(cafile=str(other.ca_certificate)),
+    )
+    assert "its certificate is not accepted" in text
+
+
+def test_mutual_tls_refuses_a_client_without_a_certificate(secured_cluster: Cluster) -> None:
+    without_key = ssl.create_default_context(
+        cafile=secured_cluster.client_properties(ListenerProtocol.SSL)["ssl.truststore.location"]
+    )
+    text = connection_error(
+        secured_cluster.access(ListenerProtocol.SSL), NotAuthorized, ssl_context=without_key
+    )
+    assert "TLS failed" in text
+    assert "certificate" in text
+
+
+def test_the_wrong_protocol_points_at_the_port(secured_cluster: Cluster) -> None:
+    plain = {"security_protocol": "PLAINTEXT", "sasl_mechanism": None, "ssl_context": None}
+    for listener in (ListenerProtocol.SSL, ListenerProtocol.SASL_SSL):
+        access = secured_cluster.access(listener)
+        assert "right port" in connection_error(access, ClusterUnavailable, **plain)
+    tls = secured_cluster.access(ListenerProtocol.SSL).security.client_kwargs()
+    for listener in (ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT):
+        text = connection_error(secured_cluster.access(listener), ClusterUnavailable, **tls)
+        assert "it closed the connection, before its first response" in text
+
+
+# -- sessions and data -----------------------------------------------------------------------------
+
+
+def test_a_session_that_ends_is_renewed_in_time(secured_cluster: Cluster) -> None:
+    access = secured_cluster.access(ListenerProtocol.SASL_SSL, "alice", "SCRAM-SHA-256")
+    assert any(outlives_its_session(access) for _ in range(TRIES))
+
+
+def outlives_its_session(access: ClusterAccess) -> bool:
+    """Send requests until the first session is long over.
+
+    Returns False if this process paused for so long that there was no time to renew the session.
+    """
+    connection = connect_first_broker(access)
+    responded_at = time.monotonic()
+    until = responded_at + 1.3 * SESSION_MS / 1000
+    try:
+        while responded_at < until:
+            assert broker_count(connection) == 1
+            responded_at = time.monotonic()
+            time.sleep(0.02)
+    except ClusterUnavailable:
+        if time.monotonic() - responded_at < RENEWAL_MARGIN_S:
+            raise
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+@pytest.mark.parametrize("listener", [ListenerProtocol.SSL, ListenerProtocol.SASL_SSL], ids=str)
+def test_batches_copied_over_tls_are_the_same(
+    secured_cluster: Cluster, listener: ListenerProtocol, topic: str
+) -> None:
+    access = secured_cluster.access(listener, "alice", "SCRAM-SHA-512")
+    topics = (f"{topic}.from", f"{topic}.to")
+    for name in topics:
+        create_topic(access, name, partitions=2)
+    rng = random.Random(1)
+    values = [rng.randbytes(rng.randrange(1, 150_000)) for _ in range(12)]
+    produce_records(
+        access,
+        topics[0],
+        [ProducerRecord(value=value, partition=n % 2) for n, value in enumerate(values)],
+    )
+    router = make_router(access)
+    WireCopier(router, router, topics, (16, 13)).run(len(values))
+    for index in range(2):
+        original = read_stored_batches(router, TopicPartition(topics[0], index))
+        assert sum(len(batch.body) for batch in original) > 100_000
+        assert read_stored_batches(router, TopicPartition(topics[1], index)) == original
+    router.close()
+
+
+# -- rights ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("listener", "user"),
+    [
+        (ListenerProtocol.PLAINTEXT, None),
+        (ListenerProtocol.SSL, "bob"),
+        (ListenerProtocol.SASL_PLAINTEXT, "bob"),
+        (ListenerProtocol.SASL_SSL, "bob"),
+    ],
+    ids=["anonymous", "certificate", "sasl", "sasl-ssl"],
+)
+def test_the_authorizer_denies_a_user_without_rights(
+    secured_cluster: Cluster, topic: str, listener: ListenerProtocol, user: str | None
+) -> None:
+    with Admin(secured_cluster.access(listener, user)) as admin:
+        assert admin.describe_topics() == {}
+        with pytest.raises(NotAuthorized, match="TOPIC_AUTHORIZATION_FAILED"):
+            admin.create_topic(NewTopic(name=topic))
+
+
+def test_writing_without_a_right_is_refused(secured_cluster: Cluster, topic: str) -> None:
+    create_topic(secured_cluster.access(ListenerProtocol.SASL_SSL, "alice"), topic)
+    with pytest.raises(NotAuthorized):
+        write_values(secured_cluster.access(ListenerProtocol.SASL_SSL, "bob"), topic, b"refused")
+    assert read_values(secured_cluster.access(ListenerProtocol.SASL_SSL, "alice"), topic) == []
+
+
+def test_kafkas_own_tools_accept_the_client_properties(
+    secured_cluster: Cluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(secured_cluster.access(ListenerProtocol.SASL_SSL, "alice"), topic)
+    trust = CertificateAuthority(secured_cluster.directory / "tls").trust_store
+    properties = secured_cluster.client_properties(ListenerProtocol.SASL_SSL, "alice") | {
+        "ssl.truststore.type": "PKCS12",
+        "ssl.truststore.location": str(trust),
+        "ssl.truststore.password": STORE_PASSWORD,
+    }
+    config = write_properties(tmp_path / "client.properties", properties)
+    servers = secured_cluster.bootstrap_servers(ListenerProtocol.SASL_SSL)
+    arguments = ["--bootstrap-server", servers, "--command-config", str(config), "--list"]
+    listed = KafkaToolRunner().run("kafka-topics", arguments, timeout_s=180)
+    assert topic in listed.split()
