@@ -1,4 +1,4 @@
-"""Where a cluster is and how it lets us in: all that a client needs to begin."""
+"""The bootstrap servers and the security settings of a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkmirror.wire.net.routing import Router
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAccess:
-    """The way to one cluster. `cluster` is its alias; errors are told under that name."""
+    """How clients reach one cluster. `cluster` is its alias, which errors name."""
 
     cluster: str
     bootstrap_servers: tuple[Address, ...]
@@ -23,7 +23,7 @@ class ClusterAccess:
 
     @classmethod
     def from_properties(cls, cluster: str, properties: Mapping[str, str]) -> Self:
-        """Read `bootstrap.servers` and the security settings, in Java's names."""
+        """Parse `bootstrap.servers` and the security keys of Java's clients. Raises ConfigError."""
         servers = [text for text in properties.get("bootstrap.servers", "").split(",") if text]
         if not servers:
             raise ConfigError.of("bootstrap.servers", "bootstrap.servers names no broker")
@@ -34,7 +34,7 @@ class ClusterAccess:
         )
 
     def new_router(self, client_id: str = "sparkmirror") -> Router:
-        """Make a router to the cluster, for one thread; nothing is asked yet."""
+        """Return a router for one thread. It connects with its first call."""
         client = ClientConfig(
             cluster=self.cluster, security=self.security.client_kwargs(), client_id=client_id
         )

@@ -1,8 +1,4 @@
-"""Access rules on the topics of one cluster: listed, and added to. None is ever removed.
-
-Talks to the brokers with messages of its own making: the library's calls lose why a rule was
-refused. Rules are `mirror.topics.acls`' values, in Kafka's words.
-"""
+"""ACLs on the topics of one cluster: described and created, never deleted."""
 
 from __future__ import annotations
 
@@ -66,7 +62,7 @@ class _Permission(IntEnum):
 def describe_topic_acls(
     router: Router, *, timeout_s: float = CALL_TIMEOUT_S
 ) -> tuple[AclBinding, ...] | None:
-    """List all rules on topics; None if the cluster has no authorizer."""
+    """Return all ACLs on topics; None if the cluster has no authorizer."""
     answer = router.call(
         DESCRIBE_ACLS,
         lambda: DescribeAclsRequest(
@@ -93,7 +89,7 @@ def describe_topic_acls(
 def create_acls(
     router: Router, acls: Sequence[AclBinding], *, timeout_s: float = CALL_TIMEOUT_S
 ) -> dict[AclBinding, ClusterError]:
-    """Add rules; return what went wrong, by rule. One that is there already is no error."""
+    """Create ACLs. Returns the errors by ACL. An ACL that exists is no error."""
     if not acls:
         return {}
     answer = router.call(
@@ -114,7 +110,7 @@ def create_acls(
 
 
 def _read_bindings(answer: DescribeAclsResponse) -> Iterator[AclBinding]:
-    """Read the rules, but for those that speak of things nobody has heard of yet."""
+    """Read ACLs; skip those with a pattern, operation or permission unknown to this version."""
     for resource in answer.resources:
         for rule in resource.acls:
             try:

@@ -1,8 +1,7 @@
-"""How a consumer group is doing, asked of its coordinator: one group, one question.
+"""The state of a consumer group, from its coordinator.
 
-Classic groups answer DescribeGroups, groups of the new protocol (KIP-848) ConsumerGroupDescribe.
-Both answers begin alike, and only their beginning is read: what members say of themselves is in a
-form that depends on who they are, and of no interest here.
+DescribeGroups describes classic groups, ConsumerGroupDescribe groups of the new protocol (KIP-848).
+Both responses begin alike. Only that part is read: the rest depends on the protocol of the members.
 
     throttle time, [ error code, (error message,) group id, state, ... ]
 """
@@ -31,7 +30,7 @@ from sparkmirror.wire.protocol.response_errors import error_for_code
 EMPTY_STATE = "Empty"
 """The state of a group that has offsets and no members."""
 _DEAD_STATE = "Dead"
-"""What a coordinator that knows no such group calls it, unless it has a code for that."""
+"""The state of a group that does not exist, on brokers without an error code for it."""
 _NO_OPERATIONS = b"\x00"
 _FIRST_WITH_OPERATIONS = 3
 _FIRST_FLEXIBLE = 5
@@ -40,13 +39,13 @@ _FIRST_WITH_MESSAGE = 6
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroupsRequest:
-    """A DescribeGroups request for one group. Nobody's rights are asked for."""
+    """A DescribeGroups request for one group, without authorized operations."""
 
     group: str
     API_KEY = 15
 
     def encode(self, version: int | None = None) -> bytes:
-        """Write the body."""
+        """Encode the body."""
         assert version is not None
         if self.flexible_version_q(version):
             return (
@@ -60,7 +59,7 @@ class DescribeGroupsRequest:
 
     @classmethod
     def flexible_version_q(cls, version: int) -> bool:
-        """Tell whether a version speaks the flexible dialect."""
+        """Whether a version is flexible (KIP-482)."""
         return version >= _FIRST_FLEXIBLE
 
 
@@ -72,7 +71,7 @@ class ConsumerGroupDescribeRequest:
     API_KEY = 69
 
     def encode(self, version: int | None = None) -> bytes:
-        """Write the body, which is the same in all versions."""
+        """Encode the body, which is the same in all versions."""
         del version
         return (
             encode_uvarint(2)
@@ -83,24 +82,24 @@ class ConsumerGroupDescribeRequest:
 
     @classmethod
     def flexible_version_q(cls, version: int) -> bool:
-        """Tell that every version speaks the flexible dialect."""
+        """Every version is flexible (KIP-482)."""
         return version >= 0
 
 
 @dataclass(frozen=True, slots=True)
 class _DescribedGroup:
-    """The beginning of what an answer says of the group."""
+    """The first fields of a described group."""
 
     error_code: int
     state: str
 
 
 class DescribeGroupsResponse(_DescribedGroup):
-    """A DescribeGroups answer."""
+    """A DescribeGroups response."""
 
     @classmethod
     def decode(cls, data: memoryview, version: int | None = None) -> _DescribedGroup:
-        """Read the body."""
+        """Decode the body."""
         assert version is not None
         return _read(
             data, flexible=version >= _FIRST_FLEXIBLE, has_message=version >= _FIRST_WITH_MESSAGE
@@ -108,11 +107,11 @@ class DescribeGroupsResponse(_DescribedGroup):
 
 
 class ConsumerGroupDescribeResponse(_DescribedGroup):
-    """A ConsumerGroupDescribe answer."""
+    """A ConsumerGroupDescribe response."""
 
     @classmethod
     def decode(cls, data: memoryview, version: int | None = None) -> _DescribedGroup:
-        """Read the body."""
+        """Decode the body."""
         del version
         return _read(data, flexible=True, has_message=True)
 
@@ -124,7 +123,7 @@ CONSUMER_GROUP_DESCRIBE = Api(ConsumerGroupDescribeRequest, ConsumerGroupDescrib
 def describe_group_state(
     router: Router, group: str, *, timeout_s: float = CALL_TIMEOUT_S
 ) -> str | None:
-    """Ask in which state a group is, in Kafka's words; None if there is no such group."""
+    """Return the state of a group in Kafka's words; None if the group does not exist."""
     to = CoordinatorOf(CoordinatorType.GROUP, group)
     answer: _DescribedGroup = router.call(
         DESCRIBE_GROUPS,
@@ -157,15 +156,15 @@ def _is_absent(answer: _DescribedGroup) -> bool:
 
 
 def _supports_consumer_protocol(router: Router, to: CoordinatorOf, timeout_s: float) -> bool:
-    link = router.connection_to(to, timeout_s=timeout_s)
-    return link.api_versions.supports(ConsumerGroupDescribeRequest.API_KEY)
+    connection = router.connection_to(to, timeout_s=timeout_s)
+    return connection.api_versions.supports(ConsumerGroupDescribeRequest.API_KEY)
 
 
 def _read(data: memoryview, *, flexible: bool, has_message: bool) -> _DescribedGroup:
     text = read_compact_string if flexible else read_string
     count, at = (read_compact_array_length if flexible else read_array_length)(data, INT32.size)
     if count != 1:
-        raise ValueError(f"{count} groups in the answer to a question about one")
+        raise ValueError(f"{count} groups in the response to a request for one")
     (code,) = INT16.unpack_from(data, at)
     at += INT16.size
     if has_message:

@@ -1,10 +1,10 @@
-"""Consumer groups of one cluster: which there are, what they have committed, offsets put in.
+"""Consumer groups of one cluster: listed, their committed offsets read and altered.
 
-Every function asks until the answer is certain or its time is up, as `wire.net.routing` does.
-Groups that cannot be answered for have an error each; they do not keep others from being answered.
+Every function retries until its timeout, as `wire.net.routing` does. A group with an error has its
+own entry; it does not affect other groups.
 
-An offset can be put into a group from outside only while nobody is in the group: the broker itself
-refuses all others, and that refusal is the last word on whether a group was in use.
+Offsets of a group can be altered only while the group has no members. The broker checks that, and
+its refusal decides whether a group is in use.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -29,11 +30,12 @@ from sparkmirror.wire.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from sparkmirror.wire.protocol.request import ClientRequest
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 CommittedOffsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
-"""What a group has committed, by partition; None where the broker keeps a place without one."""
+"""Committed offsets by partition; None for a partition without one."""
 
 LIST_GROUPS = Api(ListGroupsRequest, ListGroupsResponse, range(1, 6))
 OFFSET_FETCH = Api(OffsetFetchRequest, OffsetFetchResponse, range(3, 10))
@@ -48,12 +50,12 @@ GROUP_IN_USE_CODES = frozenset(
         ErrorCode.FENCED_MEMBER_EPOCH,
     }
 )
-"""How a broker refuses to put offsets into a group that has members."""
+"""Codes of a broker that refuses to alter offsets because the group has members."""
 
 _CONSUMER_PROTOCOLS = ("consumer", "")
 _CONSUMER_TYPES = ("classic", "consumer", "")
 _FIRST_WITH_MANY_GROUPS = 8
-"""The first version of OffsetFetch that asks for several groups at once (3.0)."""
+"""The first version of OffsetFetch for several groups in one request (3.0)."""
 _GROUPS_PER_REQUEST = 200
 _NO_GENERATION = -1
 _NO_RETENTION = -1
@@ -61,7 +63,7 @@ _NO_RETENTION = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
-    """A consumer group as a cluster lists it. `state` and `kind` are empty on old brokers."""
+    """A listed consumer group. Old brokers give no `state` and no `group_type`."""
 
     group_id: str
     group_type: str = ""
@@ -72,31 +74,28 @@ class GroupListing:
 def list_consumer_groups(
     router: Router, *, timeout_s: float = CALL_TIMEOUT_S
 ) -> tuple[GroupListing, ...]:
-    """List consumer groups of either protocol, by id. Every broker knows some of them.
+    """List consumer groups of both protocols, by id.
 
-    Groups of other kinds are left out: Connect's workers, share groups, streams groups.
+    Leaves out groups of Connect workers, share groups and streams groups.
     """
     deadline, backoff = time.monotonic() + timeout_s, Backoff()
     while True:
         try:
             return _list_once(router, deadline)
         except ClusterError as error:
-            # Who has died or moved meanwhile is not asked again: others have its groups by then.
+            # The next try uses the brokers of that time: a stopped broker has no groups any more.
             if not error.retriable or time.monotonic() >= deadline:
                 raise
         time.sleep(backoff.next_delay_s())
 
 
 def _list_once(router: Router, deadline: float) -> tuple[GroupListing, ...]:
-    """Ask all brokers that there are now, at once."""
+    """List the groups of all brokers at once: each broker lists those it coordinates."""
     left_s = max(deadline - time.monotonic(), 0.0)
     brokers = router.refresh((), timeout_s=left_s).brokers
-    questions = {
-        broker.address: lambda link: LIST_GROUPS.build_request(ListGroupsRequest(), link.versions)
-        for broker in brokers.values()
-    }
+    requests = {broker.address: _list_groups_request for broker in brokers.values()}
     groups: dict[str, GroupListing] = {}
-    for answer in router.connections.request_all(questions, deadline).values():
+    for answer in router.connections.request_all(requests, deadline).values():
         if isinstance(answer, ClusterError):
             raise answer
         if answer.error_code:
@@ -107,34 +106,38 @@ def _list_once(router: Router, deadline: float) -> tuple[GroupListing, ...]:
     return tuple(groups[group_id] for group_id in sorted(groups))
 
 
+def _list_groups_request(connection: BrokerConnection) -> ClientRequest[ListGroupsResponse]:
+    return LIST_GROUPS.build_request(ListGroupsRequest(), connection.api_versions)
+
+
 def _consumer_groups(answer: ListGroupsResponse) -> Iterator[GroupListing]:
     for listed in answer.groups:
-        kind = (listed.group_type or "").lower()
-        if listed.protocol_type in _CONSUMER_PROTOCOLS and kind in _CONSUMER_TYPES:
+        group_type = (listed.group_type or "").lower()
+        if listed.protocol_type in _CONSUMER_PROTOCOLS and group_type in _CONSUMER_TYPES:
             yield GroupListing(
-                group_id=listed.group_id, group_type=kind, state=listed.group_state or ""
+                group_id=listed.group_id, group_type=group_type, state=listed.group_state or ""
             )
 
 
 def list_consumer_group_offsets(
     router: Router, groups: Iterable[str], *, timeout_s: float = CALL_TIMEOUT_S
 ) -> dict[str, CommittedOffsets | ClusterError]:
-    """Ask what groups have committed, all partitions; an unknown group has committed nothing."""
+    """Return the committed offsets or the error of each group. An unknown group has no offsets."""
     deadline, backoff = time.monotonic() + timeout_s, Backoff()
-    outcomes: dict[str, CommittedOffsets | ClusterError] = {}
+    results: dict[str, CommittedOffsets | ClusterError] = {}
     waiting = sorted(set(groups))
     while waiting:
         for at in range(0, len(waiting), _GROUPS_PER_REQUEST):
-            outcomes |= _fetch_from_coordinators(
+            results |= _fetch_from_coordinators(
                 router, waiting[at : at + _GROUPS_PER_REQUEST], deadline
             )
-        waiting = [group for group in waiting if _is_retriable(outcomes[group])]
+        waiting = [group for group in waiting if _is_retriable(results[group])]
         if not waiting or time.monotonic() >= deadline:
             break
         for group in waiting:
             router.invalidate(_coordinator(group))
         time.sleep(min(backoff.next_delay_s(), max(deadline - time.monotonic(), 0.0)))
-    return outcomes
+    return results
 
 
 def alter_consumer_group_offsets(
@@ -144,9 +147,9 @@ def alter_consumer_group_offsets(
     *,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> dict[TopicPartition, ErrorCode]:
-    """Put offsets into a group that nobody is in; every partition has the broker's code.
+    """Set offsets of a group without members. Returns the broker's code by partition.
 
-    A group that does not exist begins to. `IN_USE` says how a group with members refuses.
+    Creates a group that does not exist. GROUP_IN_USE_CODES are the codes of a group with members.
     """
     answer = router.call(
         OFFSET_COMMIT,
@@ -175,15 +178,15 @@ def _coordinator(group: str) -> CoordinatorOf:
     return CoordinatorOf(CoordinatorType.GROUP, group)
 
 
-def _is_retriable(outcome: CommittedOffsets | ClusterError) -> bool:
-    return isinstance(outcome, ClusterError) and outcome.retriable
+def _is_retriable(result: CommittedOffsets | ClusterError) -> bool:
+    return isinstance(result, ClusterError) and result.retriable
 
 
 def _fetch_from_coordinators(
     router: Router, groups: Sequence[str], deadline: float
 ) -> dict[str, CommittedOffsets | ClusterError]:
-    """Ask each coordinator once about all its groups."""
-    outcomes: dict[str, CommittedOffsets | ClusterError] = {}
+    """Send one request to each coordinator for all its groups."""
+    results: dict[str, CommittedOffsets | ClusterError] = {}
     at_address: dict[Address, list[str]] = {}
     for group in groups:
         try:
@@ -191,22 +194,22 @@ def _fetch_from_coordinators(
                 group
             )
         except ClusterError as error:
-            outcomes[group] = error
+            results[group] = error
     for address, members in at_address.items():
         try:
-            outcomes |= _fetch_from_coordinator(router, address, members, deadline)
+            results |= _fetch_from_coordinator(router, address, members, deadline)
         except ClusterError as error:
             router.connections.disconnect(address)
-            outcomes |= dict.fromkeys(members, error)
-    return outcomes
+            results |= dict.fromkeys(members, error)
+    return results
 
 
 def _fetch_from_coordinator(
     router: Router, address: Address, groups: Collection[str], deadline: float
 ) -> dict[str, CommittedOffsets | ClusterError]:
-    link = router.connections.get(address, deadline)
-    cluster, patience_s = router.client.cluster, router.connections.attempt_timeout_s(deadline)
-    _, highest = link.api_versions.ranges.get(OffsetFetchRequest.API_KEY, (0, 0))
+    connection = router.connections.get(address, deadline)
+    cluster, attempt_s = router.client.cluster, router.connections.attempt_timeout_s(deadline)
+    _, highest = connection.api_versions.ranges.get(OffsetFetchRequest.API_KEY, (0, 0))
     if highest >= _FIRST_WITH_MANY_GROUPS:
         wanted = [
             OffsetFetchRequest.OffsetFetchRequestGroup(
@@ -214,19 +217,21 @@ def _fetch_from_coordinator(
             )
             for group in groups
         ]
-        known = [version for version in OFFSET_FETCH.versions if version >= _FIRST_WITH_MANY_GROUPS]
-        question = OffsetFetchRequest(groups=wanted, require_stable=False)
-        answer = link.call(OFFSET_FETCH, question, versions=known, timeout_s=patience_s)
+        versions = [
+            version for version in OFFSET_FETCH.versions if version >= _FIRST_WITH_MANY_GROUPS
+        ]
+        message = OffsetFetchRequest(groups=wanted, require_stable=False)
+        answer = connection.call(OFFSET_FETCH, message, versions=versions, timeout_s=attempt_s)
         read = {
             g.group_id: _read_offsets(cluster, g.group_id, g.error_code, g) for g in answer.groups
         }
         return {group: read.get(group, _missing_group_error(cluster, group)) for group in groups}
-    outcomes: dict[str, CommittedOffsets | ClusterError] = {}
+    results: dict[str, CommittedOffsets | ClusterError] = {}
     for group in groups:
-        question = OffsetFetchRequest(group_id=group, topics=None, require_stable=False)
-        answer = link.call(OFFSET_FETCH, question, timeout_s=patience_s)
-        outcomes[group] = _read_offsets(cluster, group, answer.error_code, answer)
-    return outcomes
+        message = OffsetFetchRequest(group_id=group, topics=None, require_stable=False)
+        answer = connection.call(OFFSET_FETCH, message, timeout_s=attempt_s)
+        results[group] = _read_offsets(cluster, group, answer.error_code, answer)
+    return results
 
 
 def _read_offsets(

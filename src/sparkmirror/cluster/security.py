@@ -1,7 +1,7 @@
-"""How to be let in: Java's client properties made into what the client library takes.
+"""Security settings of Java's clients, as keywords of kafka-python's SASL mechanisms.
 
-Knows `security.protocol`, the SASL mechanisms PLAIN and SCRAM with their JAAS line, and TLS
-through `tls.py`. Secrets are `Password`s here and text only in `keywords`.
+Supports `security.protocol`, the SASL mechanisms PLAIN and SCRAM with `sasl.jaas.config`, and TLS
+(`tls`). Secrets are `Password`s; only `client_kwargs` returns them as text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslCredentials:
-    """Who we are, for a SASL listener."""
+    """The login for a SASL listener."""
 
     mechanism: str
     username: str
@@ -33,7 +33,7 @@ class SaslCredentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSecurity:
-    """How one cluster lets us in."""
+    """The security settings of clients of one cluster."""
 
     protocol: str = "PLAINTEXT"
     credentials: SaslCredentials | None = None
@@ -41,7 +41,7 @@ class ClientSecurity:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """Read Java's names; ConfigError names the property that will not do."""
+        """Parse the keys of Java's clients. Raises ConfigError that names the key."""
         protocol = properties.get("security.protocol", "PLAINTEXT")
         if protocol not in SECURITY_PROTOCOLS:
             raise ConfigError.of(
@@ -56,15 +56,15 @@ class ClientSecurity:
         )
 
     def client_kwargs(self) -> dict[str, Any]:
-        """Say it in the client library's words."""
-        words: dict[str, Any] = {"security_protocol": self.protocol}
+        """Return the keywords of kafka-python's SASL mechanisms, with secrets as text."""
+        keywords: dict[str, Any] = {"security_protocol": self.protocol}
         if self.ssl_context is not None:
-            words["ssl_context"] = self.ssl_context
+            keywords["ssl_context"] = self.ssl_context
         if self.credentials is not None:
-            words["sasl_mechanism"] = self.credentials.mechanism
-            words["sasl_plain_username"] = self.credentials.username
-            words["sasl_plain_password"] = self.credentials.password.value
-        return words
+            keywords["sasl_mechanism"] = self.credentials.mechanism
+            keywords["sasl_plain_username"] = self.credentials.username
+            keywords["sasl_plain_password"] = self.credentials.password.value
+        return keywords
 
 
 def _sasl_credentials(properties: Mapping[str, str]) -> SaslCredentials:

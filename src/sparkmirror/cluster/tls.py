@@ -1,9 +1,10 @@
-"""TLS contexts out of Java's `ssl.*` settings, as far as they are PEM.
+"""TLS contexts from the `ssl.*` keys of Java's clients, with PEM stores.
 
-Trust from `ssl.truststore.location` or, inline, `ssl.truststore.certificates`; an own identity
-from `ssl.keystore.location` or `ssl.keystore.key` with `ssl.keystore.certificate.chain`. Python's
-OpenSSL wants key material in files, so an inline key goes through a file that lies in memory
-only, where the system has such files. Messages name the property, never a value that is secret.
+Certificates of authorities are in `ssl.truststore.location` or inline in
+`ssl.truststore.certificates`. The own key is in `ssl.keystore.location`, or inline in
+`ssl.keystore.key` with `ssl.keystore.certificate.chain`. Python reads keys only from files, so an
+inline key is written to a file in memory if the system has such files.
+Errors name the key of the setting, never a secret value.
 """
 
 from __future__ import annotations
@@ -24,32 +25,32 @@ _TLS_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TL
 
 
 def client_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """Build the context of a client that checks the brokers' certificates."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
-    made.minimum_version, made.maximum_version = _tls_versions(properties)
-    _load_truststore(made, properties)
-    _load_keystore(made, properties)
-    return made
+    """Return the context of a client that verifies the brokers' certificates."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
+    context.minimum_version, context.maximum_version = _tls_versions(properties)
+    _load_truststore(context, properties)
+    _load_keystore(context, properties)
+    return context
 
 
 def server_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """Build the context of a server with a key of its own, which may ask callers for theirs."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.minimum_version, made.maximum_version = _tls_versions(properties)
+    """Return the context of a server. `ssl.client.auth` decides about client certificates."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version, context.maximum_version = _tls_versions(properties)
     if not any(key in properties for key in ("ssl.keystore.location", "ssl.keystore.key")):
         key = "ssl.keystore.location"
         raise ConfigError.of(key, f"{key} is missing: a server over TLS needs a key")
-    _load_keystore(made, properties)
-    wanted = properties.get("ssl.client.auth", "none")
-    if wanted != "none":
-        _load_truststore(made, properties)
-        made.verify_mode = ssl.CERT_REQUIRED if wanted == "required" else ssl.CERT_OPTIONAL
-    return made
+    _load_keystore(context, properties)
+    client_auth = properties.get("ssl.client.auth", "none")
+    if client_auth != "none":
+        _load_truststore(context, properties)
+        context.verify_mode = ssl.CERT_REQUIRED if client_auth == "required" else ssl.CERT_OPTIONAL
+    return context
 
 
 def rewrap_pem(pem: str) -> str:
-    """Break PEM blocks into lines as OpenSSL needs them; Java takes them on one line too."""
+    """Break PEM blocks into the lines that OpenSSL needs. Java accepts one line, too."""
     blocks = [
         "\n".join(
             [f"-----BEGIN {kind}-----", *textwrap.wrap("".join(body.split()), 64)]
@@ -62,16 +63,18 @@ def rewrap_pem(pem: str) -> str:
 
 def _tls_versions(properties: Mapping[str, str]) -> tuple[ssl.TLSVersion, ssl.TLSVersion]:
     names = properties.get("ssl.enabled.protocols", ",".join(_TLS_VERSIONS)).split(",")
-    known = sorted(_TLS_VERSIONS[name.strip()] for name in names if name.strip() in _TLS_VERSIONS)
-    if not known:
+    supported = sorted(
+        _TLS_VERSIONS[name.strip()] for name in names if name.strip() in _TLS_VERSIONS
+    )
+    if not supported:
         raise ConfigError.of(
             "ssl.enabled.protocols",
             f"ssl.enabled.protocols must hold one of {', '.join(_TLS_VERSIONS)}",
         )
-    return known[0], known[-1]
+    return supported[0], supported[-1]
 
 
-def _load_truststore(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+def _load_truststore(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     inline = properties.get("ssl.truststore.certificates")
     location = properties.get("ssl.truststore.location")
     if inline:
@@ -81,15 +84,15 @@ def _load_truststore(made: ssl.SSLContext, properties: Mapping[str, str]) -> Non
         pem = _read_pem(location, "ssl.truststore.location")
         key = "ssl.truststore.location"
     else:
-        made.load_default_certs()
+        context.load_default_certs()
         return
     try:
-        made.load_verify_locations(cadata=pem)
+        context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
         raise ConfigError.of(key, f"{key} holds no certificate that can be read") from None
 
 
-def _load_keystore(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+def _load_keystore(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     password = properties.get("ssl.key.password")
     inline = properties.get("ssl.keystore.key")
     location = properties.get("ssl.keystore.location")
@@ -104,7 +107,7 @@ def _load_keystore(made: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     try:
         with _secret_file(pem) as path:
             # Without a password OpenSSL would ask for one on the terminal: an empty one fails.
-            made.load_cert_chain(path, password=password or "")
+            context.load_cert_chain(path, password=password or "")
     except (ssl.SSLError, ValueError):
         raise ConfigError.of(
             key, f"{key} holds no key with its certificates, or ssl.key.password does not open it"
@@ -123,7 +126,7 @@ def _read_pem(location: str, key: str) -> str:
 
 @contextmanager
 def _secret_file(secret: str) -> Iterator[str]:
-    """Lend a path that holds the secret for as long as the block lasts."""
+    """Yield a path to a file with the secret. The file exists until the block ends."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("identity")
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -1,8 +1,8 @@
-"""Topics that brokers create on demand, asked for as a Java producer asks.
+"""Topics that brokers create on demand, as for a Java producer.
 
-A producer's question about a topic that is not there makes brokers with
-`auto.create.topics.enable` create it, with the cluster's own defaults. MirrorMaker 2 lives on that
-where it may not, or cannot, create a topic itself; people's set-ups depend on it.
+A producer's metadata request for a missing topic makes brokers with `auto.create.topics.enable`
+create it with the cluster's defaults. MirrorMaker 2 depends on that where it may not or cannot
+create a topic itself.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sparkmirror.wire.protocol.messages import MetadataRequest
 from sparkmirror.wire.protocol.metadata import read_metadata
 
 AUTO_CREATION_TIMEOUT_S = 3.0
-"""Brokers that do it have done it by then; the others cannot be told from slow ones."""
+"""Brokers with auto-creation have created a topic by then."""
 _RETRY_DELAY_S = 0.2
 
 
 def request_auto_creation(
-    router: Router, topics: Collection[str], *, within_s: float = AUTO_CREATION_TIMEOUT_S
+    router: Router, topics: Collection[str], *, timeout_s: float = AUTO_CREATION_TIMEOUT_S
 ) -> frozenset[str]:
-    """Ask about topics in a way that may create them; return those that can be used now."""
-    deadline = time.monotonic() + within_s
+    """Request metadata that lets brokers create topics. Returns the topics that have leaders."""
+    deadline = time.monotonic() + timeout_s
     ready: set[str] = set()
     while waiting := sorted(set(topics) - ready):
         answer = router.call(

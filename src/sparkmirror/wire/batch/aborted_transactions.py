@@ -1,15 +1,15 @@
 """Which batches of a fetched partition belong to aborted transactions.
 
-The broker answers a read_committed fetch with the log as it is, and a list of the aborted
-transactions in it: the producer, and the first offset of its transaction. The end of an aborted
-transaction is not in the list; it is the producer's abort marker in the log:
+A read_committed fetch returns the log as it is, and a list of the aborted transactions in it: the
+producer id, and the first offset of the transaction. The end of an aborted transaction is not in
+the list; it is the producer's abort marker in the log:
 
     list     (first 3, producer A)
     log      A:0-2   A:3-5   B:6   A:7   A's abort marker:8   A:9
     aborted            *           *
 
-The state belongs to one response of one partition and must see every batch of it in order, those
-before the position too. It is never carried over: the next response lists what it needs again.
+The state belongs to one response of one partition. It must see every batch of it in order, also
+those before the position. The next response has its own list.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class AbortedTransaction(NamedTuple):
 
 
 class ControlRecordType(enum.IntEnum):
-    """The control records that end a transaction; every other type is None here."""
+    """The control records that end a transaction."""
 
     ABORT = 0
     COMMIT = 1
 
 
 def read_control_type(header: BatchHeader, batch: BytesLike) -> ControlRecordType | None:
-    """Read what a control batch says, or None if it is emptied or of another kind."""
+    """Return the type of a control batch; None if it is empty or of another type."""
     if header.record_count == 0:
         return None
     key = records.read_records(header, batch)[0].key
@@ -63,7 +63,7 @@ class AbortedTransactionFilter:
         self._aborted_producers: set[int] = set()
 
     def is_aborted(self, header: BatchHeader, batch: BytesLike) -> bool:
-        """Say whether a data batch must not be seen. Call it for every batch, in log order."""
+        """Whether a data batch is aborted. Call it for every batch, in log order."""
         if not (self._upcoming or self._aborted_producers):
             return False
         while self._upcoming and self._upcoming[0].first_offset <= header.last_offset:

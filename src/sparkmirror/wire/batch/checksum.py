@@ -1,16 +1,16 @@
-"""The checksum of a batch: verify it, carry it over a header change, or seal new data with it.
+"""The checksum of a batch: verified, updated for a changed header, or computed for new data.
 
 CRC-32C is linear: for two inputs of equal length, crc(a) XOR crc(b) depends on a XOR b alone, and
 the effect of bytes further left is a shift by the length of what follows. So a changed header needs
-40 hashed bytes, whatever the batch weighs:
+40 hashed bytes, for a batch of any size:
 
     crc' = crc XOR shift(crc(old header bytes) XOR crc(new header bytes), bytes of the body)
 
-It is not only cheap. The source's checksum keeps guarding the body: a bit that flips in this
-process's memory after the verification is found by the target broker. Recomputing over the body
-would bless it. `seal` is therefore only for data that was made anew from a verified batch.
+This is cheap, and the source's checksum still protects the body: the target broker detects a bit
+that flips in the memory of this process after the verification. A checksum computed over the body
+would hide it. So `assemble_batch` is only for data that was built from a verified batch.
 
-The one importer of the checksum library.
+Only this module imports the checksum library.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from sparkmirror.wire.batch.header import (
 
 _INT32, _UINT32 = struct.Struct(">i"), struct.Struct(">I")
 
-# The library takes any buffer and says `bytes`.
+# The library accepts any buffer but declares `bytes`.
 crc32c = cast("Callable[[BytesLike, int], int]", _library_crc32c)
 
 
 def verify_crc(header: BatchHeader, batch: BytesLike) -> None:
-    """Raise BatchError unless the batch is the one that its producer sealed."""
+    """Raise BatchError if the checksum does not match."""
     found = crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:], 0)
     if found != header.crc:
         raise BatchError(
@@ -50,12 +50,12 @@ def verify_crc(header: BatchHeader, batch: BytesLike) -> None:
 
 
 def patched_crc(crc: int, old: BytesLike, new: BytesLike, body_bytes: int) -> int:
-    """Carry a checksum over a change of the header bytes 21 to 60."""
+    """Return the checksum after a change of the header bytes 21 to 60."""
     return crc ^ combine_crc32c(crc32c(old, 0) ^ crc32c(new, 0), 0, body_bytes)
 
 
 def assemble_batch(header: BatchHeader, body: BytesLike) -> bytes:
-    """Join a header to its body, with the length and the checksum that belong to them."""
+    """Join a header and a body, with their length and checksum."""
     length = HEADER_BYTES - LOG_OVERHEAD + len(body)
     front = HEADER_STRUCT.pack(*header._replace(length=length, crc=0))
     crc = crc32c(body, crc32c(front[ATTRIBUTES_OFFSET:], 0))
@@ -63,7 +63,7 @@ def assemble_batch(header: BatchHeader, body: BytesLike) -> bytes:
 
 
 def assemble_batch_from_parts(header: BatchHeader, parts: Iterable[BytesLike]) -> bytearray:
-    """Seal a body that lies in many parts: they are copied only once."""
+    """Join a header and a body in many parts, which are copied only once."""
     batch = bytearray().join((HEADER_STRUCT.pack(*header), *parts))
     _INT32.pack_into(batch, LOG_OVERHEAD - _INT32.size, len(batch) - LOG_OVERHEAD)
     _UINT32.pack_into(

@@ -1,15 +1,15 @@
-"""Compression of record batches: what Kafka's clients write, and what Kafka's readers take.
+"""Compression of record batches, as Kafka's clients write and read it.
 
-    gzip     one stream; several in a row are read too
-    snappy   two framings in the wild: blocks behind the xerial header (Java), or one raw block
-             (librdkafka). Both are read, xerial is written, which every client understands
-    lz4      frames. Kafka refuses frames whose blocks lean on each other (which shows only beyond
-             64 KB), so blocks are written independent
+    gzip     one stream; several in a row are read, too
+    snappy   two formats: blocks behind the xerial header (Java), or one raw block (librdkafka).
+             Both are read; xerial is written, which every client reads
+    lz4      frames. Kafka refuses frames with linked blocks (they occur only beyond 64 KB), so
+             blocks are written independent
     zstd     frames
 
-Nobody says how large a batch becomes when inflated, and a damaged or hostile one must not take the
-process with it: every reader stops at a bound. Errors of the libraries become BatchError here and
-nowhere else. The one importer of the codec library.
+The decompressed size is unknown, and a damaged or malicious batch must not exhaust the memory:
+every reader stops at a limit. Errors of the libraries become BatchError here. Only this module
+imports the codec library.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch.header import BytesLike
 
 MAX_DECOMPRESSED_BYTES = 1 << 28
-"""Bytes that a batch may inflate to before it is taken for damaged or hostile."""
+"""The most bytes of a decompressed batch. A larger one is damaged or malicious."""
 
 GZIP_LEVEL = 6
 ZSTD_LEVEL = 3
@@ -45,7 +45,7 @@ _Decompressor: TypeAlias = Callable[[BytesLike, int], BytesLike]
 
 
 class CompressionType(enum.IntEnum):
-    """How the records of a batch are compressed, by the number that the header carries."""
+    """The compression of a batch, by the number in its header."""
 
     NONE = 0
     GZIP = 1
@@ -60,7 +60,7 @@ class CompressionType(enum.IntEnum):
 
     @classmethod
     def for_id(cls, number: int) -> CompressionType:
-        """Find the codec of a number, or refuse one from the future."""
+        """Return the codec of a number. Raises BatchError for an unknown one."""
         try:
             return cls(number)
         except ValueError:
@@ -73,7 +73,7 @@ class CompressionType(enum.IntEnum):
 def decompress(
     codec: CompressionType, data: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES
 ) -> bytes:
-    """Inflate the records of a batch, to at most `limit` bytes."""
+    """Decompress the records of a batch, to at most `limit` bytes. Raises BatchError."""
     try:
         inflated = _DECOMPRESSORS[codec](data, limit)
     except (cramjam.DecompressionError, zlib.error, struct.error) as error:
@@ -86,7 +86,7 @@ def decompress(
 
 
 def compress(codec: CompressionType, data: BytesLike) -> BytesLike:
-    """Deflate the records of a batch so that every Kafka client and broker can read them."""
+    """Compress the records of a batch in a format that every Kafka client and broker reads."""
     match codec:
         case CompressionType.NONE:
             return data
@@ -164,24 +164,24 @@ def _xerial_blocks(data: memoryview) -> Iterator[BytesLike]:
 
 
 def _decompress_growing(decompress_into: Callable[[BytesLike, bytearray], int]) -> _Decompressor:
-    """Inflate into a buffer of fixed size, then into larger ones, up to the limit.
+    """Decompress into a buffer of fixed size, then into larger ones, up to the limit.
 
-    The library cannot be told a bound, but it never writes past the end of a buffer. It does not
-    say in a stable way whether the room was short or the data bad, so bad data is tried again too.
+    The library has no limit, but it never writes past the end of a buffer. Its errors do not tell a
+    short buffer from bad data, so bad data is retried, too.
     """
 
-    def inflate(data: BytesLike, limit: int) -> BytesLike:
-        room = min(limit, max(_INITIAL_OUTPUT_BYTES, 4 * len(data)))
+    def decompress_growing(data: BytesLike, limit: int) -> BytesLike:
+        size = min(limit, max(_INITIAL_OUTPUT_BYTES, 4 * len(data)))
         while True:
-            out = bytearray(room)
+            out = bytearray(size)
             try:
                 return memoryview(out)[: decompress_into(data, out)]
             except cramjam.DecompressionError:
-                if room == limit:
+                if size == limit:
                     raise
-                room = min(limit, 4 * room)
+                size = min(limit, 4 * size)
 
-    return inflate
+    return decompress_growing
 
 
 _DECOMPRESSORS: dict[CompressionType, _Decompressor] = {

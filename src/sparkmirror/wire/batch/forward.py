@@ -1,17 +1,17 @@
-"""The forward lane: a new header for a batch whose records stay closed.
+"""The forward lane: a new header for a batch whose records stay compressed.
 
 What changes, and why:
 
-    base offset     0, the only value a broker takes from a producer
+    base offset     0, the only value a broker accepts from a producer
     leader epoch    -1; the target writes its own
-    attributes      only the codec stays. The source's transaction is over; its timestamp type is
-                    the target's business; its delete horizon would make the target drop tombstones
-                    on the source's schedule; bits nobody has defined yet would be stored as sent
-    producer        ours: the source's id would collide with the target's own producers
-    checksum        carried over, so that the source's checksum keeps guarding the records
+    attributes      only the codec stays. The source's transaction is over; the target sets its own
+                    timestamp type; the source's delete horizon would make the target drop
+                    tombstones too early; unknown bits would be stored
+    producer        the task's: the source's id would collide with producers of the target
+    checksum        updated, so that the source's checksum still protects the records
 
-What never changes is the last offset delta: a header that claims other offsets than the records
-hold is accepted by the broker and corrupts its log. A batch with gaps must be reopened.
+The last offset delta never changes: a broker accepts a header with other offsets than the records
+have, and its log is corrupt. A batch with gaps must be reopened.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CRC_RANGE = struct.Struct(">hiqqqhii")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProducer:
-    """Under whose name batches are appended. Without an id: plain batches, no de-duplication."""
+    """The producer of outgoing batches. Without an id: plain batches, no de-duplication."""
 
     producer_id: int = NO_PRODUCER_ID
     epoch: int = NO_EPOCH
@@ -48,7 +48,7 @@ class BatchProducer:
 
     def __post_init__(self) -> None:
         if (self.producer_id < 0) != (self.epoch < 0):
-            raise ValueError("a producer id and its epoch come together")
+            raise ValueError("a producer id needs an epoch, and an epoch a producer id")
         if self.transactional and self.producer_id < 0:
             raise ValueError("a transaction needs a producer id")
 

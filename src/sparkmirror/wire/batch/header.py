@@ -1,4 +1,4 @@
-"""Where record batches begin and end in a fetched buffer, and the 61 bytes at their front.
+"""The bounds of record batches in a fetched buffer, and their header of 61 bytes.
 
     offset  bytes  field                    covered by the checksum
          0      8  base offset                no   given by the broker that stores the batch
@@ -16,8 +16,8 @@
         57      4  number of records          yes
         61         records, compressed as one
 
-Knows the layout and nothing about lanes, codecs or what a record holds. What it cannot understand
-it refuses: a length or a magic that makes no sense is a BatchError, never a guess.
+Knows the layout, not lanes, codecs or records. A length or a magic that is impossible raises
+BatchError.
 """
 
 from __future__ import annotations
@@ -79,27 +79,27 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch: what the target compares with max.message.bytes."""
+        """The bytes of the whole batch, which the target compares with max.message.bytes."""
         return self.length + LOG_OVERHEAD
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record, also when compaction has removed that record."""
+        """The offset of the last record, also if compaction has removed that record."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def next_offset(self) -> int:
-        """Where to read on after this batch, whatever became of it."""
+        """The first offset after this batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def codec_id(self) -> int:
-        """How the records are compressed: the number of a Codec, or of one from the future."""
+        """The number of the compression type, which may be unknown to this version."""
         return self.attributes & COMPRESSION_CODEC_MASK
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether all records carry the max timestamp instead of their own."""
+        """Whether all records have the max timestamp instead of their own."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
@@ -114,16 +114,15 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buffer: BytesLike, start: int = 0) -> BatchHeader:
-    """Read the header of the magic 2 batch that begins at `start`."""
+    """Read the header of the magic 2 batch at `start`."""
     return BatchHeader._make(HEADER_STRUCT.unpack_from(buffer, start))
 
 
 def iter_batches(buffer: BytesLike) -> Iterator[BatchSpan]:
-    """Walk over the complete batches of a fetched buffer.
+    """Yield the complete batches of a fetched buffer. Raises BatchError.
 
-    A batch cut off by the end of the response is left out: the next fetch brings it whole. A buffer
-    that holds bytes but not one complete batch yields nothing, and its reader must not ask again
-    with the same limits.
+    Leaves out a batch that the end of the response cuts off: the next fetch has it whole. If a
+    buffer has bytes but no complete batch, the reader must fetch with larger limits.
     """
     start, size = 0, len(buffer)
     while size - start >= _LENGTH_AND_MAGIC.size:

@@ -1,12 +1,12 @@
-"""The lane of a batch: the cheapest way to the target that is correct for it.
+"""The lane of a batch: the cheapest way to copy it that is correct.
 
-    forward   its header is patched, its records stay closed
-    reopen    it is decompressed, renumbered, retimed, split or recompressed
-    upgrade   messages of magic 0 or 1 become a batch first, which then takes a lane of its own
-    skip      nothing of it belongs on the target; the position moves past it all the same
+    forward   the header is changed, the records stay compressed
+    reopen    the batch is decompressed, renumbered, retimed, split or recompressed
+    upgrade   messages of magic 0 or 1 become a batch of magic 2, which then takes a lane
+    skip      the batch is not copied; the position moves past it
 
-One pure function, asked once for each fetched batch, in log order. Its answer is the reason, which
-names the lane: reasons are counted per topic and shown to the operator.
+`choose_lane` is a pure function, called once for each fetched batch in log order. It returns the
+reason, which has the lane: reasons are counted per topic and shown to the operator.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from sparkmirror.wire.batch.header import (
 from sparkmirror.wire.batch.target_limits import TargetLimits
 
 _UNCOMMON_ATTRIBUTES = ~(COMPRESSION_CODEC_MASK | TRANSACTIONAL)
-"""Attributes that need a second look, those unknown today among them."""
+"""Attributes that need the slow path, including those unknown today."""
 
 
 class Lane(enum.Enum):
-    """How a batch gets to the target."""
+    """How a batch is copied."""
 
     FORWARD = "forward"
     REOPEN = "reopen"
@@ -60,7 +60,7 @@ class LaneReason(enum.Enum):
     lane: Lane
 
     def __new__(cls, label: str, lane: Lane) -> LaneReason:
-        """Keep the lane beside the label."""
+        """Set the lane beside the label."""
         reason = object.__new__(cls)
         reason._value_ = label
         reason.lane = lane
@@ -72,8 +72,8 @@ def choose_lane(
 ) -> LaneReason:
     """Choose the lane of a batch.
 
-    `position` is the source offset to copy next; `aborted` is the answer of the read_committed
-    filter, false when everything is to be read.
+    `position` is the next source offset to copy. `aborted` is the result of the read_committed
+    filter; false for read_uncommitted.
     """
     if header.magic < MAGIC:
         return LaneReason.OLD_MESSAGE_FORMAT
@@ -87,7 +87,7 @@ def choose_lane(
 
 
 def _is_ordinary(header: BatchHeader, position: int, target: TargetLimits) -> bool:
-    """Whether nothing at all is special about a batch: the answer for nearly every one, at once."""
+    """Whether a batch needs no further check: true for nearly every batch."""
     attributes = header.attributes
     return (
         not attributes & _UNCOMMON_ATTRIBUTES

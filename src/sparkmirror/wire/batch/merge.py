@@ -1,13 +1,12 @@
-"""Merging: many small batches that lie side by side become one.
+"""Many small consecutive batches become one batch.
 
-A producer that does not wait writes a batch for every record. A broker takes one batch per
-partition and request, so copied one by one they cost a request each, on both sides; merged, they
-cost their bytes. Records get the offset deltas 0, 1, 2, ... and times counted from the first batch;
-keys, values and headers are moved as bytes and never looked at.
+A producer without linger writes one batch per record. A broker accepts one batch per partition and
+request, so copied one by one they cost a request each, on both sides. Records get the offset deltas
+0, 1, 2, ... and timestamps relative to the first batch; keys, values and headers are copied as
+bytes and not parsed.
 
-Only for batches that could be forwarded as they are, without compression, and with so few records
-each that writing them anew is cheaper than another request. Nothing is waited for: what is merged
-came in one answer.
+Only for batches that could be forwarded, without compression, with so few records that building
+them again is cheaper than another request. Merged batches come from one response: nothing waits.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ from sparkmirror.wire.batch.header import (
 from sparkmirror.wire.batch.records import scan_records
 
 MAX_SMALL_RECORDS = 32
-"""A batch of more records is worth a request of its own."""
+"""A batch with more records is sent alone."""
 MAX_MERGED_BYTES = 1 << 17
-"""What batches are merged up to: as large as a producer that waits would make them."""
+"""The largest merged batch: as large as a producer with linger makes them."""
 MAX_TIME_GAP_MS = 3_600_000
 _MAX_RECORD_GROWTH = 12
-"""How much longer a record may become: its two deltas and its length."""
+"""How much a record may grow: its two deltas and its length."""
 
 
 class SmallBatch(NamedTuple):
-    """A batch that may be merged, verified."""
+    """A verified batch that may be merged."""
 
     header: BatchHeader
     batch: memoryview
 
 
 def is_mergeable(header: BatchHeader) -> bool:
-    """Whether a batch that could be forwarded had better be merged with its neighbours."""
+    """Whether to merge a batch that could be forwarded."""
     return (
         header.record_count <= MAX_SMALL_RECORDS
         and header.codec_id == CompressionType.NONE
@@ -54,10 +53,10 @@ def is_mergeable(header: BatchHeader) -> bool:
 
 
 def is_consecutive(before: BatchHeader, header: BatchHeader) -> bool:
-    """Whether a batch follows another one, in offsets and in time.
+    """Whether a batch directly follows another one, with similar timestamps.
 
-    A target may refuse a batch for one record that is too old or too new for it: those of another
-    time must not be refused with it.
+    A target may refuse a batch for one record that is too old or too new. Records of another time
+    must not be refused with it.
     """
     return (
         before.next_offset == header.base_offset
@@ -67,20 +66,20 @@ def is_consecutive(before: BatchHeader, header: BatchHeader) -> bool:
 
 
 def fits_in_merged(size: int, header: BatchHeader, limit: int) -> bool:
-    """Whether so many bytes of small batches can take up one more, for a target's limit."""
+    """Whether one more batch fits into a merged batch of this size, for the target's limit."""
     return size + max_merged_size(header) <= min(MAX_MERGED_BYTES, limit)
 
 
 def max_merged_size(header: BatchHeader) -> int:
-    """How much a batch may add to a merged one, at the most."""
+    """The most bytes that a batch adds to a merged one."""
     return header.size + _MAX_RECORD_GROWTH * header.record_count
 
 
 def merge_batches(batches: Sequence[SmallBatch]) -> bytearray:
-    """Make one batch of several whose offsets follow one another. Raises BatchError.
+    """Build one batch of several with consecutive offsets. Raises BatchError.
 
-    The result has no producer: forward it like a fetched one. Written for speed: this is the only
-    lane that touches every record of an ordinary topic.
+    The result has no producer: forward it like a fetched one. Written for speed: only this lane
+    touches every record of an ordinary topic.
     """
     first = batches[0].header
     varints, known, write = varint.SMALL_VARINTS, len(varint.SMALL_VARINTS), varint.encode

@@ -1,13 +1,13 @@
-"""Messages of magic 0 and 1, from before record batches: read them, and build a batch from them.
+"""Messages of magic 0 and 1, older than record batches: read, and upgraded to a batch.
 
     offset | length | CRC-32 | magic | attributes | (timestamp, magic 1 only) | key | value
 
 The checksum covers what follows it. A compressed message is a wrapper: its value is a compressed
-row of messages, and its offset is that of the last one inside. Inside, magic 0 has the offsets of
-the log; magic 1 counts on its own, and its last number stands for the wrapper's offset. Magic 0 has
-no timestamps (-1). A wrapper with log append time lends its timestamp to everything inside.
+sequence of messages, and its offset is that of the last one inside. Inside, magic 0 has the offsets
+of the log; magic 1 has relative offsets, and the last one corresponds to the wrapper's offset.
+Magic 0 has no timestamps (-1). In a wrapper with log append time, all messages have its timestamp.
 
-An upgraded batch lies at the offsets of its messages and then takes a lane like a fetched one.
+An upgraded batch has the offsets of its messages and then takes a lane like a fetched one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Message(NamedTuple):
 
 
 def read_messages(message: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES) -> list[Record]:
-    """Read one message of magic 0 or 1 from a fetched buffer: itself, or all that it wraps."""
+    """Read one message of magic 0 or 1, or all messages of a wrapper. Raises BatchError."""
     outer = _parse(message)
     if not outer.attributes & COMPRESSION_CODEC_MASK:
         return [_to_record(outer, outer.offset, outer.timestamp)]
@@ -64,18 +64,18 @@ def read_messages(message: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES) -> li
     if not inner:
         raise _corrupt_message(outer.offset, "wraps nothing")
     shift = 0 if outer.magic == 0 else outer.offset - inner[-1].offset
-    lent = outer.timestamp if outer.attributes & LOG_APPEND_TIME else None
+    append_time = outer.timestamp if outer.attributes & LOG_APPEND_TIME else None
     return [
-        _to_record(one, one.offset + shift, one.timestamp if lent is None else lent)
+        _to_record(one, one.offset + shift, one.timestamp if append_time is None else append_time)
         for one in inner
     ]
 
 
 def upgrade_messages(messages: Sequence[BytesLike], limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """Build the batch of magic 2 that holds consecutive messages, compressed as the first one was.
+    """Build a batch of magic 2 from consecutive messages, with the compression of the first.
 
-    Messages without a wrapper are batches of one record, so give many at once. Which ones were
-    fetched together is chance: the same records may be cut otherwise the next time.
+    A message without a wrapper is one record, so pass many at once. Messages that were fetched
+    together depend on chance: the next time the same records may form other batches.
     """
     codec = CompressionType.for_id(messages[0][_MESSAGE_HEADER.size - 1] & COMPRESSION_CODEC_MASK)
     return build_batch(
@@ -117,15 +117,15 @@ def _parse_bytes(view: memoryview, at: int) -> tuple[bytes | None, int]:
 
 
 def _read_inner_messages(outer: _Message, limit: int) -> Iterator[_Message]:
-    row = memoryview(_decompressed_value(outer, limit))
+    inner_bytes = memoryview(_decompressed_value(outer, limit))
     end = 0
-    for span in iter_batches(row):
-        inner = _parse(row[span.start : span.end])
+    for span in iter_batches(inner_bytes):
+        inner = _parse(inner_bytes[span.start : span.end])
         if inner.magic != outer.magic or inner.attributes & COMPRESSION_CODEC_MASK:
             raise _corrupt_message(outer.offset, "wraps messages of another format")
         end = span.end
         yield inner
-    if end != len(row):
+    if end != len(inner_bytes):
         raise _corrupt_message(outer.offset, "wraps a message that is cut off")
 
 
@@ -158,25 +158,25 @@ def _corrupt_message(offset: int, what: str) -> BatchError:
 
 
 def fix_header_checksum(frame: BytesLike) -> bytes:
-    """Copy a frame with the header checksum that it should have."""
+    """Return the frame with the correct header checksum. Raises BatchError."""
     if len(frame) < _MIN_HEADER_BYTES:
         raise BatchError(
-            f"an lz4 frame of {len(frame)} bytes has no room for its header; stop copying the"
+            f"an lz4 frame of {len(frame)} bytes is too short for its header; stop copying the"
             " partition and check it at the source"
         )
     flags = frame[_FLG]
     checksum_at = (
         6 + (8 if flags & _HAS_CONTENT_SIZE else 0) + (4 if flags & _HAS_DICTIONARY else 0)
     )
-    right = bytearray(frame)
-    right[checksum_at : checksum_at + 1] = bytes((xxh32(right[_FLG:checksum_at]) >> 8 & 0xFF,))
-    return bytes(right)
+    fixed = bytearray(frame)
+    fixed[checksum_at : checksum_at + 1] = bytes((xxh32(fixed[_FLG:checksum_at]) >> 8 & 0xFF,))
+    return bytes(fixed)
 
 
 def xxh32(data: BytesLike) -> int:
-    """Hash fewer than 16 bytes with xxHash-32, seed 0: all that a frame's header needs."""
+    """Return the xxHash-32 of fewer than 16 bytes, seed 0. Raises ValueError for more."""
     if len(data) >= 16:
-        raise ValueError("only short inputs are hashed here")
+        raise ValueError("only short inputs can be hashed")
     value = _PRIME_5 + len(data)
     whole = len(data) // 4 * 4
     for at in range(0, whole, 4):

@@ -1,4 +1,4 @@
-"""The records inside a batch of magic 2: scan them, read them whole, or build a batch from them.
+"""The records of a batch of magic 2: scanned, read, or built into a batch.
 
     record   length | attributes | timestamp delta | offset delta | key | value | headers
 
@@ -6,8 +6,8 @@ All numbers but the attributes byte are zig-zag varints; the length counts what 
 value or a header's value of length -1 is null, which is not the same as empty. Header names stay
 bytes: a name that is not UTF-8 must arrive as it was sent.
 
-`scan` finds where the numbers of each record lie without touching keys, values and headers. It is
-what reopening a batch is made of, and is written for speed.
+`scan_records` finds the numbers of each record without parsing keys, values and headers. Reopening
+a batch is based on it. It is written for speed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from sparkmirror.wire.batch.header import (
 RecordHeader: TypeAlias = tuple[bytes, bytes | None]
 
 RecordSlot: TypeAlias = tuple[int, int, int, int, int, int, int]
-"""Where one record lies in the inflated records of its batch, and the two deltas it holds: start,
-fields, number, rest, offset delta, timestamp delta, end. A plain tuple: there are so many of them.
+"""The indexes of one record in the decompressed records, and its two deltas: start, fields, number,
+rest, offset delta, timestamp delta, end. A plain tuple, for speed.
 
     start    fields                         number         rest                  end
     | length | attributes | timestamp delta | offset delta | key, value, headers |
@@ -47,7 +47,7 @@ SLOT_START, SLOT_OFFSET_DELTA, SLOT_TIMESTAMP_DELTA, SLOT_END = 0, 4, 5, 6
 
 
 class Record(NamedTuple):
-    """One record as a consumer sees it, with its offset in the log it lies in."""
+    """One record as a consumer sees it, with its offset in the log."""
 
     offset: int
     timestamp: int
@@ -57,7 +57,7 @@ class Record(NamedTuple):
 
 
 def corrupt_batch(header: BatchHeader, what: str) -> BatchError:
-    """Say that the records of a batch contradict themselves or their header."""
+    """The error for records that contradict themselves or their header."""
     return BatchError(
         f"the batch at offset {header.base_offset} {what}; stop copying the partition and check the"
         " batch at the source"
@@ -67,7 +67,7 @@ def corrupt_batch(header: BatchHeader, what: str) -> BatchError:
 def decompress_records(
     header: BatchHeader, batch: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES
 ) -> bytes:
-    """Decompress the records of a batch."""
+    """Decompress the records of a batch. Raises BatchError."""
     try:
         return decompress(
             CompressionType.for_id(header.codec_id), memoryview(batch)[HEADER_BYTES:], limit
@@ -77,10 +77,10 @@ def decompress_records(
 
 
 def scan_records(header: BatchHeader, body: bytes) -> list[RecordSlot]:
-    """Find every record in the inflated records of a batch, and check that they are its records.
+    """Find every record in the decompressed records of a batch. Raises BatchError.
 
-    Afterwards it holds: there are as many as the header says, one after the other without a gap
-    in the bytes, and their offset deltas rise from 0 or more to at most the last offset delta.
+    The result has as many records as the header says, without gaps between their bytes. Their
+    offset deltas rise, from 0 or more to at most the last offset delta.
     """
     try:
         slots, end = _scan_slots(body, header.record_count)
@@ -96,9 +96,9 @@ def scan_records(header: BatchHeader, body: bytes) -> list[RecordSlot]:
 
 
 def _scan_slots(body: bytes, count: int) -> tuple[list[RecordSlot], int]:
-    """Walk over the records until there are enough or one makes no sense.
+    """Scan up to `count` records; stop at the first malformed one.
 
-    Numbers of one and two bytes are read in place: a call for each would double the time.
+    Numbers of one and two bytes are read inline: a call for each would double the time.
     """
     slots: list[RecordSlot] = []
     start, before = 0, -1
@@ -128,7 +128,7 @@ def _scan_slots(body: bytes, count: int) -> tuple[list[RecordSlot], int]:
 
 
 def _read_zigzag(body: bytes, at: int) -> tuple[int, int]:
-    """Read a long number and give it back in its zig-zag form."""
+    """Read a long number; return its zig-zag form."""
     number, after = varint.decode(body, at)
     return (number << 1) ^ (number >> 63), after
 
@@ -136,7 +136,7 @@ def _read_zigzag(body: bytes, at: int) -> tuple[int, int]:
 def read_records(
     header: BatchHeader, batch: BytesLike, limit: int = MAX_DECOMPRESSED_BYTES
 ) -> list[Record]:
-    """Read every record of a batch whole."""
+    """Read all records of a batch. Raises BatchError."""
     body = decompress_records(header, batch, limit)
     try:
         return [_read_record(header, body, slot) for slot in scan_records(header, body)]
@@ -179,9 +179,9 @@ def _read_bytes(body: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def build_batch(records: Sequence[Record], codec: CompressionType = CompressionType.NONE) -> bytes:
-    """Build the batch that a log would hold for these records: at their offsets, with their gaps.
+    """Build a batch of records with their offsets, which must rise and may have gaps.
 
-    Offsets must rise. The batch has no producer; the forward lane gives it one.
+    The batch has no producer: `forward_batch` adds one. Raises ValueError.
     """
     first, last = records[0], records[-1]
     if any(b.offset <= a.offset for a, b in zip(records, records[1:], strict=False)):

@@ -1,17 +1,17 @@
-"""The reopen lane: the same records in batches that the target can take.
+"""The reopen lane: the same records in batches that the target accepts.
 
-A batch is verified, inflated and scanned; records below the position are dropped; the rest get the
-offset deltas 0, 1, 2, ...; log append time is baked into the records when the target would not keep
-it; what is too large is cut in half until each half fits; each piece is compressed and sealed anew.
-Keys, values and headers are moved as bytes and never looked at.
+A batch is verified, decompressed and scanned. Records below the position are dropped. The others
+get the offset deltas 0, 1, 2, ... If the target would not keep the log append time, it is written
+as the timestamp of the records. A batch that is too large is cut in half until each half fits. Each
+piece is compressed and gets a new header. Keys, values and headers are copied as bytes.
 
     batch    100 101 102  -  104 | 105 106 107  -   -     as stored; too large, so cut in the middle
     pieces           102     104 | 105 106 107            position 102; offset deltas 0 1 | 0 1 2
     runs           (102,1) (104,1) | (105,3)              source offsets and how many, per piece
 
-The cuts are made in the whole batch, before the head is dropped. So they depend on the batch and
-the target alone: a restart from any position finds the same borders, and a piece that was sent
-before is sent again as the same range of records, which the target recognises.
+The whole batch is cut before the first records are dropped. So the cuts depend only on the batch
+and the target: after a restart from any position they are the same, and a piece that was sent
+before is sent again with the same records, which the target recognises as a duplicate.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _slot_timestamp_delta = itemgetter(SLOT_TIMESTAMP_DELTA)
 
 
 class SourceRun(NamedTuple):
-    """Consecutive source offsets that lie side by side in a piece."""
+    """Consecutive source offsets in a piece."""
 
     first_source_offset: int
     length: int
@@ -70,7 +70,7 @@ class ReopenedBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OversizedRecord:
-    """A record that the target cannot take: alone in a batch it needs `size` bytes."""
+    """A record too large for the target: alone in a batch it needs `size` bytes."""
 
     source_offset: int
     size: int
@@ -82,19 +82,19 @@ def reopen_batch(
     batch: BytesLike,
     position: int,
     target: TargetLimits,
-    inflated_limit: int = MAX_DECOMPRESSED_BYTES,
+    decompressed_limit: int = MAX_DECOMPRESSED_BYTES,
 ) -> Iterator[ReopenedBatch | OversizedRecord]:
-    """Make a fetched batch fit for the target, as pieces in source order.
+    """Convert a fetched batch for the target; yield pieces in source order. Raises BatchError.
 
-    Nothing comes back when compaction has removed every record from the position on: move past it.
+    Yields nothing if compaction has removed all records from the position on.
     """
     verify_crc(header, batch)
-    body = decompress_records(header, batch, inflated_limit)
+    body = decompress_records(header, batch, decompressed_limit)
     return _BatchReopener(header, body, position, target).split()
 
 
 class _BatchReopener:
-    """One batch with its records laid bare."""
+    """One batch with its decompressed records."""
 
     def __init__(
         self, header: BatchHeader, body: bytes, position: int, target: TargetLimits
@@ -110,11 +110,11 @@ class _BatchReopener:
         self._limit = target.max_message_bytes
 
     def split(self) -> Iterator[ReopenedBatch | OversizedRecord]:
-        """Cut until everything fits. What is still to be looked at lies on a stack, left on top."""
+        """Cut until all pieces fit. Ranges to check are on a stack, the leftmost on top."""
         whole = (0, len(self._slots))
-        ahead = self._split_range(*whole) if self._exceeds_limit_as_is() else [whole]
-        while ahead:
-            low, high = ahead.pop()
+        ranges = self._split_range(*whole) if self._exceeds_limit_as_is() else [whole]
+        while ranges:
+            low, high = ranges.pop()
             if high <= self._first_slot:
                 continue
             batch = self._assemble(low, high)
@@ -123,12 +123,12 @@ class _BatchReopener:
             if len(batch) <= self._limit:
                 yield ReopenedBatch(batch=batch, runs=tuple(self._source_runs(low, high)))
             elif high - low > 1:
-                ahead += self._split_range(low, high)
+                ranges += self._split_range(low, high)
             else:
                 yield self._oversized_record(low, len(batch))
 
     def _exceeds_limit_as_is(self) -> bool:
-        """Whether the batch was too large as it came and will be again: no need to try it whole."""
+        """Whether the batch is too large as fetched and stays so: it is cut without a try."""
         return (
             len(self._slots) > 1
             and self._header.size > self._limit
@@ -162,7 +162,7 @@ class _BatchReopener:
         yield SourceRun(base + begin, deltas[-1] + 1 - begin)
 
     def _assemble(self, low: int, high: int) -> bytes:
-        """Seal the records of a range as a batch of their own."""
+        """Build a batch of the records of a range."""
         slots = self._slots[low:high]
         body = _renumber_records(self._body, slots, self._write_append_time)
         old = self._header
@@ -183,21 +183,26 @@ class _BatchReopener:
         return assemble_batch(header, compress(self._codec, body))
 
 
-def _renumber_records(body: memoryview, slots: Sequence[RecordSlot], bake: bool) -> BytesLike:
+def _renumber_records(
+    body: memoryview, slots: Sequence[RecordSlot], clear_deltas: bool
+) -> BytesLike:
     """Write the records of a range with the offset deltas 0, 1, 2, ...
 
-    The bytes between two numbers are copied in one go, from behind one offset delta up to the next.
-    A record's length is written anew only where the number takes more or fewer bytes than before.
+    Bytes between two offset deltas are copied at once. The length of a record is written again only
+    if its offset delta takes more or fewer bytes than before. `clear_deltas` also sets the
+    timestamp deltas to 0.
     """
-    same = 0 if bake else _count_already_numbered(slots)
+    same = 0 if clear_deltas else _count_already_numbered(slots)
     mark, end = slots[0][SLOT_START], slots[-1][SLOT_END]
     if same == len(slots):
         return body[mark:end]
     parts: list[BytesLike] = []
     add = parts.append
-    for slot, written in zip(slots[same:], _encode_deltas(same, len(slots), bake), strict=True):
+    for slot, written in zip(
+        slots[same:], _encode_deltas(same, len(slots), clear_deltas), strict=True
+    ):
         start, fields, number, rest, _, _, after = slot
-        if bake:
+        if clear_deltas:
             number = fields + 1
         growth = len(written) - (rest - number)
         if growth:
@@ -214,17 +219,17 @@ def _renumber_records(body: memoryview, slots: Sequence[RecordSlot], bake: bool)
 def _count_already_numbered(slots: Sequence[RecordSlot]) -> int:
     """Count the records at the front whose offset deltas are 0, 1, 2, ... as they are.
 
-    Deltas rise, so `delta - place` never falls: once it is not 0, it stays so.
+    Deltas rise, so `delta - index` never falls: once it is not 0, it stays so.
     """
     return bisect_right(
-        range(len(slots)), 0, key=lambda place: slots[place][SLOT_OFFSET_DELTA] - place
+        range(len(slots)), 0, key=lambda index: slots[index][SLOT_OFFSET_DELTA] - index
     )
 
 
-def _encode_deltas(begin: int, end: int, bake: bool) -> Iterable[bytes]:
-    """Give offset deltas as bytes, behind a timestamp delta of 0 where time is baked."""
+def _encode_deltas(begin: int, end: int, clear_deltas: bool) -> Iterable[bytes]:
+    """Encode offset deltas, each behind a timestamp delta of 0 with `clear_deltas`."""
     plain = chain(
         varint.SMALL_VARINTS[begin:end],
         map(varint.encode, range(max(begin, _SMALL_VARINT_COUNT), end)),
     )
-    return map(b"\0".__add__, plain) if bake else plain
+    return map(b"\0".__add__, plain) if clear_deltas else plain

@@ -1,7 +1,4 @@
-"""What the target topic and its broker will take: the facts that choose a batch's lane.
-
-Read from the topic's configuration and the broker's API versions by others; a plain value here.
-"""
+"""The limits of the target topic and its broker, which decide the lane of a batch."""
 
 from __future__ import annotations
 
@@ -11,17 +8,17 @@ from sparkmirror.wire.batch.compression import CompressionType
 
 ALL_CODECS = frozenset(CompressionType)
 WITHOUT_ZSTD = ALL_CODECS - {CompressionType.ZSTD}
-"""What brokers before 2.1 take, and any broker by Produce requests before version 7."""
+"""The codecs of brokers before 2.1, and of Produce requests before version 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetLimits:
-    """The rules of the target topic.
+    """The limits of the target topic.
 
     `max_message_bytes`  its max.message.bytes: the largest batch, header included, as sent
-    `log_append_time`    its message.timestamp.type: whether the target restamps what it stores
-    `codecs`             what its broker can read
-    `substitute`         what to compress with where the source's codec is not among them
+    `log_append_time`    its message.timestamp.type: whether the target overwrites timestamps
+    `codecs`             what its broker supports
+    `fallback_codec`     replaces a codec of the source that the broker does not support
     """
 
     max_message_bytes: int = 1_048_588
@@ -32,9 +29,9 @@ class TargetLimits:
     def __post_init__(self) -> None:
         if self.fallback_codec not in self.codecs:
             raise ValueError(
-                f"the target does not take the substitute {self.fallback_codec.config_name}"
+                f"the target does not support the fallback codec {self.fallback_codec.config_name}"
             )
 
     def codec_for(self, number: int) -> CompressionType:
-        """Choose the codec to write where the source used this one."""
+        """Return the codec for the target, given the codec id of the source."""
         return CompressionType.for_id(number) if number in self.codecs else self.fallback_codec

@@ -1,7 +1,7 @@
 """Zig-zag varints, as records of magic 2 hold their lengths and deltas.
 
-Small numbers of either sign take few bytes: 0, -1, 1, -2 become 0, 1, 2, 3, written seven bits to
-the byte, low bits first, the high bit saying that more follow.
+Small numbers of either sign take few bytes: 0, -1, 1, -2 become 0, 1, 2, 3, with seven bits per
+byte, low bits first. The high bit means that another byte follows.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from sparkmirror.wire.batch.header import BytesLike
 
 MAX_VARINT_BYTES = 10
-"""Bytes of the longest varint: 64 bits, seven to the byte."""
+"""The longest varint: 64 bits, seven per byte."""
 
 
 def encode(number: int) -> bytes:
-    """Write a signed 64-bit number."""
+    """Encode a signed 64-bit number."""
     rest = (number << 1) ^ (number >> 63)
     out = bytearray()
     while rest > 0x7F:
@@ -24,15 +24,15 @@ def encode(number: int) -> bytes:
 
 
 def decode(data: BytesLike, at: int) -> tuple[int, int]:
-    """Read the number at a place; return it and the place after it, or raise ValueError."""
+    """Return the number at an index and the index after it. Raises ValueError."""
     raw = shift = 0
-    for place in range(at, min(at + MAX_VARINT_BYTES, len(data))):
-        byte = data[place]
+    for index in range(at, min(at + MAX_VARINT_BYTES, len(data))):
+        byte = data[index]
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
             if raw >> 64:
                 break
-            return (raw >> 1) ^ -(raw & 1), place + 1
+            return (raw >> 1) ^ -(raw & 1), index + 1
         shift += 7
     raise ValueError(f"a number that does not end or is too large, {at} bytes into its records")
 
@@ -45,5 +45,5 @@ SMALL_VARINTS: tuple[bytes, ...] = (
 
 
 def encode_non_negative(number: int) -> bytes:
-    """Write a number that is not negative, from the table where it can."""
+    """Encode a number that is not negative, from the table if it is small."""
     return SMALL_VARINTS[number] if number < len(SMALL_VARINTS) else encode(number)

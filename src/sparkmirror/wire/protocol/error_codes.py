@@ -1,8 +1,8 @@
-"""Kafka's error codes, and what each asks of whoever copies.
+"""Kafka's error codes, and the action for each.
 
-The numbers and names are Kafka's. `Action` is what the copy path and the calls beside it do about
-a code; a code that asks for nothing special on that path is FATAL. Knows no connection and decides
-nothing itself: whether 45 means "already there" takes more than a code.
+Numbers and names are Kafka's. `ErrorAction` is what the copy path and admin calls do about a code;
+a code without a rule there is FATAL. An action is no decision: whether 45 means "already appended"
+depends on more than the code.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from typing import Final
 
 
 class ErrorAction(Enum):
-    """What a code asks for."""
+    """What the receiver of a code does."""
 
     ADVANCE = "advance"
     """Done. On Produce the base offset must still be the expected one."""
     REFRESH = "refresh"
-    """The topic or its leader is elsewhere, or not there yet: look again, re-send in order."""
+    """The topic or its leader is on another broker, or new: refresh metadata, re-send in order."""
     COORDINATOR = "coordinator"
-    """The coordinator or the controller is elsewhere or busy: find it anew, ask again."""
+    """The coordinator or the controller has moved or is busy: look it up, retry."""
     BACK_OFF = "back off"
     """Nothing was done; the same request may succeed in a while."""
     AMBIGUOUS = "ambiguous"
-    """Done or not, nobody knows: young data is re-sent unchanged, old data is reconciled."""
+    """Done or not is unknown: young data is re-sent unchanged, old data is reconciled."""
     SEQUENCE = "sequence"
-    """A sequence that does not fit: behind a failed batch, already there, or forgotten."""
+    """A sequence out of order: behind a failed batch, a duplicate, or of an expired producer."""
     OFFSET = "offset"
-    """The offset asked for is not in the log: retention, truncation or a recreated topic."""
+    """The requested offset is not in the log: retention, truncation or a recreated topic."""
     CONTENT = "content"
-    """The batch itself is refused: another lane or stop, never the same bytes again."""
+    """The batch is refused: take another lane or stop, never send the same bytes again."""
     FENCED = "fenced"
-    """Somebody else owns this now: stop at once, write nothing more."""
+    """Another producer has taken over: stop at once, write nothing more."""
     TRANSACTION = "transaction"
-    """The rules of transactions are broken: abort, begin anew once, then fail."""
+    """The transaction is in the wrong state: abort, start again once, then fail."""
     NOT_ATTEMPTED = "not attempted"
-    """Another partition of the same request was bad: leave that one out, repeat."""
+    """Another partition of the request was refused: repeat without that one."""
     TOPIC_GONE = "topic gone"
-    """No such topic id any more: the topic was deleted or recreated."""
+    """The topic id does not exist any more: the topic was deleted or recreated."""
     NOT_AUTHORIZED = "not authorized"
     """A right is missing."""
     UNKNOWN = "unknown"
-    """The broker failed in a way it has no code for: try another lane once, then stop."""
+    """The broker failed without a specific code: try another lane once, then stop."""
     FATAL = "fatal"
-    """Not a thing to be healed by trying again."""
+    """A retry does not help."""
 
 
 class ErrorCode(IntEnum):
-    """An error code in an answer. A number from the future is a member too, named after itself."""
+    """An error code of a response. An unknown number becomes a member named after itself."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -188,7 +188,7 @@ class ErrorCode(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> ErrorCode | None:
-        """Keep a code that this program is too old to know."""
+        """Create a member for a code that this version does not know."""
         if not isinstance(value, int):
             return None
         member = int.__new__(cls, value)
@@ -197,17 +197,17 @@ class ErrorCode(IntEnum):
 
     @property
     def action(self) -> ErrorAction:
-        """What this code asks for."""
+        """The action for this code."""
         return _ACTIONS.get(self, ErrorAction.FATAL)
 
     @property
     def is_retriable(self) -> bool:
-        """Whether a question that changes nothing may be asked again in a moment."""
+        """Whether a request without side effects may be retried."""
         return self.action in _RETRIABLE
 
     @property
     def is_wrong_broker(self) -> bool:
-        """Whether another broker than the one asked is the right one."""
+        """Whether the request belongs to another broker."""
         return self.action in (ErrorAction.REFRESH, ErrorAction.COORDINATOR, ErrorAction.TOPIC_GONE)
 
     def __str__(self) -> str:

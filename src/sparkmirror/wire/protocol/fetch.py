@@ -1,15 +1,15 @@
-"""Fetch requests and answers, by hand: the record batches stay where they were received.
+"""Fetch requests and responses, encoded here: record batches stay in the received frame.
 
     version   brokers   what it adds
     10        2.1       zstd
-    11        2.3       our rack, and the replica that the broker would rather have us read
-    12        2.7       the flexible dialect; the epoch of the last batch, to notice truncation
-    13        3.1       topics by id, so that a recreated topic is never mistaken for the old one
-    16        3.7       a broker that no longer leads names its successor and its address
+    11        2.3       the rack of the client, and the replica that it should read from
+    12        2.7       flexible (KIP-482); the epoch of the last batch, to detect truncation
+    13        3.1       topics by id, so that a recreated topic is not taken for the old one
+    16        3.7       a former leader names the new leader and its address
 
-With a session (`fetch_session`) a request names only the partitions that have changed, and so does
-the answer. A partition's records are a view into the answer's frame: whoever keeps a batch beyond
-the call that delivers the answer holds the frame.
+With a session (`fetch_session`) a request names only partitions that have changed, and so does the
+response. The records of a partition are a view into the frame of the response. A caller that keeps
+a batch after the call of `on_response` retains the frame.
 """
 
 from __future__ import annotations
@@ -73,27 +73,27 @@ _DIVERGING_TAG, _LEADER_TAG, _ENDPOINTS_TAG = 0, 1, 0
 
 
 NO_SESSION = (0, -1)
-"""A request that stands for itself; (0, 0) would like a session."""
+"""A request without a session; (0, 0) requests one."""
 
 TopicKeyPartition: TypeAlias = tuple[TopicKey, int]
 
 
 class FetchPosition(NamedTuple):
-    """Where to read on in one partition, and what we believe about its log."""
+    """The offset to fetch in one partition, and the expected epochs of its log."""
 
     topic: TopicKey
     partition: int
     offset: int
     max_bytes: int
     leader_epoch: int = NO_LEADER_EPOCH
-    """Of the leader asked; a broker that knows better refuses. -1 asks whoever it is."""
+    """The expected epoch of the leader; the broker refuses another one. -1: any."""
     last_fetched_epoch: int = NO_LEADER_EPOCH
-    """Of the last batch read before the offset; the broker answers where logs diverge."""
+    """The epoch of the batch before the offset; the broker reports where logs diverge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchParams:
-    """How much a fetch may bring and how long it may wait for it."""
+    """Limits of a fetch: bytes and waiting time."""
 
     max_wait_ms: int = 500
     min_bytes: int = 1
@@ -101,20 +101,20 @@ class FetchParams:
     read_committed: bool = False
     rack: str = ""
     session: tuple[int, int] = NO_SESSION
-    """The id of a session and how many requests it has seen."""
+    """The id and the epoch of a session."""
     forgotten: tuple[TopicKeyPartition, ...] = ()
-    """Partitions that the session is to leave out from now on."""
+    """Partitions to remove from the session."""
 
 
 class EpochEndOffset(NamedTuple):
-    """The end of an epoch in the broker's log: what we read of it beyond is not there any more."""
+    """The end of an epoch in the broker's log. What was read of it beyond that is truncated."""
 
     epoch: int
     end_offset: int
 
 
 class FetchedPartition(NamedTuple):
-    """One partition's part of an answer. Offsets are -1 where the broker does not say."""
+    """One partition of a response. Offsets are -1 if the broker gives none."""
 
     topic: TopicKey
     partition: int
@@ -131,7 +131,7 @@ class FetchedPartition(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class FetchResponseData:
-    """What a broker answered. `frame` owns the memory of all records in it."""
+    """A Fetch response. `frame` owns the memory of all records in it."""
 
     throttle_time_ms: int
     error_code: int
@@ -139,11 +139,11 @@ class FetchResponseData:
     node_endpoints: tuple[BrokerNode, ...]
     frame: ResponseFrame
     session_id: int = 0
-    """The session that the broker keeps for us; 0 for none."""
+    """The session of the broker; 0 for none."""
 
 
 def supports_topic_ids(versions: NodeApiVersions) -> bool:
-    """Tell whether the broker can be asked by topic ids."""
+    """Whether the broker accepts topic ids."""
     _, highest = versions.ranges.get(API_KEY, (0, 0))
     return highest >= FIRST_BY_ID
 
@@ -158,7 +158,7 @@ def fetch_version(versions: NodeApiVersions, *, by_id: bool) -> int:
 def fetch_request(
     version: int, limits: FetchParams, positions: Iterable[FetchPosition]
 ) -> ClientRequest[FetchResponseData]:
-    """Ask for what follows the positions; the broker serves them in the order given."""
+    """Build a request for the records at the positions. The broker serves them in this order."""
     topics: dict[TopicKey, list[FetchPosition]] = {}
     for position in positions:
         topics.setdefault(position.topic, []).append(position)
@@ -199,9 +199,9 @@ def _body(
         ]
     forgotten = _by_topic(limits.forgotten)
     parts.append(INT32.pack(len(forgotten)))
-    for topic, places in forgotten.items():
-        parts += encode_string(require_name(topic, "Fetch")), INT32.pack(len(places))
-        parts += [INT32.pack(place) for place in places]
+    for topic, partitions in forgotten.items():
+        parts += encode_string(require_name(topic, "Fetch")), INT32.pack(len(partitions))
+        parts += [INT32.pack(partition) for partition in partitions]
     if version >= FIRST_WITH_RACK:
         parts.append(encode_string(limits.rack))
     return b"".join(parts)
@@ -228,18 +228,18 @@ def _flexible_body(
         parts.append(EMPTY_TAG_BUFFER)
     forgotten = _by_topic(limits.forgotten)
     parts.append(encode_uvarint(len(forgotten) + 1))
-    for topic, places in forgotten.items():
+    for topic, partitions in forgotten.items():
         key = encode_compact_topic(topic, "Fetch", by_id=version >= FIRST_BY_ID)
-        parts += key, encode_uvarint(len(places) + 1)
-        parts += [INT32.pack(place) for place in places]
+        parts += key, encode_uvarint(len(partitions) + 1)
+        parts += [INT32.pack(partition) for partition in partitions]
         parts.append(EMPTY_TAG_BUFFER)
     parts += encode_compact_string(limits.rack), EMPTY_TAG_BUFFER
     return b"".join(parts)
 
 
-def _by_topic(places: Iterable[TopicKeyPartition]) -> dict[TopicKey, list[int]]:
+def _by_topic(partitions: Iterable[TopicKeyPartition]) -> dict[TopicKey, list[int]]:
     topics: dict[TopicKey, list[int]] = {}
-    for topic, partition in places:
+    for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
     return topics
 

@@ -1,15 +1,15 @@
-"""A fetch session: what a broker remembers of our requests, so that we need not repeat it.
+"""A fetch session: the broker keeps the partitions of earlier requests (KIP-227).
 
-    we                                          the broker
-    (0, 0)    every partition          ──▶      remembers them, answers with a session id
-    (id, 1)   what has changed since   ──▶      answers what has changed since
+    client                                broker
+    (0, 0)    all partitions      ──▶     keeps them, responds with a session id
+    (id, 1)   changed partitions  ──▶     responds with partitions that have news
     (id, 2)   ...
 
-A thousand partitions of which three have news cost three, on both sides. Whatever goes wrong ends
-the session, and the next request names everything again: nothing depends on it but effort. A
-broker with too many sessions gives none, and then every request is a whole one.
+A thousand partitions of which three have news cost three, on both sides. Any error ends the
+session, and the next request names all partitions: a session saves work and changes no result. A
+broker with too many sessions gives none; then every request names all partitions.
 
-One request at a time: the numbers must arrive in order. Knows no socket.
+One request at a time: session epochs must arrive in order. Has no socket.
 """
 
 from __future__ import annotations
@@ -29,54 +29,56 @@ SESSION_ERRORS = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )
-"""What a broker answers that has forgotten a session, or takes it for another one."""
+"""Errors of a broker that does not have the session, or has it at another epoch."""
 
 
 @dataclass(slots=True)
 class FetchSession:
-    """One session with one broker. Every `next` is followed by `answered` or `reset`."""
+    """One session with one broker. `on_response` or `reset` follows every request."""
 
     _id: int = 0
     _epoch: int = 0
     _session_partitions: dict[TopicKeyPartition, FetchPosition] = field(default_factory=dict)
-    """What the broker will ask of its log if we say nothing else."""
+    """The partitions that the broker keeps, with their positions."""
     _requested: dict[TopicKeyPartition, FetchPosition] = field(default_factory=dict)
 
     @property
     def id_and_epoch(self) -> tuple[int, int]:
-        """The session of the next request."""
+        """The session id and epoch of the next request."""
         return (self._id, self._epoch)
 
     def next_request(
         self, wanted: Mapping[TopicKeyPartition, FetchPosition]
     ) -> tuple[list[FetchPosition], tuple[TopicKeyPartition, ...]]:
-        """What a request for these partitions must name, and which it must take back."""
+        """Return the positions that a request must name, and the partitions it must remove."""
         self._requested = dict(wanted)
         if not self._id:
             return list(wanted.values()), ()
         changed = [
             position
-            for place, position in wanted.items()
-            if self._session_partitions.get(place) != position
+            for partition, position in wanted.items()
+            if self._session_partitions.get(partition) != position
         ]
-        return changed, tuple(place for place in self._session_partitions if place not in wanted)
+        return changed, tuple(
+            partition for partition in self._session_partitions if partition not in wanted
+        )
 
     @property
     def is_established(self) -> bool:
-        """Whether the broker remembers anything."""
+        """Whether the broker keeps a session."""
         return self._id != 0
 
     def next_incremental_request(
         self, moved: Mapping[TopicKeyPartition, FetchPosition]
     ) -> list[FetchPosition]:
-        """What a request for the partitions of the last one must name: those that have moved."""
+        """Return the positions that a request for the same partitions names: those moved."""
         assert self._id
         self._session_partitions.update(moved)
         self._requested = self._session_partitions
         return list(moved.values())
 
     def on_response(self, session_id: int) -> None:
-        """The broker has answered, without an error, and keeps this session; 0 for none."""
+        """Record a response without an error. `session_id` 0: the broker keeps no session."""
         if session_id == 0 or session_id != (self._id or session_id):
             self.reset()
             return
@@ -84,6 +86,6 @@ class FetchSession:
         self._epoch = self._epoch % _MAX_EPOCH + 1
 
     def reset(self) -> None:
-        """Begin anew: what the broker remembers, if anything, is not to be relied on."""
+        """Drop the session. The next request names all partitions."""
         self._id = self._epoch = 0
         self._session_partitions, self._requested = {}, {}

@@ -1,4 +1,4 @@
-"""Who leads a partition and where brokers are, as answers of several kinds say it."""
+"""Leaders of partitions and addresses of brokers, in responses of several APIs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NODE_ID_AND_EPOCH = struct.Struct(">ii")
 
 
 class LeaderAndEpoch(NamedTuple):
-    """Which broker leads a partition, and since which election. A higher epoch is newer."""
+    """The leader of a partition and its epoch. A higher epoch is newer."""
 
     node_id: int
     epoch: int
 
 
 class BrokerNode(NamedTuple):
-    """One broker: its number, its address for us, its rack."""
+    """One broker: its id, its address on this listener, its rack."""
 
     node_id: int
     host: str
@@ -36,12 +36,12 @@ class BrokerNode(NamedTuple):
 
     @property
     def address(self) -> Address:
-        """Where to connect to."""
+        """The address to connect to."""
         return Address(self.host, self.port)
 
 
 def read_current_leader(tag: memoryview | None) -> LeaderAndEpoch | None:
-    """Read the tag by which a broker that no longer leads names its successor (KIP-951)."""
+    """Read the tag with which a former leader names the new one (KIP-951)."""
     if tag is None:
         return None
     leader = LeaderAndEpoch(*_NODE_ID_AND_EPOCH.unpack_from(tag, 0))
@@ -49,7 +49,7 @@ def read_current_leader(tag: memoryview | None) -> LeaderAndEpoch | None:
 
 
 def read_node_endpoints(tag: memoryview | None) -> tuple[BrokerNode, ...]:
-    """Read the tag that says where the leaders named in an answer are (KIP-951)."""
+    """Read the tag with the addresses of the leaders named in a response (KIP-951)."""
     if tag is None:
         return ()
     brokers = []

@@ -1,8 +1,7 @@
-"""What is known of a cluster: its brokers, its topics by name and id, who leads each partition.
+"""Metadata of a cluster: its brokers, its topics by name, the leader of each partition.
 
-A Metadata is a frozen picture. Brokers hear of changes at different moments, so a later answer may
-be older news: of one and the same topic id the higher leader epoch is kept. A topic whose id
-changed was deleted and created again, whatever its name says. Knows no connection.
+A snapshot is frozen. Brokers learn of changes at different times, so a later response may be older:
+for the same topic id, the higher leader epoch is kept. A topic with another id is another topic.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NO_ID = UUID(int=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionInfo:
-    """One partition: who leads it, who holds it."""
+    """The leader and the replicas of one partition."""
 
     leader: LeaderAndEpoch
     replicas: tuple[int, ...] = ()
@@ -36,7 +35,7 @@ class PartitionInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicInfo:
-    """One topic. `topic_id` is None where brokers are too old to give ids."""
+    """One topic. `topic_id` is None on brokers without topic ids."""
 
     name: str
     topic_id: UUID | None = None
@@ -47,7 +46,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataSnapshot:
-    """A picture of a cluster, as far as somebody asked."""
+    """The brokers of a cluster and the topics requested so far."""
 
     cluster_id: str = ""
     controller_id: int = NO_NODE_ID
@@ -55,23 +54,23 @@ class MetadataSnapshot:
     topics: Mapping[str, TopicInfo] = field(default_factory=dict)
 
     def leader_of(self, partition: TopicPartition) -> LeaderAndEpoch | None:
-        """Who leads a partition, if anybody known does."""
+        """The leader of a partition; None if it has none or its broker is unknown."""
         topic = self.topics.get(partition.topic)
         info = topic.partitions.get(partition.partition) if topic else None
         return None if info is None or info.leader.node_id not in self.brokers else info.leader
 
     def leader_node(self, partition: TopicPartition) -> BrokerNode | None:
-        """The broker that leads a partition, if anybody known does."""
+        """The broker that leads a partition; None if it is unknown."""
         leader = self.leader_of(partition)
         return None if leader is None else self.brokers[leader.node_id]
 
     def topic_id(self, name: str) -> UUID | None:
-        """The id of a topic, if it is known and brokers give ids."""
+        """The id of a topic; None if the topic or its id is unknown."""
         topic = self.topics.get(name)
         return None if topic is None else topic.topic_id
 
     def merge_with(self, newer: MetadataSnapshot) -> MetadataSnapshot:
-        """Take over an answer: its brokers all, its topics one by one."""
+        """Return a snapshot with the brokers of `newer`, and the newer state of each topic."""
         topics = dict(self.topics)
         for name, topic in newer.topics.items():
             topics[name] = _newer_topic(topics[name], topic) if name in topics else topic
@@ -80,7 +79,7 @@ class MetadataSnapshot:
     def with_new_leader(
         self, partition: TopicPartition, leader: LeaderAndEpoch, endpoints: Iterable[BrokerNode]
     ) -> MetadataSnapshot:
-        """Take over what a broker that no longer leads said of its successor (KIP-951)."""
+        """Return a snapshot with a leader that a former leader has named (KIP-951)."""
         topic = self.topics.get(partition.topic)
         info = topic.partitions.get(partition.partition) if topic else None
         if topic is None or info is None or info.leader.epoch >= leader.epoch:
@@ -91,21 +90,21 @@ class MetadataSnapshot:
         return replace(self, brokers=brokers, topics=topics)
 
     def without_controller(self) -> MetadataSnapshot:
-        """Forget who controls the cluster."""
+        """Return a snapshot without the controller."""
         return replace(self, controller_id=NO_NODE_ID)
 
     def without_broker(self, node_id: int) -> MetadataSnapshot:
-        """Forget where a broker is."""
+        """Return a snapshot without one broker."""
         return replace(self, brokers={n: b for n, b in self.brokers.items() if n != node_id})
 
     def without_leader(self, partition: TopicPartition) -> MetadataSnapshot:
-        """Forget who leads a partition, so that nobody asks there again before looking anew."""
+        """Return a snapshot without the leader of a partition, so that it is looked up again."""
         topic = self.topics.get(partition.topic)
         if topic is None or partition.partition not in topic.partitions:
             return self
         info = topic.partitions[partition.partition]
-        nobody = replace(info, leader=LeaderAndEpoch(NO_NODE_ID, info.leader.epoch))
-        partitions = dict(topic.partitions) | {partition.partition: nobody}
+        leaderless = replace(info, leader=LeaderAndEpoch(NO_NODE_ID, info.leader.epoch))
+        partitions = dict(topic.partitions) | {partition.partition: leaderless}
         topics = dict(self.topics) | {topic.name: replace(topic, partitions=partitions)}
         return replace(self, topics=topics)
 
@@ -126,14 +125,14 @@ def _newer_topic(older: TopicInfo, newer: TopicInfo) -> TopicInfo:
 
 
 def _newer_partition(older: PartitionInfo | None, newer: PartitionInfo) -> PartitionInfo:
-    unknown = newer.leader.epoch == NO_LEADER_EPOCH
-    if older is None or unknown or newer.leader.epoch >= older.leader.epoch:
+    has_no_epoch = newer.leader.epoch == NO_LEADER_EPOCH
+    if older is None or has_no_epoch or newer.leader.epoch >= older.leader.epoch:
         return newer
     return older
 
 
 def metadata_request(topics: Iterable[str] | None) -> MetadataRequest:
-    """Ask about some topics, or about all with None; never create one by asking."""
+    """Build a request for some topics (None: all). It does not create topics."""
     wanted = None
     if topics is not None:
         wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
@@ -141,7 +140,7 @@ def metadata_request(topics: Iterable[str] | None) -> MetadataRequest:
 
 
 def read_metadata(answer: MetadataResponse) -> MetadataSnapshot:
-    """Take a broker's answer."""
+    """Read a response."""
     return MetadataSnapshot(
         cluster_id=answer.cluster_id or "",
         controller_id=answer.controller_id,

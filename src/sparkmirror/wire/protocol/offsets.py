@@ -1,4 +1,4 @@
-"""Offsets that brokers know: the ends of logs, offsets by time, the ends of leader epochs."""
+"""Offsets of partitions: first, high watermark, by timestamp, and the ends of leader epochs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sparkmirror.wire.protocol.messages import (
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 LATEST = -1
-"""The end of what consumers may read: the high watermark, or with read_committed the last stable
-offset. Not the end of the log, which may hold more that is not replicated yet."""
+"""The high watermark, or with read_committed the last stable offset. Not the end of the log, which
+may have records that are not replicated yet."""
 EARLIEST = -2
 
 _CONSUMER_REPLICA_ID = -1
@@ -30,7 +30,7 @@ _EpochTopic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
 
 
 class ListedOffset(NamedTuple):
-    """An offset; with a time asked for, the first record at or after it, -1 if there is none."""
+    """An offset. For a timestamp: the first record at or after it, -1 if there is none."""
 
     offset: int
     timestamp_ms: int
@@ -38,7 +38,7 @@ class ListedOffset(NamedTuple):
 
 
 class LeaderEpochQuery(NamedTuple):
-    """Where does this epoch end? `leader_epoch` is of the leader that we believe to ask."""
+    """An epoch whose end is requested. `leader_epoch` is the expected epoch of the leader."""
 
     epoch: int
     leader_epoch: int = NO_LEADER_EPOCH
@@ -51,9 +51,9 @@ def list_offsets(
     read_committed: bool = False,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> dict[TopicPartition, ApiResult[ListedOffset]]:
-    """Look up offsets: LATEST, EARLIEST or a time in milliseconds for each partition."""
+    """Return offsets for LATEST, EARLIEST or a timestamp in milliseconds, by partition."""
 
-    def make(partitions: Sequence[TopicPartition]) -> ListOffsetsRequest:
+    def build_message(partitions: Sequence[TopicPartition]) -> ListOffsetsRequest:
         return ListOffsetsRequest(
             replica_id=_CONSUMER_REPLICA_ID,
             isolation_level=int(read_committed),
@@ -73,7 +73,7 @@ def list_offsets(
             ],
         )
 
-    call = LeaderCall(api=LIST_OFFSETS, build_message=make, parse_response=_read_offsets)
+    call = LeaderCall(api=LIST_OFFSETS, build_message=build_message, parse_response=_read_offsets)
     return call_leaders(router, call, times, timeout_s=timeout_s)
 
 
@@ -88,13 +88,13 @@ def _read_offsets(
 
 def offset_for_leader_epoch(
     router: Router,
-    questions: Mapping[TopicPartition, LeaderEpochQuery],
+    queries: Mapping[TopicPartition, LeaderEpochQuery],
     *,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> dict[TopicPartition, ApiResult[EpochEndOffset]]:
-    """Ask where epochs end: what was read of an epoch beyond its end has been truncated."""
+    """Return where epochs end. Records read of an epoch beyond its end are truncated."""
 
-    def make(partitions: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
+    def build_message(partitions: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         return OffsetForLeaderEpochRequest(
             replica_id=_CONSUMER_REPLICA_ID,
             topics=[
@@ -103,8 +103,8 @@ def offset_for_leader_epoch(
                     partitions=[
                         _EpochTopic.OffsetForLeaderPartition(
                             partition=p.partition,
-                            current_leader_epoch=questions[p].leader_epoch,
-                            leader_epoch=questions[p].epoch,
+                            current_leader_epoch=queries[p].leader_epoch,
+                            leader_epoch=queries[p].epoch,
                         )
                         for p in group
                     ],
@@ -114,9 +114,9 @@ def offset_for_leader_epoch(
         )
 
     call = LeaderCall(
-        api=OFFSET_FOR_LEADER_EPOCH, build_message=make, parse_response=_read_epoch_ends
+        api=OFFSET_FOR_LEADER_EPOCH, build_message=build_message, parse_response=_read_epoch_ends
     )
-    return call_leaders(router, call, questions, timeout_s=timeout_s)
+    return call_leaders(router, call, queries, timeout_s=timeout_s)
 
 
 def _read_epoch_ends(

@@ -1,10 +1,9 @@
-"""Kafka's plain fields, as requests and answers are built from them.
+"""Kafka's primitive types, as requests and responses contain them.
 
-Two dialects: the older one counts strings in two bytes and arrays in four; the flexible one writes
-every count as an unsigned varint, one higher than it is (0 means null), and ends each structure
-with tagged fields that a reader may not know and must pass over. Readers take a buffer and a place
-in it and return the value and the place after it. What cannot be read is a ValueError: the caller
-knows whose bytes they are.
+Two formats. The older one writes the length of a string in two bytes and of an array in four. The
+flexible one (KIP-482) writes each length as an unsigned varint, plus one (0 means null), and ends
+each structure with tagged fields; a reader skips tags that it does not know. Readers take a buffer
+and an index and return the value and the index after it. They raise ValueError for malformed bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _MAX_UVARINT_BYTES = 5
 
 
 def encode_uvarint(number: int) -> bytes:
-    """Write an unsigned number, seven bits to the byte, low bits first."""
+    """Encode an unsigned number: seven bits per byte, low bits first."""
     if number < 0x80:
         return bytes((number,))
     out = bytearray()
@@ -45,16 +44,16 @@ def read_uvarint(data: BytesLike, at: int) -> tuple[int, int]:
     if first < 0x80:
         return first, at + 1
     number = first & 0x7F
-    for place in range(1, _MAX_UVARINT_BYTES):
-        byte = data[at + place]
-        number |= (byte & 0x7F) << 7 * place
+    for index in range(1, _MAX_UVARINT_BYTES):
+        byte = data[at + index]
+        number |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
-            return number, at + place + 1
+            return number, at + index + 1
     raise ValueError(f"the number at byte {at} does not end")
 
 
 def encode_string(text: str | None) -> bytes:
-    """Write a string of the older dialect; None is null."""
+    """Encode a string of the older format; None is null."""
     if text is None:
         return INT16.pack(-1)
     encoded = text.encode()
@@ -62,7 +61,7 @@ def encode_string(text: str | None) -> bytes:
 
 
 def encode_compact_string(text: str | None) -> bytes:
-    """Write a string of the flexible dialect; None is null."""
+    """Encode a string of the flexible format; None is null."""
     if text is None:
         return b"\x00"
     encoded = text.encode()
@@ -70,26 +69,26 @@ def encode_compact_string(text: str | None) -> bytes:
 
 
 def read_string(data: memoryview, at: int) -> tuple[str | None, int]:
-    """Read a string of the older dialect."""
+    """Read a string of the older format."""
     (length,) = INT16.unpack_from(data, at)
     at += INT16.size
     return (None, at) if length < 0 else _read_text(data, at, length)
 
 
 def read_compact_string(data: memoryview, at: int) -> tuple[str | None, int]:
-    """Read a string of the flexible dialect."""
+    """Read a string of the flexible format."""
     length, at = read_uvarint(data, at)
     return (None, at) if length == 0 else _read_text(data, at, length - 1)
 
 
 def read_array_length(data: memoryview, at: int) -> tuple[int, int]:
-    """Read how many items an array of the older dialect has; a null array has none."""
+    """Read how many items an array of the older format has; a null array has none."""
     (count,) = INT32.unpack_from(data, at)
     return max(count, 0), at + INT32.size
 
 
 def read_compact_array_length(data: memoryview, at: int) -> tuple[int, int]:
-    """Read how many items an array of the flexible dialect has; a null array has none."""
+    """Read how many items an array of the flexible format has; a null array has none."""
     count, at = read_uvarint(data, at)
     return max(count - 1, 0), at
 
@@ -101,7 +100,7 @@ def read_uuid(data: memoryview, at: int) -> tuple[UUID, int]:
 
 @lru_cache(maxsize=4096)
 def _cached_uuid(content: bytes) -> UUID:
-    """The same few topics come in every answer."""
+    """Cached: every response names the same few topics."""
     return UUID(bytes=content)
 
 
@@ -120,7 +119,7 @@ def read_tagged_fields(data: memoryview, at: int) -> tuple[Mapping[int, memoryvi
 
 
 def slice_exactly(data: memoryview, at: int, size: int) -> memoryview:
-    """Return a view of so many bytes; slicing alone would quietly give fewer at the end."""
+    """Return a view of exactly `size` bytes. Raises ValueError if there are fewer."""
     end = at + size
     if end > len(data):
         raise ValueError(f"{size} bytes at byte {at} go beyond the {len(data)} there are")

@@ -1,17 +1,17 @@
-"""Produce requests and answers, by hand: batches are sent from where they lie.
+"""Produce requests and responses, encoded here: batches are sent without a copy.
 
     version   brokers   what it adds
     7         2.1       zstd
-    8         2.4       which records made the broker refuse a batch
-    9         2.8       the flexible dialect
-    10        3.7       a broker that no longer leads names its successor and its address
+    8         2.4       the records for which the broker refuses a batch
+    9         2.8       flexible (KIP-482)
+    10        3.7       a former leader names the new leader and its address
     11        3.8       120, for a transaction that must be aborted
     12        4.0       a transactional batch adds its partition to the transaction implicitly
-    13        4.1       topics by id, so that a recreated topic is never mistaken for the old one
+    13        4.1       topics by id, so that a recreated topic is not taken for the old one
 
-Invariant: one request holds at most one batch of a partition. A broker that finds two keeps the
-last and drops the other without a word, so this refuses to send them. Always with acks=-1: a
-sequence protects nothing otherwise. Answers come in any order and are told by topic and partition.
+Invariant: one request has at most one batch per partition. A broker stores only the last of two,
+without an error, so `produce_request` refuses them. Always with acks=-1: sequences protect nothing
+otherwise. Results come in any order and are matched by topic and partition.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _LEADER_TAG, _ENDPOINTS_TAG = 0, 0
 
 
 class OutgoingBatch(NamedTuple):
-    """One batch for one partition, in pieces that are sent one after the other."""
+    """One batch for one partition, in buffers that are sent one after the other."""
 
     topic: TopicKey
     partition: int
@@ -79,15 +79,15 @@ class OutgoingBatch(NamedTuple):
 
 
 class ProduceRecordError(NamedTuple):
-    """A record that made the broker refuse its batch."""
+    """A record for which the broker refused its batch."""
 
     batch_index: int
-    """Counted from 0 in the batch."""
+    """The index of the record in the batch, from 0."""
     message: str | None
 
 
 class PartitionProduceResponse(NamedTuple):
-    """What became of one partition's batch. Times and offsets are -1 where nothing is said."""
+    """The result of one partition's batch. Times and offsets are -1 if the broker gives none."""
 
     topic: TopicKey
     partition: int
@@ -102,7 +102,7 @@ class PartitionProduceResponse(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class ProduceResponseData:
-    """What a broker answered, by topic (as it was named in the request) and partition."""
+    """A Produce response, by topic (name or id, as in the request) and partition."""
 
     throttle_time_ms: int
     partition_responses: dict[tuple[TopicKey, int], PartitionProduceResponse]
@@ -110,7 +110,7 @@ class ProduceResponseData:
 
 
 def supports_topic_ids(versions: NodeApiVersions) -> bool:
-    """Tell whether the broker can be given topic ids."""
+    """Whether the broker accepts topic ids."""
     _, highest = versions.ranges.get(API_KEY, (0, 0))
     return highest >= FIRST_BY_ID
 
@@ -149,12 +149,12 @@ def produce_request(
             )
         partitions[batch.partition] = batch
     flexible = version >= FIRST_FLEXIBLE
-    terms = _REQUEST.pack(_ACKS_ALL, timeout_ms)
+    acks_and_timeout = _REQUEST.pack(_ACKS_ALL, timeout_ms)
     if flexible:
-        front = encode_compact_string(transactional_id) + terms
+        front = encode_compact_string(transactional_id) + acks_and_timeout
         body = _flexible_body(front, topics, by_id=version >= FIRST_BY_ID)
     else:
-        body = _body(encode_string(transactional_id) + terms, topics)
+        body = _body(encode_string(transactional_id) + acks_and_timeout, topics)
     return ClientRequest(
         name="Produce",
         api_key=API_KEY,
@@ -166,7 +166,7 @@ def produce_request(
 
 
 def _body(front: bytes, topics: Mapping[TopicKey, Mapping[int, OutgoingBatch]]) -> list[BytesLike]:
-    """Lay out small pieces of our own between the buffers of the batches."""
+    """Return the buffers of the batches with the encoded fields between them."""
     parts: list[BytesLike] = []
     before = front + INT32.pack(len(topics))
     for topic, partitions in topics.items():
@@ -261,9 +261,9 @@ def _read_flexible_partition(
     refused = []
     for _ in range(count):
         (record,) = INT32.unpack_from(view, at)
-        said, at = read_compact_string(view, at + INT32.size)
+        reason, at = read_compact_string(view, at + INT32.size)
         _, at = read_tagged_fields(view, at)
-        refused.append(ProduceRecordError(record, said))
+        refused.append(ProduceRecordError(record, reason))
     message, at = read_compact_string(view, at)
     tags, at = read_tagged_fields(view, at)
     leader = read_current_leader(tags.get(_LEADER_TAG))

@@ -1,4 +1,4 @@
-"""Producer ids: getting one, and what a partition's leader remembers of those that wrote to it."""
+"""Producer ids: a new one from the cluster, and the producer states of a partition's leader."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 TRANSACTION_TIMEOUT_MS = 60_000
 FIRST_WITH_PRODUCER_EPOCH = 3
-"""The first version of InitProducerId that takes a producer's present id and epoch (2.5)."""
+"""The first version of InitProducerId with the current id and epoch of the producer (2.5)."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """A producer id with its epoch: a higher epoch of the same id fences the lower ones."""
+    """A producer id and its epoch. A higher epoch of the same id fences lower ones."""
 
     producer_id: int
     epoch: int
 
 
 class ProducerState(NamedTuple):
-    """What a leader remembers of a producer; -1 where there is nothing."""
+    """The state of a producer on a leader; -1 for no value."""
 
     producer_id: int
     epoch: int
     last_sequence: int
-    """Of the last record appended, whether or not it is replicated yet."""
+    """The sequence of the last record appended, replicated or not."""
     last_timestamp_ms: int
     coordinator_epoch: int
     current_txn_start_offset: int
-    """Offset at which its open transaction begins on this partition, -1 if none is open."""
+    """The first offset of its open transaction on this partition; -1 if none is open."""
 
 
 def init_producer_id(
@@ -93,9 +93,9 @@ def init_producer_id(
 def describe_producers(
     router: Router, partitions: Iterable[TopicPartition], *, timeout_s: float = CALL_TIMEOUT_S
 ) -> dict[TopicPartition, ApiResult[dict[int, ProducerState]]]:
-    """Ask leaders which producers they remember, by producer id. Brokers from 2.8 on."""
+    """Return the producer states of each partition by producer id. Brokers from 2.8 on."""
 
-    def make(group: Sequence[TopicPartition]) -> DescribeProducersRequest:
+    def build_message(group: Sequence[TopicPartition]) -> DescribeProducersRequest:
         return DescribeProducersRequest(
             topics=[
                 DescribeProducersRequest.TopicRequest(
@@ -105,7 +105,9 @@ def describe_producers(
             ]
         )
 
-    call = LeaderCall(api=DESCRIBE_PRODUCERS, build_message=make, parse_response=_read_producers)
+    call = LeaderCall(
+        api=DESCRIBE_PRODUCERS, build_message=build_message, parse_response=_read_producers
+    )
     return call_leaders(router, call, partitions, timeout_s=timeout_s)
 
 

@@ -1,4 +1,4 @@
-"""A request ready to be sent on a connection of a known version, and how its answer is read."""
+"""An encoded request in one version, with the decoder of its response."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _API_VERSIONS = 18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRequest(Generic[T]):
-    """One request, without the header that the connection puts before it."""
+    """One request without its header: the channel adds that."""
 
     name: str
     api_key: int
     version: int
     flexible: bool
-    """Whether this version speaks the flexible dialect: it changes both headers."""
+    """Whether this version is flexible (KIP-482), which changes both headers."""
     body: Sequence[BytesLike]
-    """Sent as they lie, one after the other: they must not change until the answer is there."""
+    """Sent one after the other without a copy. They must not change before the response."""
     decode: Callable[[ResponseFrame, int], T]
-    """Reads the answer in a frame, from the place after its header. Whatever keeps views of the
-    frame holds it."""
+    """Decodes the response in a frame, from the byte after its header. A decoder whose result keeps
+    views of the frame retains it."""
 
     @property
     def flexible_response_header(self) -> bool:
-        """Whether the answer's header ends with tagged fields.
+        """Whether the header of the response ends with tagged fields.
 
-        That of ApiVersions never does: a client must read it before anything is agreed on.
+        That of ApiVersions never does: a client reads it before versions are negotiated.
         """
         return self.flexible and self.api_key != _API_VERSIONS

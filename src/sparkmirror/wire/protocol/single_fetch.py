@@ -1,7 +1,7 @@
-"""Looking into a log without a loop: one fetch, and what it brought as bytes of its own.
+"""One fetch at a time, without an event loop; the records are copied out of the frame.
 
-For whoever has no loop: to read a small topic, to see what lies at the end of the target's log,
-and to walk over a stretch of either log. Blocks; belongs to the thread of its router.
+For small topics, for the end of the target's log, and for a range of either log. Blocks; belongs to
+the thread of its router.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from sparkmirror.wire.protocol.fetch import (
 from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
 
 ONE_BATCH_BYTES = 1
-"""The smallest fetch: it still brings the first batch whole."""
+"""The smallest limit: a broker still sends the first batch whole."""
 FETCH_BYTES = 8 << 20
 FETCH_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleFetchResult:
-    """What one fetch brought: the bytes, and where the log stands."""
+    """The record batches of one fetch, and the offsets of the log."""
 
     records: bytes
     aborted_transactions: tuple[AbortedTransaction, ...]
@@ -44,7 +44,7 @@ class SingleFetchResult:
 
 
 class OffsetOutOfRange(ClusterError):
-    """The log does not hold the offset asked for."""
+    """The log does not have the requested offset."""
 
 
 def fetch_records(
@@ -55,17 +55,17 @@ def fetch_records(
     max_bytes: int = FETCH_BYTES,
     read_committed: bool = False,
 ) -> SingleFetchResult:
-    """Fetch what lies at an offset, trying again while brokers move."""
+    """Fetch at an offset; retry while the error is retriable. Raises OffsetOutOfRange."""
     backoff, deadline = Backoff(), time.monotonic() + FETCH_TIMEOUT_S
     while True:
         try:
-            glimpse, code = _fetch_once(router, partition, offset, max_bytes, read_committed)
+            result, code = _fetch_once(router, partition, offset, max_bytes, read_committed)
         except ClusterError as error:
             if not error.retriable:
                 raise
-            code, glimpse = ErrorCode.NETWORK_EXCEPTION, None
-        if glimpse is not None:
-            return glimpse
+            code, result = ErrorCode.NETWORK_EXCEPTION, None
+        if result is not None:
+            return result
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             raise OffsetOutOfRange(
                 router.client.cluster, f"{partition} does not hold offset {offset}"
@@ -81,16 +81,16 @@ def fetch_records(
 def fetch_batch_at(
     router: Router, partition: TopicPartition, offset: int
 ) -> tuple[BatchHeader, bytes]:
-    """The whole batch that holds an offset."""
-    glimpse = fetch_records(router, partition, offset, max_bytes=ONE_BATCH_BYTES)
-    for header, batch in iter_complete_batches(glimpse.records):
+    """Return the batch that has an offset. Raises OffsetOutOfRange."""
+    result = fetch_records(router, partition, offset, max_bytes=ONE_BATCH_BYTES)
+    for header, batch in iter_complete_batches(result.records):
         if header.next_offset > offset:
             return header, batch
     raise OffsetOutOfRange(router.client.cluster, f"{partition} holds nothing at offset {offset}")
 
 
 def iter_complete_batches(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
-    """The complete batches of the present format in what a fetch brought."""
+    """Yield the complete batches of fetched records. They must have magic 2."""
     for span in iter_batches(records):
         batch = records[span.start : span.end]
         yield read_header(batch), batch
@@ -105,31 +105,31 @@ def _fetch_once(
         FetchParams(max_wait_ms=0, max_bytes=max(max_bytes, 1), read_committed=read_committed),
         [FetchPosition(partition.topic, partition.partition, offset, max_bytes)],
     )
-    seen: list[tuple[SingleFetchResult | None, ErrorCode]] = []
+    results: list[tuple[SingleFetchResult | None, ErrorCode]] = []
 
     def on_response(answer: FetchResponseData) -> None:
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE or not answer.partitions:
-            seen.append((None, code))
+            results.append((None, code))
             return
-        (there,) = answer.partitions
-        glimpse = SingleFetchResult(
-            records=bytes(there.records),
-            aborted_transactions=tuple(there.aborted_transactions),
-            high_watermark=there.high_watermark,
-            last_stable_offset=there.last_stable_offset,
-            log_start_offset=there.log_start_offset,
+        (fetched,) = answer.partitions
+        result = SingleFetchResult(
+            records=bytes(fetched.records),
+            aborted_transactions=tuple(fetched.aborted_transactions),
+            high_watermark=fetched.high_watermark,
+            last_stable_offset=fetched.last_stable_offset,
+            log_start_offset=fetched.log_start_offset,
         )
-        seen.append((glimpse if there.error_code == 0 else None, ErrorCode(there.error_code)))
+        results.append((result if fetched.error_code == 0 else None, ErrorCode(fetched.error_code)))
 
     connection.send(request, on_response=on_response, deadline=time.monotonic() + FETCH_TIMEOUT_S)
-    while not seen:
+    while not results:
         connection.poll()
-    return seen[0]
+    return results[0]
 
 
 def high_watermark(router: Router, partition: TopicPartition) -> int:
-    """The end of what consumers of a partition see."""
+    """Return the high watermark of a partition."""
     outcome = list_offsets(router, {partition: LATEST})[partition]
     raise_for_code(router, partition, outcome.code)
     assert outcome.value is not None
@@ -137,7 +137,7 @@ def high_watermark(router: Router, partition: TopicPartition) -> int:
 
 
 def raise_for_code(router: Router, partition: TopicPartition, code: ErrorCode) -> None:
-    """Raise unless a partition was answered for."""
+    """Raise NotAuthorized or ClusterUnavailable for an error code of a partition."""
     if code is ErrorCode.NONE:
         return
     cluster = router.client.cluster

@@ -1,7 +1,7 @@
-"""Appending to a topic without a loop: one batch at a time, acknowledged, or an error.
+"""One acknowledged batch at a time, without an event loop.
 
-For records that are keyed and compacted, so that one appended twice does no harm: tried again,
-without a producer id, until a leader takes it. Blocks; belongs to the thread of its router.
+`append_records` uses no producer id, so a retry may append a batch twice: it is for keyed records
+of compacted topics. Blocks; belongs to the thread of its router.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRODUCE_TIMEOUT_MS = 10_000
 def append_records(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
     """Append records as one batch; return the offset of the first. Their offsets are ignored.
 
-    A broker whose clock is far from ours refuses our time, but takes records without one.
+    If the broker refuses the timestamps because clocks differ, they are sent without timestamps.
     """
     try:
         return _append_once(router, partition, records)
@@ -56,7 +56,7 @@ def append_batch(
 ) -> int:
     """Append a batch that is ready for Produce; return the offset of its first record.
 
-    Tried again while that may help, so a batch without a producer id may be appended twice.
+    Retriable errors are retried, so a batch without a producer id may be appended twice.
     `implicit_add` is false for a transaction whose partitions are added one by one.
     """
     deadline, backoff = time.monotonic() + timeout_s, Backoff()
@@ -81,8 +81,8 @@ def append_batch(
             error = error_for_code(
                 router.client.cluster, "Produce", ErrorCode(result.error_code), str(partition)
             )
-        except ClusterError as lost:
-            error = lost
+        except ClusterError as failure:
+            error = failure
         if not error.retriable or time.monotonic() > deadline:
             raise error
         router.invalidate(LeaderOf(partition))

@@ -1,7 +1,4 @@
-"""A topic as requests name it: by its name, or by the id that no other topic ever gets.
-
-And partitions as requests list them: topic by topic.
-"""
+"""A topic in a request, by name or by id; and partitions grouped by topic."""
 
 from __future__ import annotations
 
@@ -20,23 +17,23 @@ TopicKey: TypeAlias = str | UUID
 
 
 def require_name(topic: TopicKey, request: str) -> str:
-    """Return the name, for a version of a request that wants names."""
+    """Return the name. Raises ValueError for an id: this version needs names."""
     if isinstance(topic, UUID):
-        raise ValueError(f"this version of {request} wants names, not the topic id {topic}")
+        raise ValueError(f"this version of {request} needs names, not the topic id {topic}")
     return topic
 
 
 def encode_compact_topic(topic: TopicKey, request: str, *, by_id: bool) -> bytes:
-    """Write a topic in the flexible dialect."""
+    """Encode a topic for a flexible version."""
     if not by_id:
         return encode_compact_string(require_name(topic, request))
     if isinstance(topic, str):
-        raise ValueError(f"this version of {request} wants topic ids, not the name {topic}")
+        raise ValueError(f"this version of {request} needs topic ids, not the name {topic}")
     return topic.bytes
 
 
 def read_compact_topic(view: memoryview, at: int, *, by_id: bool) -> tuple[TopicKey, int]:
-    """Read a topic in the flexible dialect."""
+    """Read a topic of a flexible version."""
     if by_id:
         return read_uuid(view, at)
     name, at = read_compact_string(view, at)
@@ -44,7 +41,6 @@ def read_compact_topic(view: memoryview, at: int, *, by_id: bool) -> tuple[Topic
 
 
 def group_by_topic(partitions: Iterable[TopicPartition]) -> ItemsView[str, list[TopicPartition]]:
-    """Group partitions by topic."""
     topics: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition)

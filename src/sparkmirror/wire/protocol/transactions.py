@@ -1,11 +1,11 @@
-"""Transactions by hand: partitions join, the transaction ends, its coordinator tells its state.
+"""Transactions: partitions are added, the transaction ends, its coordinator describes it.
 
-    transaction.version   partitions join           an end                  the next transaction
-    below 2               AddPartitionsToTxn         keeps the epoch         sequences go on
-    2 and above           by Produce 12 and above    raises the epoch by 1   sequences begin at 0
+    transaction.version   partitions are added by   EndTxn                  the next transaction
+    below 2               AddPartitionsToTxn        keeps the epoch         sequences continue
+    2 and above           Produce 12 and above      raises the epoch by 1   sequences start at 0
 
-EndTxn answers before its markers are written, and repeating it is safe. 51 belongs to normal life:
-the end before is still under way.
+EndTxn is answered before its markers are written. Repeating it is safe. Code 51 is normal: the
+previous EndTxn is not finished yet.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topic_key import group_by_topic
 
 EPOCH_BUMPING_VERSION = 2
-"""The transaction.version from which on an end raises the epoch (KIP-890)."""
+"""The first transaction.version in which EndTxn raises the epoch (KIP-890)."""
 FIRST_EPOCH_BUMPING_END_TXN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionDescription:
-    """What a coordinator says of a transactional id. `state` is Kafka's word, as CompleteAbort."""
+    """A transactional id on its coordinator. `state` is Kafka's word, for example CompleteAbort."""
 
     state: str
     producer: ProducerIdAndEpoch
@@ -56,12 +56,12 @@ class TransactionDescription:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to be written: no transaction open, no markers on their way."""
+        """Whether no transaction is open and no marker is still to be written."""
         return self.state in ("Empty", "CompleteCommit", "CompleteAbort")
 
 
 def transaction_version(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> int:
-    """How the cluster does transactions."""
+    """Return the finalized transaction.version of the cluster."""
     connection = router.connection_to(AnyBroker(), timeout_s=timeout_s)
     return connection.api_versions.transaction_version
 
@@ -74,9 +74,9 @@ def add_partitions_to_txn(
     *,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> dict[TopicPartition, ErrorCode]:
-    """Join partitions to a transaction, beginning one if none is open.
+    """Add partitions to a transaction; start one if none is open. Returns the codes.
 
-    If one partition is refused the others are not attempted (55) and none has joined.
+    If one partition is refused, the others get 55 (not attempted), and none is added.
     """
     answer = router.call(
         ADD_PARTITIONS_TO_TXN,
@@ -115,12 +115,13 @@ def end_txn(
     version: int,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> ProducerIdAndEpoch:
-    """Commit or abort; return the identity for the next transaction. `version` is the cluster's.
+    """Commit or abort; return the identity for the next transaction.
 
-    A RequestRefused whose code asks for FENCED means that another has taken over the id.
+    `version` is the cluster's transaction.version. RequestRefused with a code of action FENCED
+    means that another producer uses the transactional id.
     """
-    raises = version >= EPOCH_BUMPING_VERSION
-    versions = [v for v in END_TXN.versions if raises or v < FIRST_EPOCH_BUMPING_END_TXN]
+    bumps_epoch = version >= EPOCH_BUMPING_VERSION
+    versions = [v for v in END_TXN.versions if bumps_epoch or v < FIRST_EPOCH_BUMPING_END_TXN]
     answer = router.call(
         END_TXN,
         lambda: EndTxnRequest(
@@ -145,7 +146,7 @@ def end_txn(
 def describe_transaction(
     router: Router, transactional_id: str, *, timeout_s: float = CALL_TIMEOUT_S
 ) -> TransactionDescription | None:
-    """Ask the coordinator about a transactional id; None if it has none. Brokers from 3.0 on."""
+    """Describe a transactional id; None if the coordinator has none. Brokers from 3.0 on."""
     answer = router.call(
         DESCRIBE_TRANSACTIONS,
         lambda: DescribeTransactionsRequest(transactional_ids=[transactional_id]),
@@ -173,10 +174,10 @@ def describe_transaction(
 
 
 def list_transactional_ids(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> frozenset[str]:
-    """Every transactional id that the cluster remembers and we may see. Brokers from 3.0 on.
+    """Return all transactional ids that this user may describe. Brokers from 3.0 on.
 
-    Each broker knows those it coordinates, so every one is asked; a broker that is down coordinates
-    none. A coordinator that moves between two answers may hide its ids, once.
+    Each broker lists those that it coordinates, so all brokers are asked; a stopped broker
+    coordinates none. If a coordinator moves between two requests, its ids may be missing once.
     """
     ids: set[str] = set()
     for node_id in sorted(router.refresh(timeout_s=timeout_s).brokers):

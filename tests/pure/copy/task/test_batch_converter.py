@@ -58,7 +58,7 @@ def test_a_response_is_retained_until_every_batch_in_it_is_acknowledged() -> Non
         sent = queue.next_to_send()
         assert sent
         queue.acknowledge(sent)
-    with pytest.raises(ValueError, match="given back"):
+    with pytest.raises(ValueError, match="is deallocated"):
         frame.retain()
 
 

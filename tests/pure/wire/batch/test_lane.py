@@ -139,7 +139,7 @@ def test_a_batch_that_ends_before_it_begins_is_refused_not_skipped() -> None:
         choose_lane(PLAIN._replace(last_offset_delta=-1), 100, False, TARGET)
 
 
-def test_a_target_must_take_its_substitute() -> None:
+def test_a_target_must_support_its_fallback_codec() -> None:
     with pytest.raises(ValueError, match="zstd"):
         TargetLimits(codecs=WITHOUT_ZSTD, fallback_codec=CompressionType.ZSTD)
 

@@ -129,7 +129,7 @@ PLAIN = build_legacy_message(Record(3, 5, b"k", b"v"), 0)
         (sealed(struct.pack(">ii", -1, 50), 0, 0), "do not fill it"),
         (sealed(struct.pack(">iii", -1, -1, 0), 0, 0), "do not fill it"),
         (sealed(struct.pack(">ii", 50, 0), 0, 0), "ends early"),
-        (sealed(struct.pack(">ii", -1, -1), 0, CompressionType.LZ4), "no room for its header"),
+        (sealed(struct.pack(">ii", -1, -1), 0, CompressionType.LZ4), "too short for its header"),
         (sealed(struct.pack(">ii", -1, -1), 0, 6), "codec 6"),
     ],
     ids=[

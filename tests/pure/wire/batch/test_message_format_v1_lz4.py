@@ -51,5 +51,5 @@ def test_optional_fields_of_the_header_move_the_checksum() -> None:
 
 
 def test_a_frame_without_room_for_a_header_is_refused() -> None:
-    with pytest.raises(BatchError, match="no room for its header"):
+    with pytest.raises(BatchError, match="too short for its header"):
         fix_header_checksum(b"\x04\x22\x4d\x18")

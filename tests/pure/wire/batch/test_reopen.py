@@ -277,7 +277,7 @@ def test_damaged_data_is_never_sealed_again() -> None:
 def test_a_batch_that_inflates_beyond_the_bound_is_refused() -> None:
     batch = build_batch([Record(0, NOW_MS, None, bytes(100_000))], CompressionType.ZSTD)
     with pytest.raises(BatchError, match="offset 0: .*at most 50000 bytes"):
-        reopen_batch(read_header(batch), batch, 0, ROOMY, inflated_limit=50_000)
+        reopen_batch(read_header(batch), batch, 0, ROOMY, decompressed_limit=50_000)
 
 
 def test_a_codec_from_the_future_is_refused() -> None:

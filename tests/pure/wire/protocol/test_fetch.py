@@ -283,9 +283,9 @@ def test_records_are_views_into_the_frame() -> None:
 
 
 def test_names_and_ids_are_not_mixed() -> None:
-    with pytest.raises(ValueError, match="wants topic ids"):
+    with pytest.raises(ValueError, match="needs topic ids"):
         fetch_request(13, FetchParams(), [FetchPosition("orders", 0, 0, 1)])
-    with pytest.raises(ValueError, match="wants names"):
+    with pytest.raises(ValueError, match="needs names"):
         fetch_request(11, FetchParams(), [FetchPosition(ID, 0, 0, 1)])
 
 
