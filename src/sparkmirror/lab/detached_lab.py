@@ -1,10 +1,10 @@
-"""A lab that lives on after the command that started it, until somebody takes it down.
+"""A lab that keeps running after the command that started it, until `lab down`.
 
     lab = DetachedLab.start(store, "default", specs, print)      from one process
     lab = DetachedLab.open(store, "default")                      from any other, later
     lab.down()
 
-Until `start` returns, a guard stands by: Ctrl-C, a crash or kill -9 in between leaves nothing.
+Until `start` returns, a reaper process watches: after Ctrl-C, a crash or kill -9 nothing is left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 
 class DetachedLab:
-    """Some clusters under one name."""
+    """The clusters of one lab."""
 
     def __init__(self, store: LabStore, name: str, clusters: Sequence[Cluster]) -> None:
         self.name = name
@@ -38,33 +38,33 @@ class DetachedLab:
         specs: Sequence[ClusterSpec],
         progress: Callable[[str], None],
     ) -> Self:
-        """Start clusters, write them down, and let them live on; or leave nothing at all.
+        """Start clusters that outlive this process, and store the lab; leave nothing on failure.
 
-        The caller holds `store.changing(name)` and has seen that there is no such lab.
+        The caller holds `store.lock(name)`, and no lab of this name is up.
         """
         directory = store.directory(name)
-        # A power failure may have left some of a lab that was never written down.
+        # A power failure may have left files of a lab that was never stored.
         store.remove(name)
-        with ProcessReaper.start() as guard:
-            guard.remove_on_exit(directory)
+        with ProcessReaper.start() as reaper:
+            reaper.remove_on_exit(directory)
             directory.mkdir(parents=True, mode=0o700)
-            clusters = Cluster.start_all(specs, directory, guard, progress)
-            described = tuple(cluster.describe() for cluster in clusters)
-            store.write(LabRecord(name=name, clusters=described))
-            guard.release()
+            clusters = Cluster.start_all(specs, directory, reaper, progress)
+            descriptions = tuple(cluster.describe() for cluster in clusters)
+            store.write(LabRecord(name=name, clusters=descriptions))
+            reaper.release()
         return cls(store, name, clusters)
 
     @classmethod
-    def open(cls, store: LabStore, name: str, guard: ProcessReaper | None = None) -> Self | None:
-        """Find a lab again; None if there is none."""
+    def open(cls, store: LabStore, name: str, reaper: ProcessReaper | None = None) -> Self | None:
+        """Return the stored lab; None if there is none."""
         record = store.read(name)
         if record is None:
             return None
-        return cls(store, name, [Cluster.attach(plain, guard) for plain in record.clusters])
+        return cls(store, name, [Cluster.attach(plain, reaper) for plain in record.clusters])
 
     @property
     def clusters(self) -> Mapping[str, Cluster]:
-        """Its clusters by name, in the order they were given."""
+        """The clusters by name, in the order of the specifications."""
         return self._clusters
 
     def cluster(self, name: str | None = None) -> Cluster:
@@ -78,23 +78,23 @@ class DetachedLab:
             raise NotFound(f"There is no cluster {name!r} in this lab: it has {known}.") from None
 
     def status(self) -> list[ClusterStatus]:
-        """Look at every cluster."""
+        """Return the status of every cluster."""
         return [cluster_status(cluster) for cluster in self._clusters.values()]
 
     def start_brokers(self) -> None:
-        """Start whatever is down."""
+        """Start all brokers that are down."""
         for cluster in self._clusters.values():
             cluster.start_brokers()
 
     def down(self) -> None:
-        """End every broker and remove every file."""
+        """Stop every broker and remove all files."""
         for cluster in self._clusters.values():
             cluster.remove()
         self._store.remove(self.name)
 
 
 def remove_stale_lab(store: LabStore, name: str) -> bool:
-    """Clear a lab away that did not survive a restart of the computer; tell whether it was so."""
+    """Remove a lab that ended with a restart of the computer; return whether it was removed."""
     record = store.read(name)
     if record is None or not record.is_from_previous_boot():
         return False
@@ -103,10 +103,9 @@ def remove_stale_lab(store: LabStore, name: str) -> bool:
 
 
 def tool_connection(cluster: Cluster) -> ToolConnection:
-    """Say how Kafka's tools reach a cluster, as the user who may do most.
+    """Return how Kafka's tools connect to a cluster, as its first user if a listener has users.
 
-    That is its first user, if there is a listener that knows users. The settings go into a file
-    beside the cluster, because the tools take them in no other way.
+    Writes the settings into a file beside the cluster, because the tools read them from a file.
     """
     listener = _listener_for_tools(cluster.spec)
     properties = cluster.client_properties(listener)
@@ -118,7 +117,7 @@ def tool_connection(cluster: Cluster) -> ToolConnection:
 
 
 def _listener_for_tools(spec: ClusterSpec) -> ListenerProtocol:
-    knowing = [listener for listener in spec.listeners if listener.uses_sasl]
-    if not knowing and spec.mutual_tls:
+    with_login = [listener for listener in spec.listeners if listener.uses_sasl]
+    if not with_login and spec.mutual_tls:
         return ListenerProtocol.SSL
-    return (knowing or list(spec.listeners))[0]
+    return (with_login or list(spec.listeners))[0]

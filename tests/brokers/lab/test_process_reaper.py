@@ -177,7 +177,7 @@ def test_a_released_guard_lets_things_live(tmp_path: Path) -> None:
             assert left.wait_for_exit(60)
 
 
-def test_a_process_that_was_adopted_is_killed_and_one_that_ended_is_forgotten(
+def test_a_registered_process_is_killed_and_one_that_ended_is_unregistered(
     tmp_path: Path,
 ) -> None:
     with subprocess.Popen(["sleep", "600"]) as stranger, ProcessReaper.start() as guard:
@@ -189,14 +189,14 @@ def test_a_process_that_was_adopted_is_killed_and_one_that_ended_is_forgotten(
         assert stranger.wait(timeout=60) == -signal.SIGKILL
 
 
-def test_without_a_guard_on_duty_nothing_is_started(tmp_path: Path) -> None:
+def test_nothing_is_started_after_the_reaper_process_died(tmp_path: Path) -> None:
     with ProcessReaper.start() as guard:
         assert guard.pid is not None
         os.kill(guard.pid, signal.SIGKILL)
         wait_until(
-            lambda: ProcessIdentity.of(guard.pid or 0) is None, "the guard itself was killed"
+            lambda: ProcessIdentity.of(guard.pid or 0) is None, "the reaper process was killed"
         )
-        with pytest.raises(LabError, match="guard has died"):
+        with pytest.raises(LabError, match="reaper process has died"):
             guard.launch(["touch", str(tmp_path / "trace")], log=tmp_path / "log")
     assert not (tmp_path / "trace").exists()
 

@@ -70,12 +70,12 @@ class BrokerProcess:
         *,
         command: Callable[[], list[str]],
         format_data: Callable[[Path], None],
-        guard: ProcessReaper,
+        reaper: ProcessReaper,
     ) -> None:
         self.name = name
         self._directory = directory
         self._command = command
-        self._reaper = guard
+        self._reaper = reaper
         self._format_data = format_data
         self._process: Process | None = None
 

@@ -1,12 +1,12 @@
 """A real Kafka cluster on this computer.
 
-    with Guard.watch() as guard:
-        west = Cluster.start(ClusterSpec(name="west", brokers=3), directory, guard)
+    with ProcessReaper.start() as reaper:
+        west = Cluster.start(ClusterSpec(name="west", brokers=3), directory, reaper)
         west.bootstrap()              "127.0.0.1:21033,127.0.0.1:21035,127.0.0.1:21037"
         west.kill_broker(2)
 
 `start` returns when every broker answers on every listener and knows all the others, users can
-log in, and topics hold their records. Under a watching guard the cluster goes with us; under a
+log in, and topics hold their records. Under a watching reaper the cluster goes with us; under a
 detached or released one it stays, and `attach` finds it again by its description.
 """
 
@@ -61,7 +61,7 @@ class Cluster:
     def __init__(
         self,
         described: ClusterDescription,
-        guard: ProcessReaper,
+        reaper: ProcessReaper,
         progress: ProgressCallback | None = None,
         ports: PortRegistry | None = None,
     ) -> None:
@@ -69,35 +69,35 @@ class Cluster:
         self._port_registry = ports or PortRegistry()
         self._authority = CertificateAuthority(described.tls_directory)
         self._description = described
-        self._brokers = _create_brokers(described, guard)
+        self._brokers = _create_brokers(described, reaper)
 
     @classmethod
     def start(
         cls,
         spec: ClusterSpec,
         directory: Path,
-        guard: ProcessReaper,
+        reaper: ProcessReaper,
         progress: ProgressCallback | None = None,
         ports: PortRegistry | None = None,
     ) -> Self:
         """Start a cluster in a directory that does not exist yet."""
-        return cls._start([(spec, directory)], guard, progress, ports)[0]
+        return cls._start([(spec, directory)], reaper, progress, ports)[0]
 
     @classmethod
     def start_all(
         cls,
         specs: Sequence[ClusterSpec],
         directory: Path,
-        guard: ProcessReaper,
+        reaper: ProcessReaper,
         progress: ProgressCallback | None = None,
     ) -> list[Self]:
         """Start several clusters side by side, each in a directory of its name."""
-        return cls._start([(spec, directory / spec.name) for spec in specs], guard, progress)
+        return cls._start([(spec, directory / spec.name) for spec in specs], reaper, progress)
 
     @classmethod
-    def attach(cls, description: Mapping[str, Any], guard: ProcessReaper | None = None) -> Self:
+    def attach(cls, description: Mapping[str, Any], reaper: ProcessReaper | None = None) -> Self:
         """Find a cluster again that another process started and described."""
-        return cls(ClusterDescription.from_json(description), guard or ProcessReaper.detached())
+        return cls(ClusterDescription.from_json(description), reaper or ProcessReaper.detached())
 
     def describe(self) -> dict[str, Any]:
         """Write down what `attach` needs, as plain values. It holds passwords: keep it private."""
@@ -235,7 +235,7 @@ class Cluster:
     def _start(
         cls,
         wanted: Sequence[tuple[ClusterSpec, Path]],
-        guard: ProcessReaper,
+        reaper: ProcessReaper,
         progress: ProgressCallback | None,
         ports: PortRegistry | None = None,
     ) -> list[Self]:
@@ -246,9 +246,9 @@ class Cluster:
         try:
             for spec, directory in wanted:
                 made.append(create_cluster_directory(directory))
-                guard.remove_on_exit(made[-1])
+                reaper.remove_on_exit(made[-1])
                 described = prepare_cluster(spec, made[-1], registry)
-                clusters.append(cls(described, guard, progress, registry))
+                clusters.append(cls(described, reaper, progress, registry))
             for cluster in clusters:
                 cluster._report_progress("starting")
                 cluster._launch()
@@ -335,7 +335,7 @@ def _remove_files(directory: Path, ports: PortRegistry) -> None:
 
 
 def _create_brokers(
-    described: ClusterDescription, guard: ProcessReaper
+    described: ClusterDescription, reaper: ProcessReaper
 ) -> dict[int, BrokerProcess]:
     installation = KafkaInstallation(described.spec)
 
@@ -348,7 +348,7 @@ def _create_brokers(
             format_data=partial(
                 installation.format_data_directory, cluster_id=described.cluster_id, node_id=node_id
             ),
-            guard=guard,
+            reaper=reaper,
         )
 
     return {node.node_id: make(node.node_id) for node in described.nodes}

@@ -1,4 +1,4 @@
-"""What a cluster begins with: users who can log in, topics, and records in them."""
+"""Creates the users, topics and first records of a new cluster."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from sparkmirror.lab.cluster.cluster_spec import TopicSpec
 
 
 def create_users(access: ClusterAccess, users: Mapping[str, str]) -> None:
-    """Let users log in with SCRAM. Their PLAIN passwords are in the brokers' files already."""
+    """Create SCRAM credentials. The brokers' files hold the PLAIN passwords."""
     with Admin(access) as admin:
         admin.alter_user_scram_credentials(users)
 
 
 def create_topics(
-    access: ClusterAccess, topics: Sequence[TopicSpec], tell: Callable[[str], None]
+    access: ClusterAccess, topics: Sequence[TopicSpec], progress: Callable[[str], None]
 ) -> None:
     """Create topics and write their first records."""
     if not topics:
         return
-    tell(f"creating {len(topics)} topics")
+    progress(f"creating {len(topics)} topics")
     with Admin(access) as admin:
         failed = admin.create_topics([_new_topic(topic) for topic in topics])
     for error in failed.values():
         raise error
     for topic in topics:
         if topic.records:
-            tell(f"writing {len(topic.records)} records to {topic.name}")
+            progress(f"writing {len(topic.records)} records to {topic.name}")
             produce_records(access, topic.name, topic.records)
 
 

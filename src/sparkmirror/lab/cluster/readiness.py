@@ -1,9 +1,8 @@
-"""When a broker is really there: it lets us in, and it knows the others.
+"""Waits until brokers are ready.
 
-An open port says little. A broker is ready on a listener when it answers a metadata request
-there, through TLS and login if need be, as a member of the right cluster, and counts itself (or
-everybody) among the brokers that are alive, which takes an elected controller. Every wait has an
-end, and a broker that dies meanwhile ends it at once.
+A broker is ready on a listener when it answers a metadata request there, through TLS and login if
+the listener has them, with the right cluster id, and lists the expected brokers as alive, which
+needs an elected controller. Every wait has a timeout, and ends at once if the broker dies.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ _POLL_INTERVAL_S = 0.05
 
 
 class PortInUse(LabError):
-    """Somebody else was quicker to use a port; another one must be claimed."""
+    """Another program has bound the port; another one must be claimed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerEndpoint:
-    """One listener of one broker, and how to get in there."""
+    """One listener of one broker, and how to log in."""
 
     node: LabNode
     listener: str
@@ -44,7 +43,7 @@ class ListenerEndpoint:
 def listener_endpoints(
     node: LabNode, broker: BrokerProcess, clients: ClientSettings
 ) -> list[ListenerEndpoint]:
-    """List the listeners of a broker, each with a way in that needs no stored user."""
+    """Return the listeners of a broker, each with a login that needs no stored user."""
     return [
         ListenerEndpoint(
             node=node,
@@ -57,36 +56,36 @@ def listener_endpoints(
 
 
 def wait_until_ready(
-    wanted: Sequence[ListenerEndpoint],
+    endpoints: Sequence[ListenerEndpoint],
     expected: ProbeResult,
-    tell: Callable[[str], None],
+    progress: Callable[[str], None],
     timeout_s: float = START_TIMEOUT_S,
 ) -> None:
-    """Wait until each door is open, and who is behind it knows what is expected of the cluster.
+    """Wait until each listener answers with the expected cluster id and brokers.
 
-    Of `expected` count the cluster's id and the brokers that must be alive, at least.
+    Blocks. Raises PortInUse, or BrokerFailed if a broker dies or the time is over.
     """
     deadline = time.monotonic() + timeout_s
-    for door in wanted:
-        tell(f"waiting for {door}")
-        while (reason := _not_ready_reason(door, expected)) is not None:
-            for other in wanted:
+    for endpoint in endpoints:
+        progress(f"waiting for {endpoint}")
+        while (reason := _not_ready_reason(endpoint, expected)) is not None:
+            for other in endpoints:
                 _check_running(other)
             if time.monotonic() > deadline:
-                raise door.broker.failure(
-                    f"does not serve {door.listener} after {timeout_s:.0f} s: {reason}"
+                raise endpoint.broker.failure(
+                    f"does not serve {endpoint.listener} after {timeout_s:.0f} s: {reason}"
                 )
             time.sleep(_POLL_INTERVAL_S)
 
 
 def wait_for_login(
-    door: ListenerEndpoint, access: ClusterAccess, timeout_s: float = START_TIMEOUT_S
+    endpoint: ListenerEndpoint, access: ClusterAccess, timeout_s: float = START_TIMEOUT_S
 ) -> None:
-    """Wait until a broker has heard of a user who was just made."""
+    """Wait until a broker accepts a user that was just created."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            probe(access, door.node.address(door.listener), _PROBE_TIMEOUT_S)
+            probe(access, endpoint.node.address(endpoint.listener), _PROBE_TIMEOUT_S)
         except ClusterError:
             if time.monotonic() > deadline:
                 raise
@@ -95,12 +94,12 @@ def wait_for_login(
             return
 
 
-def _not_ready_reason(door: ListenerEndpoint, expected: ProbeResult) -> str | None:
-    """Say why a door is not open yet; None if it is. Raises if it never will be."""
+def _not_ready_reason(endpoint: ListenerEndpoint, expected: ProbeResult) -> str | None:
+    """Return why a listener is not ready; None if it is. Raises BrokerFailed if it rejects us."""
     try:
-        seen = probe(door.access, door.node.address(door.listener), _PROBE_TIMEOUT_S)
+        seen = probe(endpoint.access, endpoint.node.address(endpoint.listener), _PROBE_TIMEOUT_S)
     except NotAuthorized as error:
-        raise door.broker.failure(f"refuses the lab: {error}") from error
+        raise endpoint.broker.failure(f"refuses the lab: {error}") from error
     except ClusterError as error:
         return str(error)
     if seen.cluster_id != expected.cluster_id:
@@ -109,9 +108,9 @@ def _not_ready_reason(door: ListenerEndpoint, expected: ProbeResult) -> str | No
     return f"it does not know of broker {missing} yet" if missing else None
 
 
-def _check_running(door: ListenerEndpoint) -> None:
-    if door.broker.is_running():
+def _check_running(endpoint: ListenerEndpoint) -> None:
+    if endpoint.broker.is_running():
         return
-    if door.broker.failed_to_bind():
-        raise PortInUse(f"{door} lost its port to somebody else.")
-    raise door.broker.failure("ended while it should have started")
+    if endpoint.broker.failed_to_bind():
+        raise PortInUse(f"{endpoint} lost its port to another program.")
+    raise endpoint.broker.failure("ended while it should have started")

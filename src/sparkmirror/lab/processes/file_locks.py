@@ -1,7 +1,7 @@
-"""One process at a time: a lock on a file, with word about who holds it.
+"""A lock on a file that names its holder.
 
-The lock belongs to the open file, so it is released by the system when its holder dies, and a
-child that inherits the file keeps it until it has ended too.
+The lock belongs to the open file. The system releases it when the holder dies; a child that
+inherits the file holds the lock until it ends too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sparkmirror.errors import LabError
 def locked(path: Path, waiting: Callable[[str], None]) -> Iterator[int]:
     """Hold the lock inside the block; yields its file descriptor.
 
-    If somebody else holds it, `waiting` is called once with who that is, before the wait.
+    If another process holds it, calls `waiting` once with that process, then blocks.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The end of a log file, and what is added to it later."""
+"""Reads the end of a log file, and the lines added later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BLOCK_BYTES = 64 * 1024
 
 
 class LogTail:
-    """One file, read from its last lines on. A file that is not there yet is empty."""
+    """One file, read from its last lines on. A missing file counts as empty."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -16,7 +16,7 @@ class LogTail:
         self._partial_line = b""
 
     def last_lines(self, count: int) -> list[str]:
-        """Return the last lines; what is appended from now on comes from `added`."""
+        """Return the last lines; `new_lines` returns later ones."""
         try:
             with self._path.open("rb") as file:
                 self._position = position = file.seek(0, 2)
@@ -33,15 +33,15 @@ class LogTail:
         return lines[-count:] if count else []
 
     def new_lines(self) -> list[str]:
-        """Return the lines that were finished since the last call."""
+        """Return the lines completed since the last call."""
         try:
             with self._path.open("rb") as file:
-                if file.seek(0, 2) < self._position:  # somebody emptied the file
+                if file.seek(0, 2) < self._position:  # the file was truncated
                     self._position, self._partial_line = 0, b""
                 file.seek(self._position)
-                fresh = file.read()
+                appended = file.read()
         except FileNotFoundError:
             return []
-        self._position += len(fresh)
-        *lines, self._partial_line = (self._partial_line + fresh).split(b"\n")
+        self._position += len(appended)
+        *lines, self._partial_line = (self._partial_line + appended).split(b"\n")
         return [line.decode(errors="replace") for line in lines]

@@ -1,11 +1,10 @@
-"""Ports of the loopback address that no two clusters share, not even while a broker is down.
+"""Claims ports of the loopback address, so that no two clusters share one.
 
-A claim is a small file named after the port, holding the directory of the cluster it belongs to;
-it counts as long as that directory exists, so it lapses by itself when the cluster is cleared
-away, however that came about. Claims are taken under one lock, out of a range that the system
-does not hand to outgoing connections: the port of a stopped broker stays free for its return.
-A stranger may still be quicker between claim and use; whoever starts the broker sees that and
-claims anew.
+A claim is a small file named after the port; it holds the directory of its cluster. It is valid as
+long as that directory exists. Claims are taken under one lock, from a range that the system does
+not use for outgoing connections, so the port of a stopped broker stays free for its restart.
+Another program may still bind the port between claim and use; the code that starts the broker
+notices it and claims other ports.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LAST_PORT = 31999
 
 
 def is_port_free(port: int) -> bool:
-    """Tell whether nobody listens or lingers on a port of the loopback address now."""
+    """Whether a port of the loopback address can be bound now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind((HOST, port))
@@ -53,7 +52,7 @@ class PortRegistry:
     def claim(self, count: int, owner: Path) -> list[int]:
         """Claim ports for the cluster that lives in the directory `owner`."""
         claimed: list[int] = []
-        # Any starting point will do; a random one makes it rare to meet a stranger's port.
+        # A random start makes it rare to meet the port of another program.
         start = random.SystemRandom().randrange(len(self._range))
         with locked(self._directory / "lock", _ignore_wait):
             self._drop_stale()
@@ -72,7 +71,7 @@ class PortRegistry:
         )
 
     def release(self, owner: Path) -> None:
-        """Give back all ports of a cluster."""
+        """Release all ports of a cluster."""
         with locked(self._directory / "lock", _ignore_wait):
             for file in self._directory.glob("[0-9]*"):
                 if file.read_text(encoding="utf-8") == str(owner):
@@ -89,4 +88,4 @@ class PortRegistry:
 
 
 def _ignore_wait(_: str) -> None:
-    """Claims take milliseconds; nobody needs to hear of the wait."""
+    """No-op: a claim takes milliseconds."""

@@ -1,9 +1,9 @@
-"""Processes of ours, told apart from strangers that inherited their number.
+"""Processes identified by id and start time.
 
-A process is named by its number *and* the moment it began, so a stale record never leads to the
-death of somebody else's process. Knows the system's process table (`/proc`, or `ps` where there
-is none), sessions and signals. Knows nothing about Kafka. The guard's own process imports this
-module, so it needs the standard library only.
+The system reuses process ids. A process is identified by its id *and* its start time, so a stale
+record never leads to a signal to another process. This module reads the process table (`/proc`, or
+`ps` where there is none) and sends signals. It knows nothing about Kafka. The reaper process
+imports it, so it imports the standard library only.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process of this computer, now and for ever."""
+    """The id and the start time of a process."""
 
     pid: int
     start_time: str
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        """Name a process that runs now; None if there is none (a zombie does not run)."""
-        began = _start_time(pid)
-        return None if began is None else cls(pid, began)
+        """Return the identity of a running process; None if it does not run (a zombie does not)."""
+        start_time = _start_time(pid)
+        return None if start_time is None else cls(pid, start_time)
 
     def is_running(self) -> bool:
-        """Tell whether this very process still runs."""
+        """Whether this process still runs."""
         return _start_time(self.pid) == self.start_time
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Signal the process and, if it leads one, its group. One that has ended is left alone.
+        """Signal the process and, if it leads one, its group. Does nothing if it has ended.
 
-        A group may outlive its leader; its number is not given away before the last member
-        has ended, so an unused number still names our group.
+        A group may outlive its leader. The system does not reuse the id before the last member
+        has ended, so the id still names this group.
         """
         if _start_time(self.pid) not in (self.start_time, None):
             return
@@ -51,11 +51,11 @@ class ProcessIdentity:
             else:
                 os.kill(self.pid, number)
         except (ProcessLookupError, PermissionError):
-            return  # nobody has the number any more, or a stranger has
+            return  # the process has ended, or another user's process has its id
 
 
 class Process:
-    """A process we may signal and wait for: our own child, or one that an earlier run left."""
+    """A process to signal and wait for: a child, or one that an earlier run started."""
 
     def __init__(
         self, identity: ProcessIdentity, child: subprocess.Popen[bytes] | None = None
@@ -65,11 +65,11 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process id."""
         return self.identity.pid
 
     def is_running(self) -> bool:
-        """Tell whether it still runs; a child that has ended is reaped."""
+        """Whether it still runs. Reaps a child that has ended."""
         if self._child is not None:
             return self._child.poll() is None
         return self.identity.is_running()
@@ -80,7 +80,7 @@ class Process:
             self.identity.send_signal(number)
 
     def wait_for_exit(self, seconds: float) -> bool:
-        """Wait for its end; tell whether it came in time."""
+        """Wait for its end; return whether it ended in time."""
         deadline = time.monotonic() + seconds
         while self.is_running():
             if time.monotonic() >= deadline:
@@ -89,9 +89,9 @@ class Process:
         return True
 
     def disown(self) -> None:
-        """Stop being its parent in Python's eyes: it is meant to outlive us."""
+        """Stop treating it as a child: it outlives this process."""
         if self._child is not None and self._child.poll() is None:
-            # Popen complains about children that nobody waited for; this one is left on purpose.
+            # Popen warns about children without a wait; this one keeps running on purpose.
             self._child.returncode = 0
         self._child = None
 
@@ -104,7 +104,7 @@ def _leads_group(pid: int) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """Say when a process began, in a form that is only good for comparison."""
+    """Return the start time in a form that is only good for comparison."""
     if _BOOT_ID.exists():
         return _start_time_from_proc(pid)
     return _start_time_from_ps(pid)
@@ -115,7 +115,7 @@ def _start_time_from_proc(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The second field is the program's name in brackets and may hold anything; count behind it.
+    # The second field is the program's name in brackets and may hold anything; parse after it.
     state, *rest = stat.rpartition(")")[2].split()
     if state in "ZX":
         return None
@@ -127,5 +127,5 @@ def _start_time_from_ps(pid: int) -> str | None:
     answer = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
-    state, _, began = answer.stdout.strip().partition(" ")
-    return None if state[:1] in ("", "Z") else " ".join(began.split())
+    state, _, start_time = answer.stdout.strip().partition(" ")
+    return None if state[:1] in ("", "Z") else " ".join(start_time.split())

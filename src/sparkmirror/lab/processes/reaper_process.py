@@ -1,12 +1,12 @@
-"""The guard's own process: waits until its parent is gone, then clears up after it.
+"""The reaper process: waits until its parent has ended, then cleans up after it.
 
     python -m sparkmirror.lab.processes.reaper_process <parent's pid>
 
-Standard input is a pipe from the parent, one JSON order a line: `adopt` a process, `forget` one,
-`remove` a directory at the end, `release` (clear up nothing). The end of the pipe, or another
-parent than at the beginning, means that the parent is gone, however it went. Then every adopted
-process still running is killed, and after that every directory is removed.
-Needs the standard library only, writes nothing but one line when it is ready.
+Standard input is a pipe from the parent with one JSON command per line: `register` a process,
+`unregister` one, `remove` a directory at the end, `release` everything (clean up nothing). The end
+of the pipe, or a changed parent process, means that the parent has ended. Then the reaper kills
+every registered process that still runs, and after that removes every directory. It imports the
+standard library only, and writes one line when it is ready.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _REMOVE_TIMEOUT_S = 10.0
 
 
 class CleanupRegistry:
-    """What is to be cleared up at the end."""
+    """The processes to kill and the directories to remove at the end."""
 
     def __init__(self) -> None:
         self.processes: dict[int, ProcessIdentity] = {}
         self.directories: list[Path] = []
 
-    def apply(self, order: dict[str, str]) -> None:
-        """Obey one order."""
-        match order:
-            case {"adopt": pid, "began": began}:
-                self.processes[int(pid)] = ProcessIdentity(int(pid), began)
-            case {"forget": pid}:
+    def apply(self, command: dict[str, str]) -> None:
+        """Apply one command."""
+        match command:
+            case {"register": pid, "start_time": start_time}:
+                self.processes[int(pid)] = ProcessIdentity(int(pid), start_time)
+            case {"unregister": pid}:
                 self.processes.pop(int(pid), None)
             case {"remove": path}:
                 self.directories.append(Path(path))
@@ -51,7 +51,7 @@ class CleanupRegistry:
                 self.directories.clear()
 
     def clean_up(self) -> bool:
-        """Clear up; tell whether nothing is left."""
+        """Kill and remove everything; return whether nothing is left."""
         identities = self.processes.values()
         for identity in identities:
             identity.send_signal(signal.SIGKILL)
@@ -63,7 +63,7 @@ class CleanupRegistry:
 
 
 def _remove(directory: Path) -> bool:
-    """Remove a tree, again and again while somebody still writes into it."""
+    """Remove a directory; retry while a process still writes into it."""
     deadline = time.monotonic() + _REMOVE_TIMEOUT_S
     while directory.exists():
         shutil.rmtree(directory, ignore_errors=True)
@@ -74,12 +74,12 @@ def _remove(directory: Path) -> bool:
 
 
 def read_commands(
-    pipe: int, parent: int, look_around_s: float = _PARENT_CHECK_S
+    pipe: int, parent: int, parent_check_s: float = _PARENT_CHECK_S
 ) -> Iterator[dict[str, str]]:
-    """Yield the parent's orders until it is gone. An order cut off in the middle is dropped."""
+    """Yield the parent's commands until it ends. Drops an incomplete command."""
     rest = b""
     while True:
-        readable, _, _ = select.select([pipe], [], [], look_around_s)
+        readable, _, _ = select.select([pipe], [], [], parent_check_s)
         if not readable:
             # A forked copy of the parent may hold the pipe open after the parent has died.
             if os.getppid() != parent:
@@ -94,16 +94,16 @@ def read_commands(
 
 
 def main() -> int:
-    """Watch until the parent is gone, then clear up."""
+    """Wait until the parent ends, then clean up."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Whoever sends these means the parent; the guard must be the last to leave.
+        # These signals are meant for the parent; the reaper must outlive it.
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), READY)
-    charges = CleanupRegistry()
-    for order in read_commands(sys.stdin.fileno(), int(sys.argv[1])):
-        charges.apply(order)
-    return 0 if charges.clean_up() else 1
+    registry = CleanupRegistry()
+    for command in read_commands(sys.stdin.fileno(), int(sys.argv[1])):
+        registry.apply(command)
+    return 0 if registry.clean_up() else 1
 
 
 if __name__ == "__main__":

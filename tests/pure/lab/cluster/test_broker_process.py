@@ -24,7 +24,7 @@ def broker(tmp_path: Path) -> BrokerProcess:
         tmp_path / "broker-1",
         command=lambda: ["false"],
         format_data=make_data,
-        guard=ProcessReaper.detached(),
+        reaper=ProcessReaper.detached(),
     )
 
 

@@ -60,38 +60,38 @@ def test_waiting_for_an_end_ends() -> None:
     assert not Process(me).wait_for_exit(0.05)
 
 
-def test_charges_keep_what_was_ordered() -> None:
-    charges = CleanupRegistry()
-    charges.apply({"adopt": "12", "began": "then"})
-    charges.apply({"adopt": "13", "began": "later"})
-    charges.apply({"forget": "12"})
-    charges.apply({"remove": "/labs/west"})
-    assert charges.processes == {13: ProcessIdentity(13, "later")}
-    assert charges.directories == [Path("/labs/west")]
-    charges.apply({"release": ""})
-    assert (charges.processes, charges.directories) == ({}, [])
+def test_registry_keep_what_was_ordered() -> None:
+    registry = CleanupRegistry()
+    registry.apply({"register": "12", "start_time": "then"})
+    registry.apply({"register": "13", "start_time": "later"})
+    registry.apply({"unregister": "12"})
+    registry.apply({"remove": "/labs/west"})
+    assert registry.processes == {13: ProcessIdentity(13, "later")}
+    assert registry.directories == [Path("/labs/west")]
+    registry.apply({"release": ""})
+    assert (registry.processes, registry.directories) == ({}, [])
 
 
 def test_settling_removes_directories_and_says_whether_all_is_gone(tmp_path: Path) -> None:
     (tmp_path / "lab" / "deep").mkdir(parents=True)
-    charges = CleanupRegistry()
-    charges.apply({"remove": str(tmp_path / "lab")})
-    charges.apply({"remove": str(tmp_path / "never-made")})
-    assert charges.clean_up()
+    registry = CleanupRegistry()
+    registry.apply({"remove": str(tmp_path / "lab")})
+    registry.apply({"remove": str(tmp_path / "never-made")})
+    assert registry.clean_up()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("rest", [b"", b'{"remove": "/half'], ids=["whole", "cut-off"])
 def test_an_order_cut_off_by_the_parents_death_is_dropped(rest: bytes) -> None:
     reading, writing = os.pipe()
-    os.write(writing, b'{"forget": "1"}\n{"release": ""}\n' + rest)
+    os.write(writing, b'{"unregister": "1"}\n{"release": ""}\n' + rest)
     os.close(writing)
-    assert list(read_commands(reading, os.getppid())) == [{"forget": "1"}, {"release": ""}]
+    assert list(read_commands(reading, os.getppid())) == [{"unregister": "1"}, {"release": ""}]
     os.close(reading)
 
 
 def test_another_parent_means_that_ours_is_gone() -> None:
     reading, writing = os.pipe()
-    assert list(read_commands(reading, parent=-1, look_around_s=0.01)) == []
+    assert list(read_commands(reading, parent=-1, parent_check_s=0.01)) == []
     os.close(writing)
     os.close(reading)
