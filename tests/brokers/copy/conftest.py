@@ -1,8 +1,8 @@
-"""Two one-broker clusters of our own for everything about copying: tests may stop them.
+"""Clusters for all tests of copying: two of one broker, one of three. A test may stop brokers.
 
-They compact and delete at once, forget old producers at once and notice dead brokers soon, so that
-no test waits for any of that, and keep records of any age unless a test says otherwise. A test that
-stops a broker starts it again before it ends.
+The brokers compact and delete logs at once, forget old producers at once and notice dead brokers
+soon, so that no test waits for that. They keep records of any age unless a test says otherwise. A
+test that stops a broker starts it again before it ends.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 900
-"""Of both tries together. A limit that is passed ends the whole run, so only what hangs may pass
-it: on a busy computer six brokers that restart one after the other take many minutes."""
+"""For a test and its rerun together. Exceeding it ends the whole run, so only a test that hangs may
+exceed it: on a busy machine three brokers that restart in turn take many minutes."""
 
 PROPERTIES = {
     "auto.create.topics.enable": "false",
@@ -40,17 +40,23 @@ PROPERTIES = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
+RACKS = ("north", "south", "west")
+"""The racks of brokers 1, 2 and 3 of the three-broker cluster."""
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that stop brokers more time than the others of their tier."""
+    """Give tests that stop brokers more time than other tests of their tier."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(TIMEOUT_S), append=False)
 
 
 @pytest.fixture(scope="session")
-def pair(guard: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
-    """Source and target."""
+def one_broker_clusters(
+    guard: ProcessReaper, lab_directory: Path
+) -> Iterator[tuple[Cluster, Cluster]]:
+    """The source and the target cluster."""
     specs = [
         ClusterSpec(name=name, fast_start=True, properties=PROPERTIES)
         for name in ("copy-source", "copy-target")
@@ -61,16 +67,38 @@ def pair(guard: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, C
         cluster.remove()
 
 
-@pytest.fixture
-def source(pair: tuple[Cluster, Cluster]) -> Cluster:
-    """The cluster that is read."""
-    return pair[0]
+@pytest.fixture(scope="session")
+def started_three_broker_cluster(guard: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+    """Use `three_broker_cluster` instead."""
+    spec = ClusterSpec(
+        name="copy-three",
+        brokers=3,
+        fast_start=True,
+        racks=RACKS,
+        properties={**PROPERTIES, "replica.selector.class": RACK_AWARE_SELECTOR},
+    )
+    (cluster,) = Cluster.start_all([spec], lab_directory, guard, log.info)
+    yield cluster
+    cluster.remove()
 
 
 @pytest.fixture
-def target(pair: tuple[Cluster, Cluster]) -> Cluster:
-    """The cluster that is written to."""
-    return pair[1]
+def three_broker_cluster(started_three_broker_cluster: Cluster) -> Cluster:
+    """Three brokers, each in its own rack. All run, whatever the test before stopped."""
+    started_three_broker_cluster.start_brokers()
+    return started_three_broker_cluster
+
+
+@pytest.fixture
+def source(one_broker_clusters: tuple[Cluster, Cluster]) -> Cluster:
+    """The source cluster."""
+    return one_broker_clusters[0]
+
+
+@pytest.fixture
+def target(one_broker_clusters: tuple[Cluster, Cluster]) -> Cluster:
+    """The target cluster."""
+    return one_broker_clusters[1]
 
 
 def flow_between(name: str, source: Cluster, target: Cluster, replicas: int = 1) -> CopyFlow:
@@ -87,13 +115,13 @@ def flow_between(name: str, source: Cluster, target: Cluster, replicas: int = 1)
 
 @pytest.fixture
 def flow(source: Cluster, target: Cluster, unique_name: UniqueName) -> CopyFlow:
-    """A flow of this test alone."""
+    """A flow that no other test uses."""
     return flow_between(unique_name("flow"), source, target)
 
 
 @pytest.fixture
 def writer(source: Cluster) -> Iterator[BatchWriter]:
-    """Writes to the source."""
+    """Writes to the source cluster."""
     made = BatchWriter(source.access())
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""Clocks that are a day off: nothing of ours compares its own with that of another machine."""
+"""Clocks that are a day off: the mirror compares no clock with that of another machine."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def test_a_mirror_whose_clock_is_wrong_copies_and_is_taken_over(
 ) -> None:
     topics = create_mixed_topic(flow, topic, writer)
     job = flow.job(topics, tasks=2, settings=SLOW_COPY, flush_interval_s=0.5)
-    with HarnessProcess(job, clock_ahead_ms=ahead_ms) as wrong:
-        wrong.wait_until_copied(300)
-    with flow.harness(job) as stage:
-        stage.wait_for_event("takeover")
-        stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.source_end_offsets(topics))
-        stage.drain()
-        assert {one.kind for one in stage.snapshot.events} == {"takeover"}
-        flow.assert_mirrored(topics, fences=1, stage=stage)
+    with HarnessProcess(job, clock_ahead_ms=ahead_ms) as skewed:
+        skewed.wait_until_copied(300)
+    with flow.harness(job) as harness:
+        harness.wait_for_event("takeover")
+        harness.conductor.set_rate(0)
+        harness.wait_until_caught_up(flow.source_end_offsets(topics))
+        harness.drain()
+        assert {one.kind for one in harness.snapshot.events} == {"takeover"}
+        flow.assert_mirrored(topics, fences=1, harness=harness)
 
 
 def test_times_of_producers_a_day_behind_and_of_today_arrive_as_they_are(
@@ -39,8 +39,8 @@ def test_times_of_producers_a_day_behind_and_of_today_arrive_as_they_are(
     for number, time_ms in enumerate((now_ms(), now_ms() - DAY_MS, now_ms(), now_ms() - DAY_MS)):
         records = numbered_records(range(100 * number, 100 * number + 100), timestamp=time_ms)
         writer.write_batch(partition, records)
-    with flow.harness(flow.job({topic: 1})) as stage:
-        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
-        stage.drain()
-        assert stage.snapshot.events == ()
-        flow.assert_mirrored({topic: 1}, stage=stage)
+    with flow.harness(flow.job({topic: 1})) as harness:
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        harness.drain()
+        assert harness.snapshot.events == ()
+        flow.assert_mirrored({topic: 1}, harness=harness)

@@ -1,4 +1,4 @@
-"""Exactly-once: whatever dies, a reader at read_committed sees every record once, in order."""
+"""Exactly-once: whatever process dies, a read_committed reader sees every record once, in order."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from tests.support.kafka.wire_copier import make_router
 from tests.support.waiting import wait_until
 
 SLOW_TRANSACTIONS: dict[str, Any] = {"bytes_per_s": 40_000}
-"""So slow that faults find everything under way, even if the computer stands still for seconds."""
+"""So slow that a fault hits a running copy, even on a machine that pauses for seconds."""
 COMMIT_INTERVAL_S = 0.5
-"""Seconds between commits, so that faults find a transaction open."""
+"""Seconds between commits: a fault hits an open transaction."""
 
 
 def create_small_mixed_topic(flow: CopyFlow, topic: str, writer: BatchWriter) -> dict[str, int]:
-    """A topic with plain, transactional and fat partitions, and its number of partitions."""
+    """Create a topic with plain, transactional and large batches; returns its partition count."""
     flow.create_topic(topic, MIXED_PARTITIONS, remote=SMALL_MESSAGE_LIMIT)
     write_mixed_batches(writer, topic, records=600)
     return {topic: MIXED_PARTITIONS}
@@ -62,30 +62,30 @@ def exactly_once_job(flow: CopyFlow, topics: dict[str, int], **more: Any) -> Cop
 
 
 def slow_job(flow: CopyFlow, topics: dict[str, int], **more: Any) -> CopyJob:
-    """The same, slowly and with a transaction open most of the time."""
+    """The same, slow, with a transaction open most of the time."""
     return exactly_once_job(
         flow, topics, settings=SLOW_TRANSACTIONS, commit_interval_s=COMMIT_INTERVAL_S, **more
     )
 
 
 def has_committed_records(seen: CopySnapshot) -> bool:
-    """Whether anything is committed."""
+    """Whether a record is committed."""
     return seen.records > 0
 
 
-def drain_and_verify(flow: CopyFlow, stage: CopyHarness, topics: dict[str, int]) -> None:
+def drain_and_verify(flow: CopyFlow, harness: CopyHarness, topics: dict[str, int]) -> None:
     """Copy the rest at full speed, and compare."""
-    stage.conductor.set_rate(0)
+    harness.conductor.set_rate(0)
     ends = flow.source_end_offsets(topics)
-    stage.wait_until_caught_up(ends)
-    stage.drain()
-    assert_exactly_once(flow, topics, stage)
-    assert_ledger_positions(flow, stage.job, ends)
+    harness.wait_until_caught_up(ends)
+    harness.drain()
+    assert_exactly_once(flow, topics, harness)
+    assert_ledger_positions(flow, harness.job, ends)
 
 
 @pytest.fixture
 def target_router(flow: CopyFlow) -> Iterator[Router]:
-    """Talks to the target."""
+    """A router to the target."""
     router = make_router(flow.target)
     yield router
     router.close()
@@ -96,21 +96,21 @@ def test_every_record_counts_once_and_java_sees_the_same(
 ) -> None:
     partition = TopicPartition(topic, 0)
     flow.create_topic(topic)
-    strangers = BatchWriter(flow.target)
-    aborted = strangers.begin_transaction(f"stranger-{topic}")
+    foreign_writer = BatchWriter(flow.target)
+    aborted = foreign_writer.begin_transaction(f"stranger-{topic}")
     aborted.write_batch(TopicPartition(remote_topic_name(topic), 0), numbered_records(range(3)))
     aborted.abort()
-    strangers.close()
+    foreign_writer.close()
     writer.write_batches(partition, numbered_records(range(200)))
     transaction = writer.begin_transaction(f"source-{topic}")
     transaction.write_batch(partition, numbered_records(range(200, 250)))
     transaction.commit()
-    with flow.harness(exactly_once_job(flow, {topic: 1}, commit_interval_s=0.0)) as stage:
-        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+    with flow.harness(exactly_once_job(flow, {topic: 1}, commit_interval_s=0.0)) as harness:
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
         for number in range(20):
             writer.write_batch(partition, numbered_records([300 + number]))
-        drain_and_verify(flow, stage, {topic: 1})
-        assert stage.snapshot.events == ()
+        drain_and_verify(flow, harness, {topic: 1})
+        assert harness.snapshot.events == ()
     seen = [
         (one.value or b"").decode()
         for one in read_committed_records(flow.target, remote_topic_name(topic))[0]
@@ -136,17 +136,17 @@ def test_a_task_may_be_killed_in_its_transaction(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
     topics = create_small_mixed_topic(flow, topic, writer)
-    with flow.harness(slow_job(flow, topics, tasks=2)) as stage:
-        stage.wait_until_all_tasks_copy()
-        stage.wait_for_more_records()
-        stage.kill(0)
-        stage.wait_for_event("takeover", times=len(stage.job.tasks[0]))
-        stage.wait_for_snapshot("every partition to be copied", all_partitions_leased)
-        stage.wait_for_more_records()
-        stage.kill(0)
-        stage.kill(1)
-        stage.wait_for_event("takeover", times=len(stage.job.tasks[0]) + MIXED_PARTITIONS)
-        drain_and_verify(flow, stage, topics)
+    with flow.harness(slow_job(flow, topics, tasks=2)) as harness:
+        harness.wait_until_all_tasks_copy()
+        harness.wait_for_more_records()
+        harness.kill(0)
+        harness.wait_for_event("takeover", times=len(harness.job.tasks[0]))
+        harness.wait_for_snapshot("every partition to be copied", all_partitions_leased)
+        harness.wait_for_more_records()
+        harness.kill(0)
+        harness.kill(1)
+        harness.wait_for_event("takeover", times=len(harness.job.tasks[0]) + MIXED_PARTITIONS)
+        drain_and_verify(flow, harness, topics)
 
 
 def test_a_driver_may_be_killed_and_have_fewer_tasks_afterwards(
@@ -154,18 +154,18 @@ def test_a_driver_may_be_killed_and_have_fewer_tasks_afterwards(
 ) -> None:
     topics = create_small_mixed_topic(flow, topic, writer)
     for records in (100, 300):
-        with HarnessProcess(slow_job(flow, topics, tasks=3)) as doomed:
-            doomed.wait_until_copied(records)
-            doomed.kill()
-    with flow.harness(slow_job(flow, topics, tasks=1)) as stage:
-        drain_and_verify(flow, stage, topics)
-        assert stage.snapshot.events == (), "what was committed says everything"
+        with HarnessProcess(slow_job(flow, topics, tasks=3)) as killed:
+            killed.wait_until_copied(records)
+            killed.kill()
+    with flow.harness(slow_job(flow, topics, tasks=1)) as harness:
+        drain_and_verify(flow, harness, topics)
+        assert harness.snapshot.events == (), "the committed offsets are enough"
 
 
-def test_tasks_that_slept_through_their_replacement_commit_nothing(
+def test_suspended_tasks_that_were_replaced_commit_nothing(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
-    """Two tasks sleep in their transactions; one task of another driver takes all they had."""
+    """Two tasks are suspended in transactions; a task of another driver takes their partitions."""
     topics = create_small_mixed_topic(flow, topic, writer)
     with flow.harness(slow_job(flow, topics, tasks=2)) as first:
         first.wait_until_all_tasks_copy()
@@ -184,10 +184,10 @@ def test_tasks_that_slept_through_their_replacement_commit_nothing(
             )
             assert isinstance(first.conductor.failure(), DriverFenced)
             drain_and_verify(flow, second, topics)
-            assert second.snapshot.events == (), "nobody has disturbed it"
+            assert second.snapshot.events == (), "no event"
 
 
-def test_whoever_was_replaced_can_neither_commit_nor_hand_out(
+def test_a_replaced_conductor_can_neither_commit_nor_fence(
     flow: CopyFlow, topic: str, target_router: Router
 ) -> None:
     flow.create_topic(topic)
@@ -196,10 +196,10 @@ def test_whoever_was_replaced_can_neither_commit_nor_hand_out(
     before, after = TransactionalIds(target_router, job), TransactionalIds(target_router, job)
     before.fence_all()
     before.write_entries(entry)
-    term = before.acquire(0)
-    assert term
-    assert term.transactional_id == f"tests-{flow.name}-0"
-    zombie = Committer(target_router, term, "source")
+    producer = before.acquire(0)
+    assert producer
+    assert producer.transactional_id == f"tests-{flow.name}-0"
+    zombie = Committer(target_router, producer, "source")
     zombie.commit(entry)
     after.fence_all()
     with pytest.raises(RequestRefused, match="INVALID_PRODUCER_EPOCH|PRODUCER_FENCED"):
@@ -213,15 +213,15 @@ def test_whoever_was_replaced_can_neither_commit_nor_hand_out(
     Committer(target_router, successor, "source").commit(entry)
 
 
-def test_the_target_may_die_and_come_back(
+def test_the_target_may_die_and_return(
     flow: CopyFlow, topic: str, writer: BatchWriter, target: Cluster
 ) -> None:
     topics = create_small_mixed_topic(flow, topic, writer)
-    with flow.harness(slow_job(flow, topics)) as stage:
-        stage.wait_for_snapshot("copying to begin", has_committed_records)
+    with flow.harness(slow_job(flow, topics)) as harness:
+        harness.wait_for_snapshot("copying to begin", has_committed_records)
         target.kill_broker(1)
         target.start_broker(1)
-        drain_and_verify(flow, stage, topics)
+        drain_and_verify(flow, harness, topics)
 
 
 def test_a_transaction_that_takes_too_long_is_aborted_and_copied_again(
@@ -239,32 +239,36 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_copied_again(
         transaction_timeout_s=5.0,
     )
 
-    def all_is_decided() -> bool:
+    def all_transactions_ended() -> bool:
         return all(
             log_start_and_end(target_router, p)[1] == last_stable_offset(target_router, p)
             for p in remotes
         )
 
-    with flow.harness(job) as stage:
-        stage.wait_for_snapshot("copying to begin", has_committed_records)
+    with flow.harness(job) as harness:
+        harness.wait_for_snapshot("copying to begin", has_committed_records)
 
-        def sleeps_until_it_is_aborted() -> bool:
-            """A task that has nothing open, or whose commit is on its way, is woken again."""
-            stage.freeze(0)
-            if not all_is_decided():
+        def is_suspended_until_aborted() -> bool:
+            """Resume a task that has no open transaction or whose commit was sent."""
+            harness.freeze(0)
+            if not all_transactions_ended():
                 seen = read_committed_records(flow.target, remote_topic_name(topic))
-                wait_until(all_is_decided, "the broker to abort it", HARNESS_TIMEOUT_S)
+                wait_until(all_transactions_ended, "the broker to abort it", HARNESS_TIMEOUT_S)
                 state = describe_transaction(target_router, f"tests-{flow.name}-0")
                 if state and state.state == "CompleteAbort":
                     assert read_committed_records(flow.target, remote_topic_name(topic)) == seen
                     return True
-            stage.thaw(0)
+            harness.thaw(0)
             return False
 
-        wait_until(sleeps_until_it_is_aborted, "it to sleep in a transaction", HARNESS_TIMEOUT_S)
-        stage.thaw(0)
-        stage.wait_for_event("fenced")
-        drain_and_verify(flow, stage, topics)
+        wait_until(
+            is_suspended_until_aborted,
+            "the task to be suspended in a transaction",
+            HARNESS_TIMEOUT_S,
+        )
+        harness.thaw(0)
+        harness.wait_for_event("fenced")
+        drain_and_verify(flow, harness, topics)
 
 
 def test_a_record_that_is_refused_does_not_hold_the_other_partitions(
@@ -276,30 +280,30 @@ def test_a_record_that_is_refused_does_not_hold_the_other_partitions(
         writer.write_batch(TopicPartition(topic, number), numbered_records(range(10)))
     writer.write_batch(TopicPartition(topic, 0), numbered_records([10], size=3000))
     writer.write_batch(TopicPartition(topic, 1), numbered_records(range(10, 20)))
-    with flow.harness(exactly_once_job(flow, topics)) as stage:
-        stage.wait_for_event("refused")
-        stage.wait_until_caught_up({f"{topic}-0": 10, f"{topic}-1": 20})
-        stage.drain()
+    with flow.harness(exactly_once_job(flow, topics)) as harness:
+        harness.wait_for_event("refused")
+        harness.wait_until_caught_up({f"{topic}-0": 10, f"{topic}-1": 20})
+        harness.drain()
     wait_until_transactions_end(flow, topics)
     there = read_committed_records(flow.target, remote_topic_name(topic))
     assert [len(there[number]) for number in range(2)] == [10, 20]
 
 
-def test_both_ways_of_delivery_may_follow_each_other(
+def test_both_delivery_modes_may_follow_each_other(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
-    """Each goes on where the other was killed, and where it ended well."""
+    """Each continues where the other was killed, and where it ended cleanly."""
     topics = create_small_mixed_topic(flow, topic, writer)
     plain = flow.job(topics, tasks=2, settings=SLOW_TRANSACTIONS)
     for records, job in ((100, plain), (300, slow_job(flow, topics, tasks=2)), (500, plain)):
-        with HarnessProcess(job) as doomed:
-            doomed.wait_until_copied(records)
-            doomed.kill()
-    with flow.harness(slow_job(flow, topics)) as stage:
-        stage.wait_for_more_records()
-        stage.drain()
-    with flow.harness(plain) as stage:
-        stage.wait_for_more_records()
-        stage.drain()
-    with flow.harness(slow_job(flow, topics)) as stage:
-        drain_and_verify(flow, stage, topics)
+        with HarnessProcess(job) as killed:
+            killed.wait_until_copied(records)
+            killed.kill()
+    with flow.harness(slow_job(flow, topics)) as harness:
+        harness.wait_for_more_records()
+        harness.drain()
+    with flow.harness(plain) as harness:
+        harness.wait_for_more_records()
+        harness.drain()
+    with flow.harness(slow_job(flow, topics)) as harness:
+        drain_and_verify(flow, harness, topics)

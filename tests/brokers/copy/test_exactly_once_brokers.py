@@ -1,12 +1,10 @@
-"""Exactly-once on other clusters: several brokers that restart in turn, and brokers of old."""
+"""Exactly-once on other clusters: brokers that restart in turn, and old brokers."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import pytest
 
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.delivery import DeliveryMode
@@ -38,26 +36,11 @@ from tests.support.waiting import wait_until
 
 PARTITIONS = 6
 OLD_KAFKA_VERSION = "3.9.2"
-"""Of the last line whose transactions keep their epoch and take partitions one by one."""
+"""Transactions of this version keep their epoch, and partitions are added one by one."""
 
 
 SLOW_COPY = {"bytes_per_s": 30_000}
-"""So slow that every fault finds something under way: what is written takes half a minute."""
-
-
-@pytest.fixture(scope="module")
-def started_trio(start_module_cluster: StartCluster) -> Cluster:
-    """Three brokers."""
-    return start_module_cluster(
-        ClusterSpec(name="eo-trio", brokers=3, fast_start=True, properties=PROPERTIES)
-    )
-
-
-@pytest.fixture
-def trio(started_trio: Cluster) -> Cluster:
-    """The three brokers, all of them up and known to each other, whatever a test before did."""
-    started_trio.start_brokers()
-    return started_trio
+"""So slow that every fault hits a running copy: the records take half a minute."""
 
 
 @contextmanager
@@ -76,40 +59,40 @@ def filled_topic(flow: CopyFlow, topic: str) -> Iterator[dict[str, int]]:
 
 
 def test_brokers_and_coordinators_may_restart_one_after_the_other(
-    trio: Cluster, unique_name: UniqueName, topic: str
+    three_broker_cluster: Cluster, unique_name: UniqueName, topic: str
 ) -> None:
-    flow = flow_between(unique_name("flow"), trio, trio, replicas=3)
+    flow = flow_between(unique_name("flow"), three_broker_cluster, three_broker_cluster, replicas=3)
     with filled_topic(flow, topic) as topics:
         ends = flow.source_end_offsets(topics)
         job = flow.job(topics, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE, settings=SLOW_COPY)
-        with flow.harness(job) as stage:
-            stage.wait_for_snapshot("copying to begin", lambda seen: seen.records > 0)
-            for node_id in trio.brokers:
-                trio.restart_broker(node_id)
-            stage.conductor.set_rate(0)
-            stage.wait_until_caught_up(ends)
-            stage.drain()
-            assert_exactly_once(flow, topics, stage)
+        with flow.harness(job) as harness:
+            harness.wait_for_snapshot("copying to begin", lambda seen: seen.records > 0)
+            for node_id in three_broker_cluster.brokers:
+                three_broker_cluster.restart_broker(node_id)
+            harness.conductor.set_rate(0)
+            harness.wait_until_caught_up(ends)
+            harness.drain()
+            assert_exactly_once(flow, topics, harness)
             assert_ledger_positions(flow, job, ends)
 
 
-def test_what_hangs_is_ended_as_it_was_decided(
-    trio: Cluster, unique_name: UniqueName, topic: str
+def test_a_hanging_transaction_is_ended_as_it_was_decided(
+    three_broker_cluster: Cluster, unique_name: UniqueName, topic: str
 ) -> None:
     """Partitions without a leader miss the markers of a commit and of an abort."""
-    flow = flow_between(unique_name("flow"), trio, trio, replicas=3)
+    flow = flow_between(unique_name("flow"), three_broker_cluster, three_broker_cluster, replicas=3)
     flow.create_topic("unused" + topic)
     create_topic(flow.target, remote_topic_name(topic), PARTITIONS, replicas=1)
     job = flow.job({topic: PARTITIONS}, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE)
     router = make_router(flow.target)
     before, after = TransactionalIds(router, job), TransactionalIds(router, job)
     before.fence_all()
-    terms = [term for term in (before.acquire(0), before.acquire(1)) if term]
-    node = _without_coordinators(router, terms)
+    producers = [producer for producer in (before.acquire(0), before.acquire(1)) if producer]
+    node = _without_coordinators(router, producers)
     kept, lost = [p for p in _remotes(router, topic) if _leader(router, p) == node][:2]
-    for term, partition in zip(terms, (kept, lost), strict=True):
-        _write_in(router, term, partition)
-    trio.kill_broker(node)
+    for producer, partition in zip(producers, (kept, lost), strict=True):
+        _append_in_transaction(router, producer, partition)
+    three_broker_cluster.kill_broker(node)
     wait_until(lambda: _leader(router, kept) is None, "nobody to lead", HARNESS_TIMEOUT_S)
     source = TopicPartition(topic, kept.partition)
     lease = Lease(
@@ -120,12 +103,14 @@ def test_what_hangs_is_ended_as_it_was_decided(
         records=3,
         identity=TRANSACTIONAL_IDENTITY,
     )
-    Committer(router, terms[0], "source").commit({source: entry_for_lease(lease, is_open=False)})
+    Committer(router, producers[0], "source").commit(
+        {source: entry_for_lease(lease, is_open=False)}
+    )
     after.fence_all()
     assert after.end_hanging_transactions({kept: 3, lost: -1}) == frozenset(), (
-        "they cannot be looked at"
+        "without a leader they cannot be searched"
     )
-    trio.start_broker(node)
+    three_broker_cluster.start_broker(node)
     wait_until(
         lambda: all(_leader(router, p) == node for p in (kept, lost)),
         "the leader to be back",
@@ -149,34 +134,36 @@ def _leader(router: Router, partition: TopicPartition) -> int | None:
     return leader.node_id if leader else None
 
 
-def _without_coordinators(router: Router, terms: list[TransactionalProducer]) -> int:
-    """A broker that coordinates none of some terms."""
+def _without_coordinators(router: Router, producers: list[TransactionalProducer]) -> int:
+    """A broker that coordinates none of these producers."""
     deadline = time.monotonic() + 30
     busy = {
         router.find_address(
-            CoordinatorOf(CoordinatorType.TRANSACTION, term.transactional_id), deadline
+            CoordinatorOf(CoordinatorType.TRANSACTION, producer.transactional_id), deadline
         )
-        for term in terms
+        for producer in producers
     }
     brokers = router.refresh().brokers
     return next(node for node, broker in brokers.items() if broker.address not in busy)
 
 
-def _write_in(router: Router, term: TransactionalProducer, partition: TopicPartition) -> None:
-    """Append three records in the transaction of a term."""
+def _append_in_transaction(
+    router: Router, producer: TransactionalProducer, partition: TopicPartition
+) -> None:
+    """Append three records in the transaction of a producer."""
     batch = memoryview(build_batch(numbered_records(range(3))))
-    producer = BatchProducer(
-        producer_id=term.identity.producer_id, epoch=term.identity.epoch, transactional=True
+    batch_producer = BatchProducer(
+        producer_id=producer.identity.producer_id, epoch=producer.identity.epoch, transactional=True
     )
     append_batch(
         router,
         partition,
-        forward_batch(read_header(batch), batch, producer, 0),
-        transactional_id=term.transactional_id,
+        forward_batch(read_header(batch), batch, batch_producer, 0),
+        transactional_id=producer.transactional_id,
     )
 
 
-def test_brokers_of_old_are_written_to_in_their_own_way(
+def test_old_brokers_get_transactions_of_their_version(
     start_cluster: StartCluster, unique_name: UniqueName, topic: str
 ) -> None:
     old = start_cluster(
@@ -187,15 +174,15 @@ def test_brokers_of_old_are_written_to_in_their_own_way(
     flow = flow_between(unique_name("flow"), old, old)
     with filled_topic(flow, topic) as topics:
         job = flow.job(topics, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE, settings=SLOW_COPY)
-        with flow.harness(job) as stage:
-            stage.wait_until_all_tasks_copy()
-            stage.kill(0)
-            stage.wait_for_event("takeover")
-            stage.wait_for_more_records()
-            stage.conductor.end_epoch()
-            stage.wait_for_attempts(1)
-            stage.conductor.set_rate(0)
-            stage.wait_until_caught_up(flow.source_end_offsets(topics))
-            stage.drain()
-            assert_exactly_once(flow, topics, stage)
+        with flow.harness(job) as harness:
+            harness.wait_until_all_tasks_copy()
+            harness.kill(0)
+            harness.wait_for_event("takeover")
+            harness.wait_for_more_records()
+            harness.conductor.end_epoch()
+            harness.wait_for_attempts(1)
+            harness.conductor.set_rate(0)
+            harness.wait_until_caught_up(flow.source_end_offsets(topics))
+            harness.drain()
+            assert_exactly_once(flow, topics, harness)
             assert_ledger_positions(flow, job, flow.source_end_offsets(topics))

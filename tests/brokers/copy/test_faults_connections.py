@@ -1,4 +1,4 @@
-"""Connections that are cut, slow, throttled or never answered: every record arrives once."""
+"""Connections that are cut, slow, throttled or lose responses: every record arrives once."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.support.waiting import wait_until
 HOUR_MS = 3600 * 1000
 TWO_DAYS_MS = 48 * HOUR_MS
 QUOTA_BYTES_S = 1_000_000
-FAR_S = 0.3
+SLOW_CONNECTION_S = 0.3
 
 
 @pytest.fixture(scope="module")
 def proxied(start_module_cluster: StartCluster) -> Iterator[tuple[Cluster, BrokerProxy]]:
-    """A cluster that everybody reaches through a proxy, its own broker included."""
+    """A cluster that every client and its own broker reach through a proxy."""
     with BrokerProxy() as proxy:
         advertised = {
             "advertised.listeners": f"PLAINTEXT://{proxy.address}",
@@ -64,19 +64,19 @@ def test_cut_connections_are_opened_again(
     flow, proxy, writer = proxied_flow
     topics = create_mixed_topic(flow, topic, writer)
     proxy.delay_s = 0.02
-    with flow.harness(flow.job(topics, settings=SLOW_COPY)) as stage:
+    with flow.harness(flow.job(topics, settings=SLOW_COPY)) as harness:
         for _ in range(4):
-            stage.wait_for_more_records()
+            harness.wait_for_more_records()
             proxy.cut_connections()
-        stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.source_end_offsets(topics))
-        stage.drain()
-        flow.assert_mirrored(topics, fences=0, stage=stage)
-        assert stage.snapshot.events == ()
+        harness.conductor.set_rate(0)
+        harness.wait_until_caught_up(flow.source_end_offsets(topics))
+        harness.drain()
+        flow.assert_mirrored(topics, fences=0, harness=harness)
+        assert harness.snapshot.events == ()
 
 
 @pytest.mark.parametrize("age_ms", [0, TWO_DAYS_MS], ids=["young", "two-days-old"])
-def test_batches_nobody_answered_for_arrive_once(
+def test_batches_without_a_response_arrive_once(
     proxied_flow: tuple[CopyFlow, BrokerProxy, BatchWriter], topic: str, age_ms: int
 ) -> None:
     flow, proxy, writer = proxied_flow
@@ -84,53 +84,53 @@ def test_batches_nobody_answered_for_arrive_once(
     old = now_ms() - age_ms
     records = numbered_records(range(2000), size=1000, timestamp=old)
     writer.write_batches(TopicPartition(topic, 0), records, batch=10)
-    with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as stage:
-        stage.wait_for_snapshot("copying to begin", has_copied_records)
+    with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as harness:
+        harness.wait_for_snapshot("copying to begin", has_copied_records)
         proxy.drop_produce_responses()
-        wait_until(lambda: proxy.dropped_responses > 0, "an answer that is swallowed")
+        wait_until(lambda: proxy.dropped_responses > 0, "a dropped response")
         if age_ms:
             wait_until(lambda: _is_forgotten(flow, topic), "the broker to forget our producer")
         proxy.drops_produce_responses = False
         proxy.cut_connections()
-        stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
-        stage.drain()
-        kinds = [one.kind for one in stage.snapshot.events]
+        harness.conductor.set_rate(0)
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        harness.drain()
+        kinds = [one.kind for one in harness.snapshot.events]
         takeovers = kinds.count("takeover")
         assert bool(takeovers) == bool(age_ms)
         assert kinds == ["ambiguous", "takeover"] * takeovers
-        flow.assert_mirrored({topic: 1}, fences=takeovers, stage=stage)
+        flow.assert_mirrored({topic: 1}, fences=takeovers, harness=harness)
 
 
-def test_a_restarted_broker_that_remembers_one_batch_of_many_doubles_none(
+def test_a_restarted_broker_that_knows_only_the_last_batch_duplicates_none(
     proxied: tuple[Cluster, BrokerProxy],
     proxied_flow: tuple[CopyFlow, BrokerProxy, BatchWriter],
     topic: str,
 ) -> None:
-    """It refuses the sequence of a batch that it holds: what it holds must be found out."""
+    """The broker refuses the sequence of a batch that it has: its log must be checked."""
     flow, proxy, writer = proxied_flow
     flow.create_topic(topic)
     records = numbered_records(range(2000), size=1000)
     writer.write_batches(TopicPartition(topic, 0), records, batch=10)
-    with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as stage:
-        stage.wait_for_snapshot("copying to begin", has_copied_records)
+    with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as harness:
+        harness.wait_for_snapshot("copying to begin", has_copied_records)
         proxy.drop_produce_responses()
-        wait_until(lambda: proxy.dropped_responses > 1, "answers that are swallowed")
+        wait_until(lambda: proxy.dropped_responses > 1, "dropped responses")
         proxied[0].kill_broker(1)
         proxied[0].start_broker(1)
         proxy.drops_produce_responses = False
         proxy.cut_connections()
-        stage.conductor.set_rate(0)
-        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
-        stage.drain()
-        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
-        assert stage.snapshot.events == ()
+        harness.conductor.set_rate(0)
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        harness.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, harness=harness)
+        assert harness.snapshot.events == ()
 
 
-def test_old_batches_nobody_answered_for_arrive_once_although_our_clock_takes_them_for_young(
+def test_old_batches_without_a_response_arrive_once_although_our_clock_is_behind(
     proxied_flow: tuple[CopyFlow, BrokerProxy, BatchWriter], topic: str
 ) -> None:
-    """The broker forgets producers by its own clock; ours is a day behind, and must not decide."""
+    """The broker forgets producers by its own clock; our clock, a day behind, must not matter."""
     flow, proxy, writer = proxied_flow
     partition = TopicPartition(topic, 0)
     flow.create_topic(topic)
@@ -140,7 +140,7 @@ def test_old_batches_nobody_answered_for_arrive_once_although_our_clock_takes_th
     with HarnessProcess(job, clock_ahead_ms=-24 * HOUR_MS) as behind:
         behind.wait_until_copied(100)
         proxy.drop_produce_responses()
-        wait_until(lambda: proxy.dropped_responses > 0, "an answer that is swallowed")
+        wait_until(lambda: proxy.dropped_responses > 0, "a dropped response")
         wait_until(lambda: _is_forgotten(flow, topic), "the broker to forget our producer")
         proxy.drops_produce_responses = False
         proxy.cut_connections()
@@ -148,30 +148,30 @@ def test_old_batches_nobody_answered_for_arrive_once_although_our_clock_takes_th
     assert_copied(records, flow.partition_logs(partition)[1], fences=1)
 
 
-def test_a_long_way_is_filled(
+def test_batches_are_pipelined_on_a_slow_connection(
     proxied_flow: tuple[CopyFlow, BrokerProxy, BatchWriter], topic: str
 ) -> None:
-    """Batches do not wait for one another's answers; how quick the computer is does not matter."""
+    """Batches are sent before earlier ones are answered."""
     flow, proxy, writer = proxied_flow
     partition, batches = TopicPartition(topic, 0), 60
     flow.create_topic(topic)
     for number in range(batches):
         first = 100 * number
         writer.write_batch(partition, numbered_records(range(first, first + 100), size=1000))
-    proxy.delay_s = FAR_S
+    proxy.delay_s = SLOW_CONNECTION_S
     proxy.reset_counts()
-    with flow.harness(flow.job({topic: 1})) as stage:
-        stage.wait_until_caught_up({str(partition): 100 * batches})
-        stage.drain()
+    with flow.harness(flow.job({topic: 1})) as harness:
+        harness.wait_until_caught_up({str(partition): 100 * batches})
+        harness.drain()
         assert proxy.produce_requests >= batches
         assert proxy.pipelined_requests > batches / 2
         proxy.delay_s = 0.0
-        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
-        assert stage.snapshot.events == ()
+        flow.assert_mirrored({topic: 1}, fences=0, harness=harness)
+        assert harness.snapshot.events == ()
 
 
 @pytest.mark.parametrize("direction", ["producer", "consumer"])
-def test_a_broker_that_throttles_is_obeyed(
+def test_a_throttled_client_waits(
     proxied_flow: tuple[CopyFlow, BrokerProxy, BatchWriter], topic: str, direction: str
 ) -> None:
     flow, _, writer = proxied_flow
@@ -179,17 +179,17 @@ def test_a_broker_that_throttles_is_obeyed(
     flow.create_topic(topic)
     writer.write_batches(partition, numbered_records(range(4000), size=1000))
     set_client_quota(flow.target, flow.name, f"{direction}_byte_rate", QUOTA_BYTES_S)
-    with flow.harness(flow.job({topic: 1}, settings={"client_id": flow.name})) as stage:
+    with flow.harness(flow.job({topic: 1}, settings={"client_id": flow.name})) as harness:
         began = time.monotonic()
-        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
         assert time.monotonic() - began > 1.5, "four seconds' worth, of which the first is free"
-        stage.drain()
-        flow.assert_mirrored({topic: 1}, fences=0, stage=stage)
-        assert stage.snapshot.events == ()
+        harness.drain()
+        flow.assert_mirrored({topic: 1}, fences=0, harness=harness)
+        assert harness.snapshot.events == ()
 
 
 def _is_forgotten(flow: CopyFlow, topic: str) -> bool:
-    """Whether the target's broker remembers nobody who wrote to the remote topic."""
+    """Whether the target broker has no producer state for the remote topic."""
     partition, router = TopicPartition(remote_topic_name(topic), 0), make_router(flow.target)
     try:
         return describe_producers(router, [partition])[partition].value == {}

@@ -48,7 +48,7 @@ COMPACTED = {
 MANY_PARTITIONS = 1000
 OPEN_FROM = 5
 UNCHANGED_CHECKS = 20
-"""After so many that show the same, the cleaner has stopped."""
+"""After so many equal reads the cleaner has stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +240,7 @@ CASES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyResult:
-    """Everything was copied: where it stands, and what the copying said of it."""
+    """The result of the copy: logs, snapshot and run maps."""
 
     flow: CopyFlow
     prefix: str
@@ -252,7 +252,7 @@ class CopyResult:
         return f"{self.prefix}-{case}"
 
     def logs(self, case: str) -> tuple[list[Record], PartitionLog, PartitionLog]:
-        """What was wanted, and both logs."""
+        """The expected records, and both logs."""
         source, target = self.flow.partition_logs(TopicPartition(self.topic(case), 0))
         return source.expected_records, source, target
 
@@ -261,10 +261,12 @@ class CopyResult:
 
 
 @pytest.fixture(scope="module")
-def copied(pair: tuple[Cluster, Cluster], request: pytest.FixtureRequest) -> Iterator[CopyResult]:
+def copied(
+    one_broker_clusters: tuple[Cluster, Cluster], request: pytest.FixtureRequest
+) -> Iterator[CopyResult]:
     """Write every case, and copy them all in one run."""
     prefix = f"contents-{secrets.token_hex(3)}"
-    flow = flow_between(prefix, *pair)
+    flow = flow_between(prefix, *one_broker_clusters)
     topics = {f"{prefix}-{name}": case for name, case in CASES.items()}
     flow.create_topics(
         {topic: (case.partitions, case.source, case.remote) for topic, case in topics.items()}
@@ -277,40 +279,40 @@ def copied(pair: tuple[Cluster, Cluster], request: pytest.FixtureRequest) -> Ite
         for number in range(case.partitions):
             case.write(writer, TopicPartition(topic, number))
     _stop_compacting(flow, TopicPartition(f"{prefix}-compacted", 0))
-    half_way = TopicPartition(f"{prefix}-open", 0)
+    open_partition = TopicPartition(f"{prefix}-open", 0)
     transaction = writer.begin_transaction(f"{prefix}-open")
-    transaction.write_batch(half_way, numbered_records(range(50, 53)))
-    writer.write_batch(half_way, numbered_records(range(60, 62)))
+    transaction.write_batch(open_partition, numbered_records(range(50, 53)))
+    writer.write_batch(open_partition, numbered_records(range(60, 62)))
     ends = flow.source_end_offsets(counts)
-    with flow.harness(job) as stage:
-        stage.wait_until_caught_up(ends | {str(half_way): OPEN_FROM})
-        _, target_while_open = flow.partition_logs(half_way)
+    with flow.harness(job) as harness:
+        harness.wait_until_caught_up(ends | {str(open_partition): OPEN_FROM})
+        _, target_while_open = flow.partition_logs(open_partition)
         transaction.commit()
         wait_until(
-            lambda: len(flow.partition_logs(half_way)[0].marker_offsets) == 1,
+            lambda: len(flow.partition_logs(open_partition)[0].marker_offsets) == 1,
             "the marker of the commit",
         )
-        stage.wait_until_caught_up(flow.source_end_offsets(counts))
-        stage.drain()
+        harness.wait_until_caught_up(flow.source_end_offsets(counts))
+        harness.drain()
         yield CopyResult(
             flow=flow,
             prefix=prefix,
-            snapshot=stage.snapshot,
-            runs={partition: stage.conductor.runs(partition) for partition in sum(job.tasks, ())},
+            snapshot=harness.snapshot,
+            runs={partition: harness.conductor.runs(partition) for partition in sum(job.tasks, ())},
             target_while_open=target_while_open,
         )
 
 
 def _stop_compacting(flow: CopyFlow, partition: TopicPartition) -> None:
-    """Let nothing change at the source any more: what is copied is compared with it later."""
+    """Stop compaction at the source: the copy is compared with it later."""
     set_topic_config(
         flow.source, partition.topic, {"cleanup.policy": "delete", "retention.ms": "-1"}
     )
-    looks: list[PartitionLog] = []
+    reads: list[PartitionLog] = []
 
     def is_still() -> bool:
-        looks.append(flow.partition_logs(partition)[0])
-        return len(looks) > UNCHANGED_CHECKS and looks[-1] == looks[-1 - UNCHANGED_CHECKS]
+        reads.append(flow.partition_logs(partition)[0])
+        return len(reads) > UNCHANGED_CHECKS and reads[-1] == reads[-1 - UNCHANGED_CHECKS]
 
     wait_until(is_still, f"{partition} not to change any more", HARNESS_TIMEOUT_S)
 
@@ -366,13 +368,15 @@ def test_a_topic_without_gaps_is_forwarded_unopened(copied: CopyResult) -> None:
 
 def test_what_was_compacted_is_reopened_and_keeps_its_tombstones(copied: CopyResult) -> None:
     wanted, source, target = copied.logs("compacted")
-    assert source.end - source.start > len(source.records), "the broker has made gaps"
+    assert source.end - source.start > len(source.records), "compaction made gaps"
     lanes = copied.lanes("compacted")
     assert lanes["compacted"] > 0
     assert lanes["control"] > 0
     gone = [one.key for one in target.records if one.value is None]
     assert gone == [b"gone %d" % turn for turn in range(4)]
-    assert not any(header.attributes & ~7 for header in target.batch_headers), "no bit is left over"
+    assert not any(header.attributes & ~7 for header in target.batch_headers), (
+        "no other attribute bit"
+    )
 
 
 def test_aborted_transactions_do_not_arrive_and_no_transaction_bit_does(copied: CopyResult) -> None:
@@ -402,7 +406,7 @@ def test_append_time_becomes_the_time_of_the_records(copied: CopyResult) -> None
 
 
 @pytest.mark.parametrize("case", ["create-time-to-append-time", "append-time-to-append-time"])
-def test_a_target_with_append_time_stamps_anew(copied: CopyResult, case: str) -> None:
+def test_a_target_with_append_time_replaces_timestamps(copied: CopyResult, case: str) -> None:
     _, source, target = copied.logs(case)
     assert all(header.is_log_append_time for header in target.batch_headers)
     newest = max(one.timestamp for one in source.records)
@@ -417,13 +421,13 @@ def test_read_uncommitted_copies_aborted_and_open_transactions(
     write_transactions(writer, partition)
     writer.begin_transaction(topic).write_batch(partition, numbered_records(range(70, 72)))
     job = flow.job({topic: 1}, settings={"read_committed": False})
-    with flow.harness(job) as stage:
-        stage.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
-        stage.drain()
+    with flow.harness(job) as harness:
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
+        harness.drain()
         source, target = flow.partition_logs(partition)
         assert len(source.records) == 21
         assert_copied(source.records, target)
-        assert_run_map_equals(source.records, target, stage.conductor.runs(partition))
+        assert_run_map_equals(source.records, target, harness.conductor.runs(partition))
 
 
 def _shape(header: BatchHeader) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Another plan while copying: partitions come, go and change tasks, and nothing is fenced."""
+"""A new plan during the copy: partitions join, leave and change tasks without a fence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 
 
 def with_assignment(job: CopyJob, *tasks: tuple[TopicPartition, ...]) -> CopyJob:
-    """The same job, its partitions dealt by hand."""
+    """The job with these tasks."""
     return replace(job, tasks=tasks)
 
 
@@ -25,7 +25,7 @@ def leases_match_assignment(job: CopyJob, seen: CopySnapshot) -> bool:
     )
 
 
-def test_partitions_come_go_and_change_tasks_without_a_fence(
+def test_partitions_join_leave_and_change_tasks_without_a_fence(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
     later = f"{topic}-later"
@@ -35,7 +35,7 @@ def test_partitions_come_go_and_change_tasks_without_a_fence(
         TopicPartition(later, 0),
     )
     job = flow.job({topic: 2, later: 1}, tasks=2)
-    with flow.harness(with_assignment(job, (first,), (second,))) as stage:
+    with flow.harness(with_assignment(job, (first,), (second,))) as harness:
         for plan in (
             with_assignment(job, (first,), (second,)),
             with_assignment(job, (second, third), (first,)),  # everything moves, and one is new
@@ -45,13 +45,13 @@ def test_partitions_come_go_and_change_tasks_without_a_fence(
         ):
             for partition in (first, second, third):
                 writer.write_batches(partition, numbered_records(range(50)), batch=10)
-            stage.conductor.replan(plan)
-            stage.wait_for_snapshot(
+            harness.conductor.replan(plan)
+            harness.wait_for_snapshot(
                 "the plan to be followed", partial(leases_match_assignment, plan)
             )
             planned = {str(partition) for task in plan.tasks for partition in task}
             ends = flow.source_end_offsets({topic: 2, later: 1})
-            stage.wait_until_caught_up({key: ends[key] for key in planned})
-        assert [event.kind for event in stage.snapshot.events] == []
-        stage.drain()
-        flow.assert_mirrored({topic: 2, later: 1}, fences=0, stage=stage)
+            harness.wait_until_caught_up({key: ends[key] for key in planned})
+        assert [event.kind for event in harness.snapshot.events] == []
+        harness.drain()
+        flow.assert_mirrored({topic: 2, later: 1}, fences=0, harness=harness)

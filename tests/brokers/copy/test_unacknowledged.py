@@ -1,4 +1,4 @@
-"""May what nobody answered for come again? The leader's memory and its log decide, not a clock."""
+"""May a batch without a response be sent again? The leader's producer state and log decide."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.kafka.batch_writer import BatchWriter, numbered_records
     [(True, 0, True), (True, 10, True), (False, 10, True), (False, 0, False)],
     ids=["remembered", "remembered-and-lacking", "forgotten-and-lacking", "forgotten"],
 )
-def test_only_what_is_recognised_or_certainly_missing_may_come_again(
+def test_only_a_batch_that_is_recognised_or_certainly_missing_may_be_sent_again(
     flow: CopyFlow, topic: str, is_known: bool, expected: int, verdict: bool
 ) -> None:
     flow.create_topic(topic)
@@ -37,7 +37,7 @@ def test_only_what_is_recognised_or_certainly_missing_may_come_again(
     writer.close()
 
 
-def test_of_a_topic_that_is_gone_whoever_sends_hears(flow: CopyFlow, topic: str) -> None:
+def test_a_batch_to_a_deleted_topic_may_be_sent_again(flow: CopyFlow, topic: str) -> None:
     flow.create_topic(topic)
     gone = TopicPartition(remote_topic_name(f"{topic}.gone"), 0)
     writer = BatchWriter(flow.target)

@@ -159,7 +159,7 @@ class CopyFlow:
         topics: Mapping[str, int],
         *,
         fences: int = 0,
-        stage: CopyHarness | None = None,
+        harness: CopyHarness | None = None,
     ) -> None:
         """Assert that the target has every source record once, in order, and so many fences.
 
@@ -168,9 +168,9 @@ class CopyFlow:
         every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         for partition, (source, target) in zip(every, self.all_partition_logs(every), strict=True):
             assert_copied(source.expected_records, target, fences=fences)
-            if stage:
+            if harness:
                 assert_run_map_consistent(
-                    source.expected_records, target, stage.conductor.runs(partition)
+                    source.expected_records, target, harness.conductor.runs(partition)
                 )
 
 

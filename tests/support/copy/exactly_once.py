@@ -61,7 +61,7 @@ def wait_until_transactions_end(flow: CopyFlow, topics: Mapping[str, int]) -> No
 
 
 def assert_exactly_once(
-    flow: CopyFlow, topics: Mapping[str, int], stage: CopyHarness | None = None
+    flow: CopyFlow, topics: Mapping[str, int], harness: CopyHarness | None = None
 ) -> None:
     """Assert that a consumer at read_committed sees every source record once, in order."""
     wait_until_transactions_end(flow, topics)
@@ -72,9 +72,9 @@ def assert_exactly_once(
             source, _ = flow.partition_logs(partition)
             copy = PartitionLog(start=0, end=0, records=committed.get(number, []))
             assert_same_records(source.expected_records, copy.records)
-            if stage:
+            if harness:
                 assert_run_map_consistent(
-                    source.expected_records, copy, stage.conductor.runs(partition)
+                    source.expected_records, copy, harness.conductor.runs(partition)
                 )
 
 

@@ -20,7 +20,7 @@ from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, ROOT, CopyHarness
 
 
 class HarnessProcess:
-    """Starts the process: `with HarnessProcess(job) as stage:`. Kills it at the end."""
+    """Starts the process: `with HarnessProcess(job) as harness:`. Kills it at the end."""
 
     def __init__(self, job: CopyJob, *, clock_ahead_ms: int = 0) -> None:
         self._process = subprocess.Popen(
@@ -68,9 +68,9 @@ def main() -> None:
     """Run a harness until killed."""
     apply_clock_skew()
     job = CopyJob.from_json(json.load(sys.stdin))
-    with CopyHarness(job, OffsetsTopicLedger.for_job(job)) as stage:
+    with CopyHarness(job, OffsetsTopicLedger.for_job(job)) as harness:
         while True:
-            sys.stdout.write(f"{stage.snapshot.records}\n")
+            sys.stdout.write(f"{harness.snapshot.records}\n")
             sys.stdout.flush()
             time.sleep(0.02)
 

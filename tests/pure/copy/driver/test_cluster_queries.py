@@ -1,4 +1,4 @@
-"""Looking for clusters that are not there."""
+"""Queries to both clusters: timeouts, missing answers, unknown topics."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ PARTITION = TopicPartition("t", 0)
 
 
 def clusters(servers: str) -> ClusterQueries:
-    there = {"bootstrap.servers": servers}
-    return ClusterQueries.create(CopySettings(source=there, target=there))
+    properties = {"bootstrap.servers": servers}
+    return ClusterQueries.create(CopySettings(source=properties, target=properties))
 
 
-def test_a_cluster_that_is_not_there_is_told_soon_the_first_time() -> None:
+def test_the_first_try_reports_an_unreachable_cluster_soon() -> None:
     began = time.monotonic()
     with pytest.raises(ClusterUnavailable, match=r"source: .*127.0.0.1:1: connection refused"):
         clusters("127.0.0.1:1").find_topics(["a"], ["a"])
     assert time.monotonic() - began < 25 * FIRST_METADATA_TIMEOUT_S
 
 
-def test_a_mute_host_is_told_as_soon() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as mute:
+def test_the_first_try_reports_a_silent_host_as_soon() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
         began = time.monotonic()
-        with pytest.raises(ClusterError, match=f"127.0.0.1:{mute.getsockname()[1]}"):
-            clusters(f"127.0.0.1:{mute.getsockname()[1]}").find_topics(["a"], ["a"])
+        with pytest.raises(ClusterError, match=f"127.0.0.1:{silent.getsockname()[1]}"):
+            clusters(f"127.0.0.1:{silent.getsockname()[1]}").find_topics(["a"], ["a"])
         assert time.monotonic() - began < 25 * FIRST_METADATA_TIMEOUT_S
 
 
-def test_a_slow_cluster_is_given_more_time_with_each_try() -> None:
+def test_each_try_doubles_the_time_limit() -> None:
     slow = clusters("127.0.0.1:1")
     slow.metadata_timeout_s = 0.01
     given = []
@@ -65,13 +65,13 @@ def test_a_slow_cluster_is_given_more_time_with_each_try() -> None:
     assert given == [0.01, 0.02, 0.04]
 
 
-def talker(answers: dict[int, Callable[[FakeBroker], Any]]) -> FakeBroker:
-    """A broker that answers every question of a kind in the same way."""
+def answering_broker(answers: dict[int, Callable[[FakeBroker], Any]]) -> FakeBroker:
+    """A broker that answers every request of a kind in the same way."""
 
-    def reply(heard: ReceivedRequest) -> bytes:
-        if heard.api_key in answers:
-            return response_reply(answers[heard.api_key](broker))(heard)
-        return api_versions_reply({**API_VERSION_RANGES, OFFSET_FOR_LEADER_EPOCH: (2, 4)})(heard)
+    def reply(request: ReceivedRequest) -> bytes:
+        if request.api_key in answers:
+            return response_reply(answers[request.api_key](broker))(request)
+        return api_versions_reply({**API_VERSION_RANGES, OFFSET_FOR_LEADER_EPOCH: (2, 4)})(request)
 
     broker = FakeBroker(itertools.repeat(reply), greets=False)
     return broker
@@ -112,46 +112,50 @@ def listed(code: ErrorCode, offset: int) -> Any:
     return ListOffsetsResponse(topics=[topic(name="t", partitions=[found])])
 
 
-def test_a_leader_that_refuses_to_say_does_not_say_that_a_log_ends_before_it_begins() -> None:
+def test_an_error_code_is_not_taken_for_an_offset() -> None:
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    with talker({METADATA: metadata, LIST_OFFSETS: lambda _: listed(refused, -1)}) as broker:
-        there = clusters(str(broker.address))
-        assert there.source_ranges([PARTITION]) == {PARTITION: refused}
-        assert there.target_ends([PARTITION]) == {PARTITION: refused}
-        assert there.offsets_for_time([PARTITION], 5) == {PARTITION: refused}
-        there.close()
+    with answering_broker(
+        {METADATA: metadata, LIST_OFFSETS: lambda _: listed(refused, -1)}
+    ) as broker:
+        queries = clusters(str(broker.address))
+        assert queries.source_ranges([PARTITION]) == {PARTITION: refused}
+        assert queries.target_ends([PARTITION]) == {PARTITION: refused}
+        assert queries.offsets_for_time([PARTITION], 5) == {PARTITION: refused}
+        queries.close()
 
 
-def test_a_log_reaches_from_where_to_where_its_leader_says() -> None:
-    with talker({METADATA: metadata, LIST_OFFSETS: lambda _: listed(ErrorCode.NONE, 7)}) as broker:
-        there = clusters(str(broker.address))
-        reach = LogRange(start=7, end=7, high_watermark=7)
-        assert there.source_ranges([PARTITION]) == {PARTITION: reach}
-        there.close()
+def test_the_range_of_a_log_is_what_its_leader_lists() -> None:
+    with answering_broker(
+        {METADATA: metadata, LIST_OFFSETS: lambda _: listed(ErrorCode.NONE, 7)}
+    ) as broker:
+        queries = clusters(str(broker.address))
+        expected = LogRange(start=7, end=7, high_watermark=7)
+        assert queries.source_ranges([PARTITION]) == {PARTITION: expected}
+        queries.close()
 
 
 @pytest.mark.parametrize(
     ("code", "end", "found"),
     [
         pytest.param(ErrorCode.NONE, 30, {PARTITION: 30}, id="known"),
-        pytest.param(ErrorCode.NONE, -1, {}, id="an-epoch-nobody-remembers"),
-        pytest.param(ErrorCode.TOPIC_AUTHORIZATION_FAILED, -1, {}, id="not-for-us-to-know"),
+        pytest.param(ErrorCode.NONE, -1, {}, id="epoch-unknown-to-the-broker"),
+        pytest.param(ErrorCode.TOPIC_AUTHORIZATION_FAILED, -1, {}, id="not-authorized"),
         pytest.param(
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
             -1,
             {PARTITION: ErrorCode.NOT_LEADER_OR_FOLLOWER},
-            id="asked-again-later",
+            id="retriable",
         ),
     ],
 )
-def test_an_epoch_that_could_not_be_asked_about_is_not_one_that_nobody_knows(
+def test_a_retriable_error_is_not_taken_for_an_unknown_epoch(
     code: ErrorCode, end: int, found: dict[TopicPartition, int | ErrorCode]
 ) -> None:
     answers = {METADATA: metadata, OFFSET_FOR_LEADER_EPOCH: lambda _: epoch_end(code, end)}
-    with talker(answers) as broker:
-        there = clusters(str(broker.address))
-        assert there.epoch_ends({PARTITION: 1}) == found
-        there.close()
+    with answering_broker(answers) as broker:
+        queries = clusters(str(broker.address))
+        assert queries.epoch_ends({PARTITION: 1}) == found
+        queries.close()
 
 
 @pytest.mark.parametrize(
@@ -164,14 +168,14 @@ def test_an_epoch_that_could_not_be_asked_about_is_not_one_that_nobody_knows(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             None,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            id="not-there",
+            id="unknown-topic",
         ),
     ],
 )
-def test_a_topic_that_a_broker_does_not_know_is_not_one_without_an_id(
+def test_an_unknown_topic_is_not_taken_for_one_without_an_id(
     code: ErrorCode, topic_id: UUID | None, found: str | ErrorCode
 ) -> None:
-    with talker({METADATA: lambda broker: metadata(broker, code, topic_id)}) as broker:
-        there = clusters(str(broker.address))
-        assert there.topic_ids(there.source, ["t"]) == {"t": found}
-        there.close()
+    with answering_broker({METADATA: lambda broker: metadata(broker, code, topic_id)}) as broker:
+        queries = clusters(str(broker.address))
+        assert queries.topic_ids(queries.source, ["t"]) == {"t": found}
+        queries.close()

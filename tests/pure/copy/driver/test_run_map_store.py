@@ -1,4 +1,4 @@
-"""Maps that outlive the driver: complete, or known not to be."""
+"""Stored run maps: complete, or marked as not complete."""
 
 from __future__ import annotations
 
@@ -16,87 +16,89 @@ from sparkmirror.mirror.offsets.run_map_segments import combine_segments
 from sparkmirror.model import TopicPartition
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
-WHO = LeaseIdentity(producer_id=1, producer_epoch=0, anchor=0)
+IDENTITY = LeaseIdentity(producer_id=1, producer_epoch=0, anchor=0)
 
 
 class MemoryStore:
-    """A store that keeps segments in memory, and may be out of order."""
+    """Stores segments in memory, and may be down."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[TopicPartition, int], RunMapSegment] = {}
+        self.segments: dict[tuple[TopicPartition, int], RunMapSegment] = {}
         self.writes = 0
         self.is_down = False
 
     def load(self) -> dict[TopicPartition, RunSegments]:
-        self._demand()
+        self._check_up()
         return (
-            {SOURCE: {number: one for (_, number), one in self.kept.items()}} if self.kept else {}
+            {SOURCE: {number: one for (_, number), one in self.segments.items()}}
+            if self.segments
+            else {}
         )
 
     def save(self, segments: Mapping[tuple[TopicPartition, int], RunMapSegment | None]) -> None:
-        self._demand()
+        self._check_up()
         self.writes += 1
         for key, segment in segments.items():
             if segment is None:
-                self.kept.pop(key, None)
+                self.segments.pop(key, None)
             else:
-                self.kept[key] = segment
+                self.segments[key] = segment
 
     def close(self) -> None:
         pass
 
     def map(self) -> RunMap:
-        """What a reader makes of it."""
-        return combine_segments(self.kept[key].runs for key in sorted(self.kept))
+        """The map that a reader combines."""
+        return combine_segments(self.segments[key].runs for key in sorted(self.segments))
 
-    def _demand(self) -> None:
+    def _check_up(self) -> None:
         if self.is_down:
             raise ClusterUnavailable("B", "down")
 
 
-def _place(position: int, expected: int, topic_id: str = "") -> TrackedPartition:
+def _tracked_partition(position: int, expected: int, topic_id: str = "") -> TrackedPartition:
     lease = Lease(
         source=SOURCE,
         target=TARGET,
         position=position,
         expected=expected,
-        identity=WHO,
+        identity=IDENTITY,
         target_topic_id=topic_id,
     )
     return TrackedPartition(SOURCE, TARGET, 0, lease=lease, needs_resume_point=False)
 
 
-def _kept(topic_id: str = "") -> MemoryStore:
-    """What a driver leaves behind that has copied 0..9 and 12..14, and stands at 16."""
+def _stored(topic_id: str = "") -> MemoryStore:
+    """The store of a driver that has copied 0..9 and 12..14; its position is 16."""
     store = MemoryStore()
-    place = _place(16, 13, topic_id)
-    place.add_run(0, 0, 10)
-    place.add_run(12, 10, 3)
-    RunMapCache(store).save([place])
+    tracked = _tracked_partition(16, 13, topic_id)
+    tracked.add_run(0, 0, 10)
+    tracked.add_run(12, 10, 3)
+    RunMapCache(store).save([tracked])
     return store
 
 
-def _restored(store: MemoryStore, place: TrackedPartition) -> TrackedPartition:
-    keeper = RunMapCache(store)
-    keeper.load()
-    keeper.restore({SOURCE: place})
-    return place
+def _restored(store: MemoryStore, tracked: TrackedPartition) -> TrackedPartition:
+    cache = RunMapCache(store)
+    cache.load()
+    cache.restore({SOURCE: tracked})
+    return tracked
 
 
-def test_what_was_kept_is_gone_on_with() -> None:
-    place = _restored(_kept(), _place(16, 13))
-    place.add_run(16, 13, 4)
-    assert list(place.runs) == [OffsetRun(0, 0, 10), OffsetRun(12, 10, 3), OffsetRun(16, 13, 4)]
+def test_a_stored_map_is_continued() -> None:
+    tracked = _restored(_stored(), _tracked_partition(16, 13))
+    tracked.add_run(16, 13, 4)
+    assert list(tracked.runs) == [OffsetRun(0, 0, 10), OffsetRun(12, 10, 3), OffsetRun(16, 13, 4)]
     store = MemoryStore()
-    RunMapCache(store).save([place])
-    assert store.map().translate_downstream(15) == 13, "a hole that is known to be one"
+    RunMapCache(store).save([tracked])
+    assert store.map().translate_downstream(15) == 13, "a known gap in the source"
 
 
-def test_what_lies_between_the_map_and_the_position_is_no_hole() -> None:
-    store = _kept()
-    place = _restored(store, _place(30, 25))
-    place.add_run(30, 25, 5)
-    RunMapCache(store).save([place])
+def test_runs_missing_between_the_map_and_the_position_are_no_gap() -> None:
+    store = _stored()
+    tracked = _restored(store, _tracked_partition(30, 25))
+    tracked.add_run(30, 25, 5)
+    RunMapCache(store).save([tracked])
     assert store.map().translate_downstream(20) == 13, "too low, never too high"
     assert store.map().translate_downstream(31) == 26
 
@@ -105,36 +107,36 @@ def test_what_lies_between_the_map_and_the_position_is_no_hole() -> None:
     ("position", "expected", "topic_id"), [(5, 13, "x"), (16, 5, "x"), (16, 13, "y")],
     ids=["rewound", "truncated", "recreated"],
 )  # fmt: skip
-def test_a_map_that_does_not_fit_any_more_is_thrown_away(
+def test_a_map_that_contradicts_the_lease_is_dropped(
     position: int, expected: int, topic_id: str
 ) -> None:
-    store = _kept("x")
-    place = _restored(store, _place(position, expected, topic_id))
-    assert list(place.runs) == []
-    place.add_run(position, expected, 1)
-    RunMapCache(store).save([place])
+    store = _stored("x")
+    tracked = _restored(store, _tracked_partition(position, expected, topic_id))
+    assert list(tracked.runs) == []
+    tracked.add_run(position, expected, 1)
+    RunMapCache(store).save([tracked])
     assert list(store.map()) == [OffsetRun(position, expected, 1)]
 
 
-def test_nothing_is_written_while_nothing_moves() -> None:
-    store, place = MemoryStore(), _place(10, 10)
-    place.add_run(0, 0, 10)
-    keeper = RunMapCache(store)
-    keeper.save([place])
-    keeper.save([place])
+def test_an_unchanged_map_is_not_written() -> None:
+    store, tracked = MemoryStore(), _tracked_partition(10, 10)
+    tracked.add_run(0, 0, 10)
+    cache = RunMapCache(store)
+    cache.save([tracked])
+    cache.save([tracked])
     assert store.writes == 1
-    place.advance_to(12, 10, 0)
-    keeper.save([place])
+    tracked.advance_to(12, 10, 0)
+    cache.save([tracked])
     assert store.writes == 2, "the map is complete up to a later position"
 
 
-def test_trouble_with_keeping_loses_nothing() -> None:
-    store, place = MemoryStore(), _place(10, 10)
-    place.add_run(0, 0, 10)
-    keeper = RunMapCache(store)
+def test_a_failed_write_is_repeated() -> None:
+    store, tracked = MemoryStore(), _tracked_partition(10, 10)
+    tracked.add_run(0, 0, 10)
+    cache = RunMapCache(store)
     store.is_down = True
-    keeper.load()
-    keeper.save([place])
+    cache.load()
+    cache.save([tracked])
     store.is_down = False
-    keeper.save([place])
+    cache.save([tracked])
     assert list(store.map()) == [OffsetRun(0, 0, 10)]
