@@ -89,7 +89,15 @@ def test_a_hanging_transaction_is_ended_as_it_was_decided(
     before.fence_all()
     producers = [producer for producer in (before.acquire(0), before.acquire(1)) if producer]
     node = _without_coordinators(router, producers)
-    kept, lost = [p for p in _remotes(router, topic) if _leader(router, p) == node][:2]
+    led: list[TopicPartition] = []
+
+    def leads_two() -> bool:
+        """Brokers learn of a new topic one after the other."""
+        led[:] = [p for p in _remotes(router, topic) if _leader(router, p) == node]
+        return len(led) >= 2
+
+    wait_until(leads_two, f"broker {node} to lead two partitions", HARNESS_TIMEOUT_S)
+    kept, lost = led[:2]
     for producer, partition in zip(producers, (kept, lost), strict=True):
         _append_in_transaction(router, producer, partition)
     three_broker_cluster.kill_broker(node)

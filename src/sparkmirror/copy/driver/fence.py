@@ -90,10 +90,9 @@ class PartitionFencer:
     Blocks; belongs to the conductor's thread.
     """
 
-    def __init__(self, router: Router, prefix: str, count: int = FENCE_IDS) -> None:
+    def __init__(self, router: Router, prefix: str) -> None:
         self._router = router
         self._prefix = prefix
-        self._count = count
         self._identities: dict[str, ProducerIdAndEpoch] = {}
         self._unfenced_identity: ProducerIdAndEpoch | None = None
         self._unconfirmed: dict[TopicPartition, _Fence] = {}
@@ -102,7 +101,7 @@ class PartitionFencer:
     def identity_for(self, partition: TopicPartition) -> ProducerIdAndEpoch:
         """Return the identity for the first lease of a partition."""
         try:
-            return self._identity(fence_id_for(self._prefix, partition, self._count))
+            return self._identity(fence_id_for(self._prefix, partition))
         except NotAuthorized:
             self._unfenced_identity = self._unfenced_identity or self.new_unfenced_identity()
             return self._unfenced_identity
@@ -125,7 +124,7 @@ class PartitionFencer:
             elif partition in self._unconfirmed:
                 outcomes |= self._confirm_markers({partition}, self._unconfirmed.pop(partition))
             else:
-                fence_id = fence_id_for(self._prefix, partition, self._count)
+                fence_id = fence_id_for(self._prefix, partition)
                 by_id.setdefault(fence_id, set()).add(partition)
         for fence_id, group in by_id.items():
             outcomes |= self._fence_group(fence_id, group)
@@ -247,9 +246,9 @@ class PartitionFencer:
         )
 
 
-def fence_id_for(prefix: str, partition: TopicPartition, count: int = FENCE_IDS) -> str:
+def fence_id_for(prefix: str, partition: TopicPartition) -> str:
     """Return the transactional id that fences a partition: the same one in every driver."""
-    number = zlib.crc32(str(partition).encode()) % count
+    number = zlib.crc32(str(partition).encode()) % FENCE_IDS
     return f"{prefix}-fence-{number}"
 
 
