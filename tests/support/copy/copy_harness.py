@@ -31,7 +31,7 @@ SHORT_TASK_TIMEOUT_S = 2.0
 
 
 class CopyHarness:
-    """Runs one job: `with CopyHarness(job, ledger) as stage:`. Restarts tasks that end."""
+    """Runs one job: `with CopyHarness(job, ledger) as harness:`. Restarts tasks that end."""
 
     def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
         self.job = job
