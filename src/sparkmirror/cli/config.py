@@ -1,27 +1,40 @@
-"""`sparkmirror config`: what a file says, why, and what is wrong with it. Starts nothing.
+"""`sparkmirror config`: lists, explains and validates configurations. Starts nothing.
 
-Commands over the config room; how they look is in `config_tables` and `config_json`.
+`config_tables` and `config_json` print the results.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import rich.console
 
 from sparkmirror.cli import config_json, config_tables
+from sparkmirror.cli.config_connectors import (
+    ConnectorWorker,
+    is_connector_json,
+    validate_connectors,
+)
 from sparkmirror.cli.config_start_checks import start_checks
 from sparkmirror.config.files import properties
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties
-from sparkmirror.config.files.worker_file import is_worker_file
-from sparkmirror.config.review.explain import SettingExplanation, explain, explain_all
+from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
+from sparkmirror.config.review.explain import (
+    SettingExplanation,
+    explain,
+    explain_all,
+    find_explanation,
+    is_client_property,
+)
 from sparkmirror.config.review.file_validation import validate_file
+from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.dedicated import DEDICATED
@@ -29,7 +42,7 @@ from sparkmirror.errors import ConfigError, ConfigFault, PropertiesError
 from sparkmirror.model import SourceAndTarget
 
 PIPE_WIDTH = 160
-"""Nobody's screen is asked when the output goes to a file or another program."""
+"""The width of a table if the output is no terminal."""
 
 _file = click.argument("file", type=click.Path(path_type=Path))
 _format = click.option(
@@ -38,13 +51,13 @@ _format = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="For people, or for programs.",
+    help="Tables, or JSON for programs.",
 )
 
 
 @click.group()
 def config() -> None:
-    """Explain and check mm2.properties and worker files."""
+    """Explain and check mm2.properties, worker files and connector JSON."""
 
 
 @config.command()
@@ -56,12 +69,12 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
     """List the flows that FILE runs, and their connectors."""
     if more and not clusters:
         raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
-    dedicated = _load_dedicated(file)
-    running = dedicated.require_flows([*clusters, *more])
+    opened = _load_dedicated(file)
+    running = opened.require_flows([*clusters, *more])
     if form == "json":
-        _print_json(config_json.flows(dedicated, running))
+        _print_json(config_json.flows(opened, running))
     else:
-        config_tables.show_flows(_console(), dedicated, running)
+        config_tables.show_flows(_console(), opened, running)
 
 
 @config.command("explain")
@@ -78,37 +91,66 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
 def explain_(file: Path, key: str | None, flow: str | None, part: str | None, form: str) -> None:
     """Say for each setting of a flow which line of FILE it comes from, and what it overrode.
 
-    KEY is a setting (tasks.max), or a key as FILE writes it (A->B.tasks.max).
+    KEY is a setting (tasks.max), a property of a client (source.consumer.isolation.level), or a key
+    as FILE writes it (A->B.tasks.max).
     """
-    dedicated = _load_dedicated(file)
-    chosen = [_find_flow(dedicated, flow)] if flow else dedicated.require_flows()
+    opened = _load_dedicated(file)
+    chosen = [_find_flow(opened, flow)] if flow else opened.require_flows()
     parts = [FlowPart(part)] if part else list(FlowPart)
-    places = [(one, each) for one in chosen for each in parts]
-    found = _explanations(dedicated, places, key)
+    explanations = _explanations(opened, [(one, each) for one in chosen for each in parts], key)
     if form == "json":
-        _print_json(config_json.explanations(found))
+        _print_json(config_json.explanations(explanations))
     elif key:
-        config_tables.show_explanations(_console(), found)
+        config_tables.show_explanations(_console(), explanations)
     else:
-        config_tables.show_settings(_console(), found)
+        config_tables.show_settings(_console(), explanations)
 
 
 @config.command()
 @_file
+@click.option(
+    "--worker",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="For connector JSON: the file of the worker that shall run the connectors.",
+)
 @_format
-def validate(file: Path, form: str) -> None:
-    """Find all faults of FILE at once, mm2.properties or a worker's; exit 1 if there are any."""
-    review = validate_file(properties.load_properties(file), os.environ, start_checks(os.environ))
+def validate(file: Path, worker: Path | None, form: str) -> None:
+    """Find all faults of FILE at once; exit 1 if there are any.
+
+    FILE is an mm2.properties, a worker's file, or JSON with connectors as the REST API takes them.
+    Finds what the start of a worker would refuse, but starts nothing and connects to nothing.
+    """
+    report = _validation_report(file, worker)
     if form == "json":
-        _print_json(config_json.validation_report(review))
+        _print_json(config_json.validation_report(report))
     else:
-        config_tables.show_validation_report(_console(), str(file), review)
-    if review.errors:
+        config_tables.show_validation_report(_console(), str(file), report)
+    if report.errors:
         raise SystemExit(1)
 
 
+def _validation_report(file: Path, worker: Path | None) -> ValidationReport:
+    # The findings tell what the log lines of the checks tell.
+    logging.getLogger().addHandler(logging.NullHandler())
+    data = properties.read_bytes(file)
+    checks = start_checks(os.environ)
+    if not is_connector_json(data):
+        if worker is not None:
+            raise click.UsageError("--worker is for connector JSON only")
+        return validate_file(properties.parse_properties(data, file=str(file)), os.environ, checks)
+    if worker is None:
+        return validate_connectors(str(file), data, ConnectorWorker(), checks)
+    opened = WorkerFile.open(properties.load_properties(worker), os.environ)
+    return validate_connectors(str(file), data, ConnectorWorker.from_file(opened), checks)
+
+
 def _load_dedicated(path: Path) -> MirrorMakerConfig:
-    file = properties.load_properties(path)
+    data = properties.read_bytes(path)
+    if is_connector_json(data):
+        message = "is JSON and has no flows; sparkmirror config validate checks connectors"
+        raise PropertiesError(str(path), None, message)
+    file = properties.parse_properties(data, file=str(path))
     if is_worker_file(file):
         message = "is a worker's file and has no flows; sparkmirror config validate checks it"
         raise PropertiesError(file.file, None, message)
@@ -125,56 +167,52 @@ def _with_line(file: Properties, fault: ConfigFault) -> ConfigFault:
     return fault if line is None else ConfigFault(fault.key, f"line {line}: {fault.message}")
 
 
-def _find_flow(dedicated: MirrorMakerConfig, text: str) -> SourceAndTarget:
-    for pair in dedicated.cluster_pairs:
+def _find_flow(opened: MirrorMakerConfig, text: str) -> SourceAndTarget:
+    for pair in opened.cluster_pairs:
         if str(pair) == text.strip():
             return pair
-    known = ", ".join(map(str, dedicated.cluster_pairs))
+    known = ", ".join(map(str, opened.cluster_pairs))
     raise click.BadParameter(f"{text!r} is none of {known}", param_hint="--flow")
 
 
-FlowPartPairs = Iterable[tuple[SourceAndTarget, FlowPart]]
-
-
 def _explanations(
-    dedicated: MirrorMakerConfig, places: FlowPartPairs, key: str | None
+    opened: MirrorMakerConfig,
+    flow_parts: Sequence[tuple[SourceAndTarget, FlowPart]],
+    key: str | None,
 ) -> list[SettingExplanation]:
     """All settings; or one, by its own name or by the name that the file has for it."""
-    places = list(places)
     if key is None:
-        return [found for flow, part in places for found in explain_all(dedicated, flow, part)]
-    named = [
-        explain(dedicated, flow, part, key)
-        for flow, part in places
-        if key in part.config_def or key in compiled_config(dedicated, flow, part)
-    ]
-    if named:
-        return named
-    fed = [
-        explain(dedicated, flow, part, name)
-        for flow, part in places
-        for name, setting in compiled_config(dedicated, flow, part).items()
+        return [one for flow, part in flow_parts for one in explain_all(opened, flow, part)]
+    by_name = [find_explanation(opened, flow, part, key) for flow, part in flow_parts]
+    if any(by_name):
+        return [one for one in by_name if one is not None]
+    by_file_key = [
+        explain(opened, flow, part, name)
+        for flow, part in flow_parts
+        for name, setting in compiled_config(opened, flow, part).items()
         if any(candidate.origin.key == key for candidate in setting.candidates)
     ]
-    if fed:
-        return fed
-    raise _unknown_key_error(dedicated, key)
+    if by_file_key:
+        return by_file_key
+    raise _unknown_key_error(opened, key)
 
 
-def _unknown_key_error(dedicated: MirrorMakerConfig, key: str) -> ConfigError:
-    if key in dedicated.file_values:
-        line = dedicated.file_values[key].origin.line
-        if key in DEDICATED or key in dedicated.engine_config():
+def _unknown_key_error(opened: MirrorMakerConfig, key: str) -> ConfigError:
+    where = opened.properties.file
+    if key in opened.file_values:
+        line = opened.file_values[key].origin.line
+        if key in DEDICATED or key in opened.engine_config():
             message = f"is read by the process itself (line {line}), not by a flow"
         else:
             message = f"reaches no flow (line {line}); sparkmirror config validate says why"
-        return ConfigError.of(key, f"{key} {message}", where=dedicated.properties.file)
-    known = {name for part in FlowPart for name in part.config_def.names} | set(
-        dedicated.file_values
-    )
+        return ConfigError.of(key, f"{key} {message}", where=where)
+    if is_client_property(key):
+        message = f"No key of the file sets {key}: the client uses its own default"
+        return ConfigError.of(key, message, where=where)
+    known = {name for part in FlowPart for name in part.config_def.names} | set(opened.file_values)
     meant = closest_name(key, sorted(known))
     advice = f"; did you mean {meant}?" if meant else ""
-    return ConfigError.of(key, f"Nothing is called {key}{advice}", where=dedicated.properties.file)
+    return ConfigError.of(key, f"Nothing is called {key}{advice}", where=where)
 
 
 def _console() -> rich.console.Console:

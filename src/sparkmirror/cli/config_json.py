@@ -1,4 +1,4 @@
-"""What `sparkmirror config` says to programs. Members are stable; new ones may come."""
+"""The JSON output of `sparkmirror config`. Members are stable; new ones may be added."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.model import SourceAndTarget
 
 
-def flows(dedicated: MirrorMakerConfig, running: Sequence[SourceAndTarget]) -> list[dict[str, Any]]:
+def flows(config: MirrorMakerConfig, running: Sequence[SourceAndTarget]) -> list[dict[str, Any]]:
     """One object for each flow."""
     return [
         {
             "source": flow.source,
             "target": flow.target,
             "connectors": {
-                str(part): is_part_enabled(dedicated, compiled_config(dedicated, flow, part), part)
+                str(part): is_part_enabled(config, compiled_config(config, flow, part), part)
                 for part in FlowPart
                 if part.connector
             },
@@ -30,7 +30,7 @@ def flows(dedicated: MirrorMakerConfig, running: Sequence[SourceAndTarget]) -> l
     ]
 
 
-def explanations(found: Iterable[SettingExplanation]) -> list[dict[str, Any]]:
+def explanations(settings: Iterable[SettingExplanation]) -> list[dict[str, Any]]:
     """One object for each setting; values are redacted."""
     return [
         {
@@ -44,21 +44,21 @@ def explanations(found: Iterable[SettingExplanation]) -> list[dict[str, Any]]:
                 {"value": lost.value, **_origin_members(lost.origin)} for lost in one.overridden
             ],
         }
-        for one in found
+        for one in settings
     ]
 
 
-def validation_report(found: ValidationReport) -> dict[str, Any]:
+def validation_report(report: ValidationReport) -> dict[str, Any]:
     """Faults and notices."""
     return {
         "faults": [
             {
-                "line": objection.line,
-                "key": objection.key,
-                "message": objection.message,
-                "places": list(objection.locations),
+                "line": error.line,
+                "key": error.key,
+                "message": error.message,
+                "places": list(error.locations),
             }
-            for objection in found.errors
+            for error in report.errors
         ],
         "notices": [
             {
@@ -67,7 +67,7 @@ def validation_report(found: ValidationReport) -> dict[str, Any]:
                 "kind": str(notice.kind),
                 "message": notice.message,
             }
-            for notice in found.notices
+            for notice in report.notices
         ],
     }
 

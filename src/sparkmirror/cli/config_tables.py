@@ -1,4 +1,4 @@
-"""What `sparkmirror config` says to people."""
+"""The text output of `sparkmirror config`."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.model import SourceAndTarget
 
 MAX_ROWS = 200
-"""Nobody reads more faults or notices, and drawing a table of them takes minutes."""
+"""The largest number of faults or notices in a table. A table of thousands takes minutes."""
 
 
 def show_flows(
-    console: rich.console.Console, dedicated: MirrorMakerConfig, running: Sequence[SourceAndTarget]
+    console: rich.console.Console, config: MirrorMakerConfig, running: Sequence[SourceAndTarget]
 ) -> None:
     """Print one line for each flow."""
     table = _table("flow", "connectors", "worker group", "tasks.max")
     for flow in running:
-        at_work = [
+        enabled = [
             str(part)
             for part in FlowPart
-            if part.connector
-            and is_part_enabled(dedicated, compiled_config(dedicated, flow, part), part)
+            if part.connector and is_part_enabled(config, compiled_config(config, flow, part), part)
         ]
-        source = compiled_config(dedicated, flow, FlowPart.SOURCE)
+        source = compiled_config(config, flow, FlowPart.SOURCE)
         _row(
             table,
             str(flow),
-            ", ".join(at_work) or "none at work",
-            dedicated.layered_worker_config(flow)["group.id"].value,
+            ", ".join(enabled) or "none enabled",
+            config.layered_worker_config(flow)["group.id"].value,
             source["tasks.max"].value if "tasks.max" in source else "1",
         )
     console.print(table)
 
 
-def show_settings(console: rich.console.Console, found: Iterable[SettingExplanation]) -> None:
+def show_settings(
+    console: rich.console.Console, explanations: Iterable[SettingExplanation]
+) -> None:
     """Print a table for each part of each flow."""
-    for (flow, part), settings in groupby(found, key=lambda one: (one.flow, one.part)):
+    for (flow, part), settings in groupby(explanations, key=lambda one: (one.flow, one.part)):
         table = _table("setting", "value", "from", "instead of")
         for one in settings:
             value = _value_text(one.value) + ("" if one.is_read else "  (not read)")
@@ -57,9 +58,11 @@ def show_settings(console: rich.console.Console, found: Iterable[SettingExplanat
         console.print(table)
 
 
-def show_explanations(console: rich.console.Console, found: Iterable[SettingExplanation]) -> None:
+def show_explanations(
+    console: rich.console.Console, explanations: Iterable[SettingExplanation]
+) -> None:
     """Print a paragraph for each setting."""
-    for one in found:
+    for one in explanations:
         console.print(f"{one.flow} {one.part}: {one.key} = {_value_text(one.value)}", style="bold")
         console.print(f"  {_origin_text(one.origin)}")
         for lost in one.overridden:
@@ -69,23 +72,23 @@ def show_explanations(console: rich.console.Console, found: Iterable[SettingExpl
 
 
 def show_validation_report(
-    console: rich.console.Console, file: str, review: ValidationReport
+    console: rich.console.Console, file: str, report: ValidationReport
 ) -> None:
-    """Print the faults, then the notices, then the verdict."""
-    if review.errors:
+    """Print the faults, the notices, and how many there are of each."""
+    if report.errors:
         table = _table("line", "key", "fault", "where")
-        for objection in review.errors[:MAX_ROWS]:
-            places = ", ".join(objection.locations)
-            _row(table, _line_text(objection.line), objection.key, objection.message, places)
+        for error in report.errors[:MAX_ROWS]:
+            locations = ", ".join(error.locations)
+            _row(table, _line_text(error.line), error.key, error.message, locations)
         console.print(table)
-        _print_omitted(console, len(review.errors))
-    if review.notices:
+        _print_omitted(console, len(report.errors))
+    if report.notices:
         table = _table("line", "key", "notice")
-        for notice in review.notices[:MAX_ROWS]:
+        for notice in report.notices[:MAX_ROWS]:
             _row(table, _line_text(notice.line), notice.key, notice.message)
         console.print(table)
-        _print_omitted(console, len(review.notices))
-    faults, notices = len(review.errors), len(review.notices)
+        _print_omitted(console, len(report.notices))
+    faults, notices = len(report.errors), len(report.notices)
     console.print(f"{file}: {_count_text(faults, 'fault')}, {_count_text(notices, 'notice')}.")
 
 
@@ -106,7 +109,7 @@ def _row(table: rich.table.Table, *cells: str) -> None:
 
 
 def _printable(text: str) -> str:
-    """A value may hold anything, and a terminal obeys some of it."""
+    """Escape control characters, which a terminal would obey."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -118,8 +121,8 @@ def _line_text(line: int | None) -> str:
     return "-" if line is None else str(line)
 
 
-def _overridden_text(reading: ExplainedValue) -> str:
-    return f"{_value_text(reading.value)}  ({_origin_text(reading.origin)})"
+def _overridden_text(lost: ExplainedValue) -> str:
+    return f"{_value_text(lost.value)}  ({_origin_text(lost.origin)})"
 
 
 def _origin_text(origin: ConfigOrigin) -> str:

@@ -18,7 +18,7 @@ from sparkmirror.errors import ConfigError, MirrorError, RequestError
 COMMANDS = {
     "config": (
         "sparkmirror.cli.config:config",
-        "Explain and check mm2.properties and worker files.",
+        "Explain and check mm2.properties, worker files and connectors.",
     ),
     "copy": ("sparkmirror.cli.copy.command:copy", "Copy topics from one Kafka cluster to another."),
     "demo": ("sparkmirror.cli.demo.command:demo", "Mirror two real clusters, live, and check it."),

@@ -1,7 +1,7 @@
-"""Things worth saying about a configuration that do not stop it from being accepted.
+"""Remarks about a configuration that do not make it invalid.
 
-A notice is a value: whoever holds the file hands notices up, and only the command line and the
-log decide whether they are shown. A notice never holds the value of a key, so it may be printed.
+A notice is a value: the code that reads a file returns notices, and only the command line and the
+log show them. A notice never contains the value of a key, so it may be printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class NoticeKind(StrEnum):
-    """What the notice is about, for those who filter."""
+    """What a notice is about. The JSON output of `sparkmirror config validate` contains it."""
 
     DUPLICATE_KEY = "duplicate key"
     INLINE_COMMENT = "inline comment"
@@ -26,11 +26,12 @@ class NoticeKind(StrEnum):
     SHARED_BY_FLOWS = "shared by flows"
     IN_PLAIN_TEXT = "in plain text"
     REPEATED_ITEM = "repeated item"
+    START_FAILS = "fails at start"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One remark, and where it belongs: file, line and key as far as they are known."""
+    """One remark, with its file, line and key as far as they are known."""
 
     kind: NoticeKind
     message: str
@@ -40,5 +41,5 @@ class Notice:
 
     def __str__(self) -> str:
         line = "" if self.line is None else f"line {self.line}"
-        place = ", ".join(part for part in (self.file, line, self.key) if part)
-        return f"{place}: {self.message}" if place else self.message
+        location = ", ".join(part for part in (self.file, line, self.key) if part)
+        return f"{location}: {self.message}" if location else self.message

@@ -136,9 +136,14 @@ class Properties:
 def load_properties(
     path: Path, encoding: PropertiesEncoding = PropertiesEncoding.LATIN_1
 ) -> Properties:
-    """Read a file. PropertiesError if there is none, or none that can be read."""
+    """Read a .properties file. Raises PropertiesError if it cannot be read."""
+    return parse_properties(read_bytes(path), file=str(path), encoding=encoding)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file. Raises PropertiesError if it cannot be read."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         raise PropertiesError(str(path), None, "there is no such file; check the path") from None
     except IsADirectoryError:
@@ -148,7 +153,6 @@ def load_properties(
         raise PropertiesError(str(path), None, message) from None
     except (OSError, ValueError) as error:
         raise PropertiesError(str(path), None, f"cannot be read: {error}") from None
-    return parse_properties(data, file=str(path), encoding=encoding)
 
 
 def parse_properties(

@@ -1,29 +1,44 @@
-"""Why a setting has the value it has: the rule, the line of the file, and what it won against.
+"""Why a setting has its value: the rule, the line of the file, and the values it overrides.
 
-Reads what the compiler remembered; derives nothing itself. All values here are already redacted,
-so an explanation may be printed as it is.
+Reads the origins that the compiler has kept. A property of a client (`source.consumer.*`,
+`producer.override.*`) is explained as the client gets it, from all keys that may set it. All values
+here are redacted, so an explanation may be printed as it is.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from sparkmirror.config.client_configs import ClientType, ClusterSide, ConnectorClient
+from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
+from sparkmirror.config.files.client_layers import client_layers, worker_producer_layers
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
-from sparkmirror.config.files.provenance import ConfigOrigin, PrecedenceRule, ResolvedSetting
+from sparkmirror.config.files.provenance import (
+    ConfigOrigin,
+    LayeredConfig,
+    PrecedenceRule,
+    ResolvedSetting,
+)
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.suggestions import closest_name
+from sparkmirror.config.tables.clients import CLIENT
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
+
+_CLIENT_PROPERTY = re.compile(
+    rf"(?P<side>{'|'.join(ClusterSide)})\.(?P<client_type>{'|'.join(ClientType)})\.(?P<name>.+)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedValue:
-    """A value as it may be seen, and where it came from."""
+    """A redacted value and its origin."""
 
     value: str | None
-    """None where a default is null."""
+    """None if a default is null."""
     origin: ConfigOrigin
 
 
@@ -37,80 +52,137 @@ class SettingExplanation:
     value: str | None
     origin: ConfigOrigin
     overridden: tuple[ExplainedValue, ...] = ()
-    """What lost, strongest first; the default, if there is one, comes last."""
+    """The values that it overrides, strongest first; the default, if there is one, is last."""
     is_read: bool = True
-    """False for a setting that lands in the config and is never looked at."""
+    """False for a setting that is part of the config but has no reader."""
 
 
 def explain_all(
-    dedicated: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart
+    config: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart
 ) -> tuple[SettingExplanation, ...]:
-    """Every setting of the part's config, in alphabetical order. Mere defaults are left out."""
-    layers = compiled_config(dedicated, flow, part)
-    return tuple(_explanation(dedicated, flow, part, key, layers[key]) for key in sorted(layers))
+    """Every setting of the part's config, in alphabetical order, without mere defaults."""
+    explainer = _PartExplainer(config, flow, part)
+    found = (explainer.find(key) for key in sorted(explainer.layers))
+    return tuple(one for one in found if one is not None)
 
 
 def explain(
-    dedicated: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart, key: str
+    config: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart, key: str
 ) -> SettingExplanation:
-    """One setting, or its default. ConfigError if the part has no such setting."""
-    layers = compiled_config(dedicated, flow, part)
-    if key in layers:
-        return _explanation(dedicated, flow, part, key, layers[key])
-    default = _default(part, key)
-    if default is None:
-        meant = closest_name(key, sorted({*layers, *part.config_def.names}))
+    """One setting, or its default. Raises ConfigError if the part has no such setting."""
+    explainer = _PartExplainer(config, flow, part)
+    found = explainer.find(key)
+    if found is None:
+        meant = closest_name(key, sorted({*explainer.layers, *part.config_def.names}))
         advice = f"; did you mean {meant}?" if meant else ""
         raise ConfigError.of(key, f"The {part} of {flow} has no setting {key}{advice}")
-    return SettingExplanation(
-        flow=flow, part=part, key=key, value=default.value, origin=default.origin
-    )
+    return found
 
 
-def _explanation(
-    dedicated: MirrorMakerConfig,
-    flow: SourceAndTarget,
-    part: FlowPart,
-    key: str,
-    setting: ResolvedSetting,
-) -> SettingExplanation:
-    lost = [
-        ExplainedValue(value=redact_value(key, candidate.value), origin=candidate.origin)
-        for candidate in setting.overridden
-    ]
-    default = _default(part, key)
-    return SettingExplanation(
-        flow=flow,
-        part=part,
-        key=key,
-        value=redact_value(key, setting.value),
-        origin=setting.origin,
-        overridden=(
-            *_earlier_duplicates(dedicated, setting.origin),
-            *lost,
-            *([default] if default else ()),
-        ),
-        is_read=part.reads(key),
-    )
+def find_explanation(
+    config: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart, key: str
+) -> SettingExplanation | None:
+    """One setting, or its default; None if the part has no such setting."""
+    return _PartExplainer(config, flow, part).find(key)
 
 
-def _earlier_duplicates(dedicated: MirrorMakerConfig, origin: ConfigOrigin) -> list[ExplainedValue]:
+def is_client_property(key: str) -> bool:
+    """Whether a key of a connector's config is a property of one client."""
+    return _CLIENT_PROPERTY.fullmatch(key) is not None or key.startswith(PRODUCER_OVERRIDE_PREFIX)
+
+
+class _PartExplainer:
+    """Explains the settings of one part of a flow."""
+
+    def __init__(self, config: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart) -> None:
+        self._config = config
+        self._flow = flow
+        self._part = part
+        self.layers = compiled_config(config, flow, part)
+        self._client_layers: dict[ConnectorClient | None, LayeredConfig] = {}
+
+    def find(self, key: str) -> SettingExplanation | None:
+        """The explanation of a setting, or of its default; None if there is no such setting."""
+        layers, name = self._deciding_layers(key)
+        default = _default(self._part, key)
+        if name in layers:
+            return self._explanation(key, layers[name], default)
+        if default is None:
+            return None
+        return SettingExplanation(
+            flow=self._flow, part=self._part, key=key, value=default.value, origin=default.origin
+        )
+
+    def _deciding_layers(self, key: str) -> tuple[LayeredConfig, str]:
+        """The config that decides a setting, and the name of the setting in it."""
+        if self._part is FlowPart.WORKER:
+            return self.layers, key
+        if key.startswith(PRODUCER_OVERRIDE_PREFIX):
+            return self._layers_of(None), key.removeprefix(PRODUCER_OVERRIDE_PREFIX)
+        match = _CLIENT_PROPERTY.fullmatch(key)
+        if match is None:
+            return self.layers, key
+        client = ConnectorClient(ClusterSide(match["side"]), ClientType(match["client_type"]))
+        return self._layers_of(client), match["name"]
+
+    def _layers_of(self, client: ConnectorClient | None) -> LayeredConfig:
+        """The properties of a client; None stands for the worker's producer."""
+        if client not in self._client_layers:
+            self._client_layers[client] = (
+                worker_producer_layers(self._config.layered_worker_config(self._flow), self.layers)
+                if client is None
+                else client_layers(self.layers, client)
+            )
+        return self._client_layers[client]
+
+    def _explanation(
+        self, key: str, setting: ResolvedSetting, default: ExplainedValue | None
+    ) -> SettingExplanation:
+        # One key of the file may reach a client in several ways: show it once.
+        distinct = dict.fromkeys(candidate.origin for candidate in setting.overridden)
+        values = {c.origin: c.value for c in reversed(setting.overridden)}
+        lost = [
+            ExplainedValue(value=redact_value(key, values[origin]), origin=origin)
+            for origin in distinct
+            if origin != setting.origin
+        ]
+        return SettingExplanation(
+            flow=self._flow,
+            part=self._part,
+            key=key,
+            value=redact_value(key, setting.value),
+            origin=setting.origin,
+            overridden=(
+                *_earlier_duplicates(self._config, setting.origin),
+                *lost,
+                *([default] if default else ()),
+            ),
+            is_read=self._part.reads(key),
+        )
+
+
+def _earlier_duplicates(config: MirrorMakerConfig, origin: ConfigOrigin) -> list[ExplainedValue]:
     """The same key on earlier lines of the file, the latest first."""
-    if all(duplicate.key != origin.key for duplicate in dedicated.properties.duplicates):
+    if all(duplicate.key != origin.key for duplicate in config.properties.duplicates):
         return []
     return [
         ExplainedValue(
             value=redact_value(entry.key, entry.value),
             origin=ConfigOrigin(rule=origin.rule, key=entry.key, line=entry.line),
         )
-        for entry in reversed(dedicated.properties.entries)
+        for entry in reversed(config.properties.entries)
         if entry.key == origin.key and entry.line != origin.line
     ]
 
 
 def _default(part: FlowPart, key: str) -> ExplainedValue | None:
-    if key not in part.config_def or part.config_def[key].required:
+    """The default of a key that the part declares, or of a security property of a client."""
+    config_def, name = part.config_def, key
+    match = _CLIENT_PROPERTY.fullmatch(key)
+    if match and key not in config_def and part is not FlowPart.WORKER:
+        config_def, name = CLIENT, match["name"]
+    if name not in config_def or config_def[name].required:
         return None
     return ExplainedValue(
-        value=part.config_def[key].default_text, origin=ConfigOrigin(rule=PrecedenceRule.DEFAULT)
+        value=config_def[name].default_text, origin=ConfigOrigin(rule=PrecedenceRule.DEFAULT)
     )

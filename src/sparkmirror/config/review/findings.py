@@ -49,6 +49,10 @@ class FindingsCollector:
         if location not in locations:
             locations.append(location)
 
+    def line(self, key: str) -> int | None:
+        """The line of a key."""
+        return self._lines.get(key)
+
     def has_other_error(self, key: str, message: str) -> bool:
         """Whether the key has a fault with another message."""
         return any(known == key and text != message for known, _, text in self._locations)

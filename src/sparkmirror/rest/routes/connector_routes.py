@@ -74,7 +74,7 @@ class _ConnectorHandlers:
 
     def create(self, call: Call) -> Reply:
         request = request_bodies.read_create(call.body)
-        config = _with_name(request.name, request.config)
+        config = config_with_name(request.name, request.config)
         return _put_reply(
             self._herder.create_connector(request.name, config, request.initial_state), call
         )
@@ -95,7 +95,7 @@ class _ConnectorHandlers:
         name = _connector_name(call)
         return _put_reply(
             self._herder.put_connector_config(
-                name, _with_name(name, request_bodies.read_config(call.body))
+                name, config_with_name(name, request_bodies.read_config(call.body))
             ),
             call,
         )
@@ -191,7 +191,7 @@ def _connector_name(call: Call) -> str:
     return call.path_parameters["connector"]
 
 
-def _with_name(name: str, config: RawConfig) -> RawConfig:
+def config_with_name(name: str, config: RawConfig) -> RawConfig:
     """Return the config with the connector's name. Raises BadRequest if it has another name."""
     included = config.get(_NAME)
     if included is None:

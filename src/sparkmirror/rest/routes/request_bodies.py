@@ -44,9 +44,19 @@ class CreateConnectorRequest:
     initial_state: TargetState | None
 
 
+def parse_json(body: bytes) -> JsonValue:
+    """The JSON value of a body. A number becomes text, as it was written."""
+    return _parse(body, integer=_NumberText, real=_NumberText)
+
+
 def read_create(body: bytes) -> CreateConnectorRequest:
     """Parse the body of a POST to /connectors."""
-    request = _require_object(_parse(body, integer=_NumberText, real=_NumberText), "the request")
+    return create_request(parse_json(body))
+
+
+def create_request(value: JsonValue) -> CreateConnectorRequest:
+    """The request of a POST to /connectors, from its JSON value."""
+    request = _require_object(value, "the request")
     _reject_unknown_members(request, "config", "name", "initial_state")
     name = request.get("name")
     return CreateConnectorRequest(
@@ -58,12 +68,17 @@ def read_create(body: bytes) -> CreateConnectorRequest:
 
 def read_config(body: bytes) -> RawConfig:
     """Parse a body that is a connector config."""
-    return _config(_parse(body, integer=_NumberText, real=_NumberText), "the config")
+    return connector_config(parse_json(body))
+
+
+def connector_config(value: JsonValue) -> RawConfig:
+    """A connector's config, from its JSON value."""
+    return _config(value, "the config")
 
 
 def read_patch(body: bytes) -> RawConfig | None:
     """Parse the body of a PATCH of a config. A null member removes a key. None: an empty body."""
-    patch = _parse(body, integer=_NumberText, real=_NumberText)
+    patch = parse_json(body)
     return None if patch is None else _config(patch, "the patch")
 
 
@@ -81,7 +96,7 @@ def read_offsets(body: bytes) -> Sequence[ConnectorOffset]:
 
 def read_level(body: bytes) -> str | None:
     """Parse the body of a PUT of a logger level. None if it has no level."""
-    request = _require_object(_parse(body, integer=_NumberText, real=_NumberText), "the request")
+    request = _require_object(parse_json(body), "the request")
     level = request.get("level")
     return None if level is None else _scalar_text(level, "level")
 

@@ -64,6 +64,7 @@ def test_a_cluster_wins_over_what_is_said_for_all_clusters() -> None:
     assert steps(found) == [
         ("SSL", PrecedenceRule.CLUSTER, 8),
         ("PLAINTEXT", PrecedenceRule.EVERY_CLUSTER, 7),
+        ("PLAINTEXT", PrecedenceRule.DEFAULT, None),
     ]
 
 
@@ -106,6 +107,57 @@ def test_what_is_carried_along_and_never_read_says_so() -> None:
 def test_a_setting_that_does_not_exist_brings_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"has no setting task\.max; did you mean tasks\.max\?"):
         explain(opened(), A_TO_B, FlowPart.SOURCE, "task.max")
+
+
+CLIENT_KEYS = """A.consumer.max.poll.records=1
+A->B.consumer.max.poll.records=2
+A->B.consumer.isolation.level=read_committed
+A->B.source.consumer.isolation.level=read_uncommitted
+B.producer.linger.ms=3
+A->B.producer.override.acks=all
+B.producer.acks=1
+A->B.consumer.enable.auto.commit=true
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (
+            "source.consumer.max.poll.records",
+            [("1", PrecedenceRule.CLUSTER, 13), ("2", PrecedenceRule.FLOW, 14)],
+        ),
+        ("target.consumer.max.poll.records", [("2", PrecedenceRule.FLOW, 14)]),
+        (
+            "source.consumer.isolation.level",
+            [
+                ("read_uncommitted", PrecedenceRule.FLOW, 16),
+                ("read_committed", PrecedenceRule.FLOW, 15),
+            ],
+        ),
+        ("producer.override.linger.ms", [("3", PrecedenceRule.CLUSTER, 17)]),
+        (
+            "producer.override.acks",
+            [("all", PrecedenceRule.FLOW, 18), ("1", PrecedenceRule.CLUSTER, 19)],
+        ),
+        ("producer.override.bootstrap.servers", [("b:1", PrecedenceRule.CLUSTER, 3)]),
+        ("source.consumer.auto.offset.reset", [("earliest", PrecedenceRule.DERIVED, None)]),
+        (
+            "source.consumer.enable.auto.commit",
+            [("false", PrecedenceRule.DERIVED, None), ("true", PrecedenceRule.FLOW, 20)],
+        ),
+        ("source.admin.sasl.mechanism", [("GSSAPI", PrecedenceRule.DEFAULT, None)]),
+    ],
+)
+def test_a_property_of_a_client_comes_from_all_keys_that_may_set_it(
+    key: str, expected: list[tuple[str | None, PrecedenceRule, int | None]]
+) -> None:
+    assert steps(explain(opened(FILE + CLIENT_KEYS), A_TO_B, FlowPart.SOURCE, key)) == expected
+
+
+def test_a_property_that_no_key_sets_has_no_explanation() -> None:
+    with pytest.raises(ConfigError, match=r"has no setting source\.consumer\.fetch\.min\.bytes"):
+        explain(opened(), A_TO_B, FlowPart.SOURCE, "source.consumer.fetch.min.bytes")
 
 
 NAMES = [
