@@ -17,7 +17,7 @@ from sparkmirror.errors import ConfigError, MirrorError, RequestError
 
 COMMANDS = {
     "config": (
-        "sparkmirror.cli.config:config",
+        "sparkmirror.cli.config.command:config",
         "Explain and check mm2.properties, worker files and connectors.",
     ),
     "copy": ("sparkmirror.cli.copy.command:copy", "Copy topics from one Kafka cluster to another."),

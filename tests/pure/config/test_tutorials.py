@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cli.config_start_checks import start_checks
+from sparkmirror.cli.config.start_checks import start_checks
 from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties

@@ -1,7 +1,7 @@
 """The configuration manual, printed from the tables.
 
 `python -m sparkmirror.config.manual.markdown` writes it to standard output; `make docs` keeps it in
-docs/configuration.md. Knows Markdown; what is to be said is in the tables and `manual_sections`.
+docs/configuration.md. The texts are in the tables and in `sections`.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def _section(section: ManualSection) -> str:
 
 
 def _plugin_section(section: PluginSection) -> str:
-    """Print one table for all: they have few keys each, and many have the same."""
+    """Print one table for all plug-ins, because each has few keys, and many have the same."""
     rows = []
-    for table in dict.fromkeys(section.config_defs.values()):
-        names = [name for name, other in section.config_defs.items() if other == table]
+    for config_def in dict.fromkeys(section.config_defs.values()):
+        names = [name for name, other in section.config_defs.items() if other == config_def]
         classes = ", ".join(f"`{name.rpartition('.')[2]}`" for name in names)
-        rows += [(classes, *_cells(key)) for key in table]
-        if not table.names:
+        rows += [(classes, *_cells(key)) for key in config_def]
+        if not config_def.names:
             rows.append((classes, *["–"] * len(_COLUMNS)))
     return _section_markdown(section.title, section.text, ("class", *_COLUMNS), rows)
 
@@ -67,7 +67,7 @@ def _deprecated_keys() -> str:
         ("`rest.host.name`", "read as `listeners=http://<host>:8083`, or with `rest.port`"),
         *((f"`{old}`", f"ignored: {why}") for old, why in (REMOVED_KEYS | IGNORED_KEYS).items()),
     ]
-    return _section_markdown(DEPRECATED_KEYS_TITLE, DEPRECATED_KEYS, ("key", "what happens"), rows)
+    return _section_markdown(DEPRECATED_KEYS_TITLE, DEPRECATED_KEYS, ("key", "effect"), rows)
 
 
 def _section_markdown(
@@ -106,7 +106,7 @@ def _valid_values(key: ConfigKey) -> str:
 
 
 def _escape(text: str) -> str:
-    """Keep Markdown from reading anything into the text."""
+    """Escape the characters that have a meaning in Markdown."""
     for char in "\\|<*":
         text = text.replace(char, f"\\{char}")
     return text

@@ -1,6 +1,6 @@
-"""What the configuration manual says around the tables, and in which order it shows them.
+"""The texts of the configuration manual around the tables, and the order of the tables.
 
-Words about a single key belong into its row, not here.
+A text about a single key belongs in the table.
 """
 
 from __future__ import annotations
@@ -28,48 +28,50 @@ from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATIO
 INTRODUCTION: Final = """\
 # Configuration
 
-Every key that sparkmirror reads: names, types, defaults and valid values are those of Apache
-Kafka 4.3, so that files and scripts of MirrorMaker 2 keep working. The few keys of our own begin
-with `sparkmirror.` or `spark.`. Which of Kafka's keys are accepted and do nothing here is in
-[compatibility](compatibility.md). This page is printed from the
-tables in `src/sparkmirror/config/tables`; after a change there run `make docs`.
+Every key that sparkmirror accepts. Names, types, defaults and valid values are those of Apache
+Kafka 4.3, so that files and scripts of MirrorMaker 2 keep working. A description that begins with
+*No effect here* means: the value is checked, and nothing reads it. sparkmirror's own keys begin
+with `sparkmirror.` or `spark.`. What differs from Kafka is in [compatibility](compatibility.md).
+This page is printed from the tables in `src/sparkmirror/config/tables`; after a change there run
+`make docs`.
 
-Where a key stands in a dedicated file (`mm2.properties`):
+`sparkmirror config validate FILE` checks a file or a connector's JSON before the start, and
+`sparkmirror config explain FILE KEY` tells which line sets a key.
 
-| written as | counts for |
+The prefix of a key in a dedicated file (`mm2.properties`):
+
+| written as | applies to |
 |---|---|
 | `<key>` | all flows and clusters: the keys of the first section, the keys of the connectors, \
 and the security keys as a fallback for every cluster; any other key is ignored |
 | `<cluster>.<key>` | one cluster: how to reach it, and the worker of every flow *into* it; with \
-`producer.`, `consumer.` or `admin.` in front of the key, one kind of client only |
+`producer.`, `consumer.` or `admin.` in front of the key, one type of client only |
 | `<source>-><target>.<key>` | one flow: the keys of its three connectors |
 
-The more special wins over the more general, with one exception, as in MirrorMaker 2: what begins
-with `offset.storage`, `config.storage`, `status.storage`, `key.converter`, `value.converter`,
-`header.converter`, `task`, `worker` or `replication.policy` reaches every worker when it is said
-without a prefix, and wins there.
+The more special wins over the more general, with one exception, as in MirrorMaker 2: a key that
+begins with `offset.storage`, `config.storage`, `status.storage`, `key.converter`,
+`value.converter`, `header.converter`, `task`, `worker` or `replication.policy` and has no prefix
+reaches every worker, and wins there.
 
-In a connector's config (REST) keys stand as they are. How to reach the two clusters is said with
-`source.cluster.` and `target.cluster.` in front, for one kind of client with `source.consumer.`,
-`target.producer.` and so on. What the worker's own producer shall do otherwise for one connector
-is said with `producer.override.`.
+A connector's config (REST) has keys without such a prefix. `source.cluster.` and `target.cluster.`
+set how to reach the two clusters; `source.consumer.`, `target.producer.` and so on set it for one
+type of client. `producer.override.` changes the worker's own producer for one connector.
 
-Values are trimmed. A list is separated by commas; an item that is said twice counts once, an empty
-item is an error. A class is the name of a Java class that is built in here, in full or in short
-(`ByteArrayConverter`, `ByteArray`). `${provider:path:key}` is replaced by what the config provider
-says.
+Values are trimmed. A list is separated by commas; a repeated item counts once, an empty item is an
+error. A class is the name of a Java class that is built in here, in full or in short
+(`ByteArrayConverter`, `ByteArray`). A config provider replaces `${provider:path:key}`.
 """
 
 DEPRECATED_KEYS_TITLE: Final = "Retired keys"
 DEPRECATED_KEYS: Final = (
-    "Keys of older Kafka releases are still read as they were meant, and keys that only a JVM "
-    "could obey do no harm. Whoever uses one is told once, with what to write instead."
+    "Keys of older Kafka releases are read as their successors. Keys for a JVM are ignored. Each "
+    "gets one warning, which names what to write instead."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManualSection:
-    """One table under its title. Keys of the tables in `besides` are left to their own section."""
+    """One table under its title, without the keys of the `excluded` tables."""
 
     title: str
     text: str
@@ -86,7 +88,7 @@ class ManualSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginSection:
-    """The small tables of all plug-ins of one kind, by class name."""
+    """The tables of all plug-ins of one type, by class name."""
 
     title: str
     text: str
@@ -102,7 +104,7 @@ SECTIONS: Final = (
     ),
     ManualSection(
         title="Reaching a cluster",
-        text="How any client finds, trusts and convinces the brokers. Said per cluster: "
+        text="How any client connects to the brokers and logs in. Written per cluster: "
         "`<cluster>.<key>` in a dedicated file, `source.cluster.<key>` and `target.cluster.<key>` "
         "in a connector's config, without a prefix for a worker.",
         config_def=CLIENT,
@@ -123,7 +125,7 @@ SECTIONS: Final = (
     ManualSection(
         title="Default filter of topic configs",
         text="Read by `DefaultConfigPropertyFilter` in addition to `config.properties.exclude`. "
-        "In a dedicated file it must be said per flow.",
+        "In a dedicated file write it per flow.",
         config_def=CONFIG_FILTER,
         excluded=(SOURCE,),
     ),
@@ -136,18 +138,18 @@ SECTIONS: Final = (
     ),
     ManualSection(
         title="Heartbeat connector",
-        text="`MirrorHeartbeatConnector` shows that a flow lives.",
+        text="`MirrorHeartbeatConnector` writes heartbeats, which show that a flow runs.",
         config_def=HEARTBEAT,
         excluded=(MIRROR,),
     ),
     ManualSection(
         title="Every connector",
-        text="What Kafka Connect asks of any connector.",
+        text="The keys that Kafka Connect reads for any connector.",
         config_def=CONNECTOR,
     ),
     ManualSection(
         title="Every connector that writes to Kafka",
-        text="What Kafka Connect asks of source connectors; all three of a mirror are.",
+        text="The keys that Kafka Connect reads for source connectors; all three of a mirror are.",
         config_def=SOURCE_ONLY,
     ),
     ManualSection(
@@ -160,9 +162,9 @@ SECTIONS: Final = (
     ),
     ManualSection(
         title="Our own keys of a source connector",
-        text="Kafka does not know these; a Java worker that takes over ignores them. In a "
+        text="Kafka does not have these; a Java worker that takes over ignores them. In a "
         "dedicated file `<source>-><target>.<key>`, or `<key>` for all flows; over REST as they "
-        "are. The answers of Connect's validation leave them out. A wrong value fails the "
+        "are. Connect's validation does not check them. A wrong value fails the "
         "connector; in a dedicated file `sparkmirror config validate` finds it before.",
         config_def=SOURCE_ADDITIONS,
     ),
@@ -185,19 +187,21 @@ SECTIONS: Final = (
 PLUGIN_SECTIONS: Final = (
     PluginSection(
         title="Transformations",
-        text="Written with `transforms.<alias>.` in front, after `transforms.<alias>.type`. Each "
-        "can be tied to a predicate with `transforms.<alias>.predicate`, and to its opposite with "
-        "`transforms.<alias>.negate=true`.",
+        text="A catalogue only: the REST API lists and validates these, as Connect does, but a "
+        "source connector with `transforms` fails. Written with `transforms.<alias>.` in front, "
+        "after `transforms.<alias>.type`.",
         config_defs=TRANSFORMATION_TABLES,
     ),
     PluginSection(
         title="Predicates",
-        text="Written with `predicates.<alias>.` in front, after `predicates.<alias>.type`.",
+        text="A catalogue only, without effect here. Written with `predicates.<alias>.` in front, "
+        "after `predicates.<alias>.type`.",
         config_defs=PREDICATE_TABLES,
     ),
     PluginSection(
         title="Converters",
-        text="Written with `key.converter.`, `value.converter.` or `header.converter.` in front.",
+        text="A catalogue only, without effect here: records are copied as bytes. Written with "
+        "`key.converter.`, `value.converter.` or `header.converter.` in front.",
         config_defs={name: CONVERTER_TABLES[name] for name in CONVERTERS},
     ),
 )

@@ -16,6 +16,9 @@ from sparkmirror.config.tables.mirror import (
     TASK_INDEX,
     TOPIC_FILTER_CLASS_DOC,
 )
+from sparkmirror.config.tables.no_effect import (
+    JAVA_CLIENT,
+)
 
 CHECKPOINT: Final = MIRROR + ConfigDef(
     ConfigKey(
@@ -23,8 +26,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         Type.LONG,
         1000,
         LOW,
-        "How long to wait between two looks at the clock, in milliseconds. Hardly ever worth a "
-        "change.",
+        JAVA_CLIENT,
     ),
     *GROUP_FILTER,
     ConfigKey(
@@ -47,8 +49,8 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         Type.LONG,
         600,
         LOW,
-        "How often to look for new consumer groups, in seconds. Lower it if new groups must be "
-        "ready for failover quickly.",
+        "How often to look for new consumer groups at the latest, in seconds. Most are noticed "
+        "within seconds.",
     ),
     ConfigKey(
         "emit.checkpoints.enabled",

@@ -1,4 +1,8 @@
-"""What Connect's converters ask for, by class name."""
+"""A catalogue only: the keys of Connect's converters, by class name.
+
+No converter runs here: records are copied as bytes. The REST API lists these keys and validates
+them, as Connect does.
+"""
 
 from __future__ import annotations
 

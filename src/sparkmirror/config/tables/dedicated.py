@@ -32,8 +32,8 @@ DEDICATED: Final = (
             Type.BOOLEAN,
             False,
             HIGH,
-            "Whether the processes that share a flow may call each other over HTTP. Needed as "
-            "soon as more than one process runs the same file.",
+            "Changes only the worker id in statuses: with true it begins with the host and port "
+            "of the REST listener. Processes do not call each other; the REST API is always on.",
         ),
         CONFIG_PROVIDERS_KEY,
         SECURITY_PROTOCOL,

@@ -22,6 +22,10 @@ from sparkmirror.config.definition.worker_validators import (
 from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
 from sparkmirror.config.tables.internal_topics import INTERNAL_TOPICS
 from sparkmirror.config.tables.network import METADATA_RECOVERY, NETWORK
+from sparkmirror.config.tables.no_effect import (
+    ALONE_IN_GROUP,
+    NO_WORKER_CALLS,
+)
 from sparkmirror.config.tables.rest_server import WORKER_REST
 from sparkmirror.config.tables.sasl import CLIENT_SASL
 from sparkmirror.config.tables.ssl import CLIENT_SSL
@@ -35,38 +39,38 @@ _GROUP: Final = ConfigDef(
         Type.STRING,
         REQUIRED,
         HIGH,
-        "Name of the group of workers. All workers with the same name on the same cluster share "
-        "the connectors; it must differ from every consumer group.",
+        "Name of the worker's group. Run one worker per group: two workers with the same group id "
+        "on the same cluster would both run all connectors. It must differ from every consumer "
+        "group.",
     ),
     ConfigKey(
         "session.timeout.ms",
         Type.INT,
         10000,
         HIGH,
-        "After how long without a sign of life a worker counts as gone, in milliseconds.",
+        ALONE_IN_GROUP,
     ),
     ConfigKey(
         "rebalance.timeout.ms",
         Type.INT,
         60000,
         HIGH,
-        "How long a worker may take to hand over its work when the group changes, in milliseconds.",
+        ALONE_IN_GROUP,
     ),
     ConfigKey(
         "heartbeat.interval.ms",
         Type.INT,
         3000,
         HIGH,
-        "How often a worker tells the group that it lives, in milliseconds. At most a third of "
-        "session.timeout.ms.",
+        ALONE_IN_GROUP,
     ),
     ConfigKey(
         "exactly.once.source.support",
         Type.STRING,
         "disabled",
         HIGH,
-        "Whether connectors copy exactly once, with transactions: disabled, preparing or "
-        "enabled. To turn it on, take all workers to preparing first, then to enabled.",
+        "Whether connectors copy exactly once, with transactions: disabled, preparing or enabled. "
+        "With preparing nothing changes yet.",
         validator=CaseInsensitiveValidString(("DISABLED", "ENABLED", "PREPARING")),
     ),
 )
@@ -77,15 +81,14 @@ _SYNC: Final = ConfigDef(
         Type.INT,
         3000,
         MEDIUM,
-        "How long a worker that lags behind the others' configs tries to catch up before it "
-        "leaves the group, in milliseconds.",
+        ALONE_IN_GROUP,
     ),
     ConfigKey(
         "worker.unsync.backoff.ms",
         Type.INT,
         300000,
         MEDIUM,
-        "How long such a worker stays away before it joins again, in milliseconds.",
+        ALONE_IN_GROUP,
     ),
 )
 
@@ -95,8 +98,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.STRING,
         "sessioned",
         LOW,
-        "How workers agree on who does what: sessioned (signed requests between workers), "
-        "compatible or eager. Change it only for a group with very old workers.",
+        ALONE_IN_GROUP,
         validator=ConnectProtocolValidator(),
     ),
     ConfigKey(
@@ -104,8 +106,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.INT,
         300000,
         LOW,
-        "How long the work of a worker that has gone waits for its return before others take it "
-        "over, in milliseconds. Lower it for faster failover.",
+        ALONE_IN_GROUP,
         validator=Range(0, _MAX_INT),
     ),
     ConfigKey(
@@ -113,7 +114,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.INT,
         3600000,
         LOW,
-        "After how long the key that signs requests between workers is replaced, in milliseconds.",
+        NO_WORKER_CALLS,
         validator=Range(0, _MAX_INT),
     ),
     ConfigKey(
@@ -121,7 +122,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.STRING,
         "HmacSHA256",
         LOW,
-        "Algorithm that makes such keys.",
+        NO_WORKER_CALLS,
         validator=MacAlgorithmValidator("Any KeyGenerator algorithm supported by the worker JVM"),
     ),
     ConfigKey(
@@ -129,14 +130,14 @@ _INTER_WORKER: Final = ConfigDef(
         Type.INT,
         None,
         LOW,
-        "Size of such keys in bits. Left out, the algorithm's own.",
+        NO_WORKER_CALLS,
     ),
     ConfigKey(
         "inter.worker.signature.algorithm",
         Type.STRING,
         "HmacSHA256",
         LOW,
-        "Algorithm that signs requests between workers.",
+        NO_WORKER_CALLS,
         validator=MacAlgorithmValidator("Any MAC algorithm supported by the worker JVM"),
     ),
     ConfigKey(
@@ -144,8 +145,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.LIST,
         ("HmacSHA256",),
         LOW,
-        "Algorithms whose signatures are accepted. Must contain the one that the others sign "
-        "with; name two while a group is moved from one to another.",
+        NO_WORKER_CALLS,
         validator=MacAlgorithmListValidator(
             "A list of one or more MAC algorithms, each supported by the worker JVM"
         ),

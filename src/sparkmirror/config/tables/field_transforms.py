@@ -1,7 +1,6 @@
-"""What Connect's transformations of fields ask for.
+"""A catalogue only: the keys of Connect's transformations of fields, by class name.
 
-They need keys or values with fields, so they are of no use to a mirror that copies bytes; they are
-here because people may name them and tools list them.
+No transformation runs here. The REST API lists these keys and validates them, as Connect does.
 """
 
 from __future__ import annotations

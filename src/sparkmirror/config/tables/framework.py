@@ -24,6 +24,7 @@ from sparkmirror.config.definition.validators import (
     ValidString,
 )
 from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.tables.no_effect import BYTES, ONE_VERSION, TRANSFORMATIONS
 
 COMMON_GROUP: Final = "Common"
 TRANSFORMS_GROUP: Final = "Transforms"
@@ -34,8 +35,8 @@ _STORAGE = "org.apache.kafka.connect.storage"
 _CLASSES: Final = {"Converter": CONVERTERS, "HeaderConverter": HEADER_CONVERTERS}
 
 
-def _converter(part: str, kind: str, order: int, doc: str) -> tuple[ConfigKey, ConfigKey]:
-    """One of the three converters, and its version: equal rows but for the names."""
+def _converter(part: str, interface: str, order: int) -> tuple[ConfigKey, ConfigKey]:
+    """The key of one of the three converters, and the key of its version."""
     name = f"{part}.converter"
     return (
         ConfigKey(
@@ -43,8 +44,8 @@ def _converter(part: str, kind: str, order: int, doc: str) -> tuple[ConfigKey, C
             Type.CLASS,
             None,
             LOW,
-            doc,
-            validator=ConcreteSubClassValidator(f"{_STORAGE}.{kind}", _CLASSES[kind]),
+            BYTES,
+            validator=ConcreteSubClassValidator(f"{_STORAGE}.{interface}", _CLASSES[interface]),
             group=COMMON_GROUP,
             order=order,
             width=Width.SHORT,
@@ -56,8 +57,7 @@ def _converter(part: str, kind: str, order: int, doc: str) -> tuple[ConfigKey, C
             Type.STRING,
             None,
             LOW,
-            f"Version of the {part} converter to use. There is one version of each, so leave it "
-            "out.",
+            ONE_VERSION,
             validator=PluginVersionValidator(),
             group=COMMON_GROUP,
             order=order + 1,
@@ -136,27 +136,9 @@ _IDENTITY: Final = ConfigDef(
 )
 
 _CONVERTERS: Final = ConfigDef(
-    *_converter(
-        "key",
-        "Converter",
-        6,
-        "Converter for record keys, instead of the worker's. A mirror copies bytes: use "
-        "ByteArrayConverter.",
-    ),
-    *_converter(
-        "value",
-        "Converter",
-        8,
-        "Converter for record values, instead of the worker's. A mirror copies bytes: use "
-        "ByteArrayConverter.",
-    ),
-    *_converter(
-        "header",
-        "HeaderConverter",
-        10,
-        "Converter for record headers, instead of the worker's. A mirror copies bytes: use "
-        "ByteArrayConverter.",
-    ),
+    *_converter("key", "Converter", 6),
+    *_converter("value", "Converter", 8),
+    *_converter("header", "HeaderConverter", 10),
 )
 
 _TRANSFORMS_AND_PREDICATES: Final = ConfigDef(
@@ -165,8 +147,8 @@ _TRANSFORMS_AND_PREDICATES: Final = ConfigDef(
         Type.LIST,
         (),
         LOW,
-        "Aliases of the transformations each record goes through, in this order; each has keys "
-        "of its own, transforms.<alias>.type and so on. Without any, batches are copied unopened.",
+        "Aliases of transformations. They are not supported: a source connector with transforms "
+        "fails, because it would copy records unchanged.",
         validator=UniqueAliases("transformation aliases"),
         group=TRANSFORMS_GROUP,
         order=12,
@@ -178,8 +160,7 @@ _TRANSFORMS_AND_PREDICATES: Final = ConfigDef(
         Type.LIST,
         (),
         LOW,
-        "Aliases of the conditions that transformations can be tied to; each has keys of its "
-        "own, predicates.<alias>.type and so on.",
+        TRANSFORMATIONS,
         validator=UniqueAliases("predicate aliases"),
         group=PREDICATES_GROUP,
         order=13,
@@ -207,8 +188,7 @@ _ERRORS: Final = ConfigDef(
         Type.LONG,
         0,
         MEDIUM,
-        "How long a failed transformation is tried again, in milliseconds; 0 is not at all, -1 "
-        "without end.",
+        TRANSFORMATIONS,
         group=ERROR_GROUP,
         order=1,
         width=Width.MEDIUM,
@@ -219,7 +199,7 @@ _ERRORS: Final = ConfigDef(
         Type.LONG,
         60000,
         MEDIUM,
-        "Longest pause between such attempts, in milliseconds.",
+        TRANSFORMATIONS,
         group=ERROR_GROUP,
         order=2,
         width=Width.MEDIUM,
@@ -230,8 +210,7 @@ _ERRORS: Final = ConfigDef(
         Type.STRING,
         "none",
         MEDIUM,
-        "What to do with a record that a transformation cannot handle: none fails the task, all "
-        "leaves the record out. For a mirror, all means losing records.",
+        TRANSFORMATIONS,
         validator=ValidString(("none", "all")),
         group=ERROR_GROUP,
         order=3,
@@ -243,7 +222,7 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        "Whether tolerated errors are written to the log as well.",
+        TRANSFORMATIONS,
         group=ERROR_GROUP,
         order=4,
         width=Width.SHORT,
@@ -254,8 +233,7 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        "Whether such a line names topic, partition and offset of the record. The record itself "
-        "is never logged.",
+        TRANSFORMATIONS,
         group=ERROR_GROUP,
         order=5,
         width=Width.SHORT,

@@ -11,6 +11,9 @@ from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
 from sparkmirror.config.tables.framework import CONNECTOR
 from sparkmirror.config.tables.naming import FORWARDING_ADMIN_KEY, NAMING
+from sparkmirror.config.tables.no_effect import (
+    METRICS,
+)
 from sparkmirror.config.tables.sasl import CLIENT_SASL
 from sparkmirror.config.tables.ssl import CLIENT_SSL
 
@@ -19,8 +22,7 @@ METRIC_REPORTERS: Final = ConfigKey(
     Type.LIST,
     (JMX_REPORTER,),
     LOW,
-    "Java classes that would carry metrics elsewhere. Accepted; metrics are served over HTTP "
-    "whatever is said here.",
+    METRICS,
     validator=ValidList(),
 )
 
@@ -49,8 +51,7 @@ METRIC_NAMES: Final = ConfigKey(
     Type.LIST,
     ("legacy",),
     LOW,
-    "Under which names the connector's metrics are kept: legacy, new, or both while dashboards "
-    "are moved.",
+    METRICS,
     validator=ValidList(valid_strings=("legacy", "new"), may_be_empty=False),
 )
 

@@ -7,6 +7,9 @@ from typing import Final
 from sparkmirror.config.definition.config_def import LOW, ConfigDef, ConfigKey
 from sparkmirror.config.definition.java_classes import DEFAULT_REPLICATION_POLICY, FORWARDING_ADMIN
 from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.tables.no_effect import (
+    JAVA_CLASS,
+)
 
 NAMING: Final = ConfigDef(
     ConfigKey(
@@ -41,6 +44,5 @@ FORWARDING_ADMIN_KEY: Final = ConfigKey(
     Type.CLASS,
     FORWARDING_ADMIN,
     LOW,
-    "Admin client that creates topics and partitions and changes topic configs and ACLs. Leave "
-    "it at the default.",
+    JAVA_CLASS,
 )

@@ -7,6 +7,9 @@ from typing import Final
 from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import CaseInsensitiveValidString, Range
 from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.tables.no_effect import (
+    JAVA_CLIENT,
+)
 
 NETWORK: Final = ConfigDef(
     ConfigKey(
@@ -14,8 +17,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         300000,
         LOW,
-        "After how long the list of brokers and leaders is fetched again although nothing has "
-        "failed, in milliseconds.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -23,15 +25,14 @@ NETWORK: Final = ConfigDef(
         Type.STRING,
         "",
         LOW,
-        "Name under which the worker's clients appear in the brokers' logs, metrics and quotas.",
+        "Name of the worker in its log lines.",
     ),
     ConfigKey(
         "send.buffer.bytes",
         Type.INT,
         131072,
         MEDIUM,
-        "Size of the socket's send buffer in bytes; -1 leaves it to the operating system. Raise "
-        "it for long distances.",
+        JAVA_CLIENT,
         validator=Range(-1),
     ),
     ConfigKey(
@@ -39,8 +40,7 @@ NETWORK: Final = ConfigDef(
         Type.INT,
         32768,
         MEDIUM,
-        "Size of the socket's receive buffer in bytes; -1 leaves it to the operating system. "
-        "Raise it for long distances.",
+        JAVA_CLIENT,
         validator=Range(-1),
     ),
     ConfigKey(
@@ -48,8 +48,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         50,
         LOW,
-        "First pause before connecting to a lost broker again, in milliseconds; it grows up to "
-        "reconnect.backoff.max.ms.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -57,7 +56,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         1000,
         LOW,
-        "Longest pause between attempts to connect to a broker, in milliseconds.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -65,8 +64,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         10000,
         LOW,
-        "How long the first attempt to open a connection may take, in milliseconds; it grows up "
-        "to socket.connection.setup.timeout.max.ms.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -74,7 +72,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         30000,
         LOW,
-        "How long an attempt to open a connection may take at most, in milliseconds.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -82,8 +80,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         100,
         LOW,
-        "First pause before a failed request is sent again, in milliseconds; it grows up to "
-        "retry.backoff.max.ms.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -91,7 +88,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         1000,
         LOW,
-        "Longest pause before a failed request is sent again, in milliseconds.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -99,7 +96,7 @@ NETWORK: Final = ConfigDef(
         Type.INT,
         40000,
         MEDIUM,
-        "How long to wait for the answer to a request before it counts as failed, in milliseconds.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
     ConfigKey(
@@ -107,8 +104,7 @@ NETWORK: Final = ConfigDef(
         Type.LONG,
         540000,
         MEDIUM,
-        "After how long an idle connection is closed, in milliseconds. Keep it below the limit "
-        "of firewalls and load balancers on the way.",
+        JAVA_CLIENT,
     ),
 )
 
@@ -118,8 +114,7 @@ METADATA_RECOVERY: Final = ConfigDef(
         Type.STRING,
         "rebootstrap",
         LOW,
-        "What to do when none of the known brokers answers: rebootstrap starts anew with "
-        "bootstrap.servers, none keeps trying the known ones.",
+        JAVA_CLIENT,
         validator=CaseInsensitiveValidString(("REBOOTSTRAP", "NONE")),
     ),
     ConfigKey(
@@ -127,7 +122,7 @@ METADATA_RECOVERY: Final = ConfigDef(
         Type.LONG,
         300000,
         LOW,
-        "After how long without an answer the rebootstrap strategy starts anew, in milliseconds.",
+        JAVA_CLIENT,
         validator=Range(0),
     ),
 )

@@ -25,22 +25,22 @@ REST_SERVER: Final = ConfigDef(
         Type.STRING,
         None,
         LOW,
-        "Host name that other workers shall call this one by. Set it where the machine's own "
-        "name cannot be resolved by others, as in containers.",
+        "Host name of this worker in statuses. Set it where the machine's own name is of no use "
+        "to others, as in containers.",
     ),
     ConfigKey(
         "rest.advertised.port",
         Type.INT,
         None,
         LOW,
-        "Port that other workers shall call. Set it where ports are mapped.",
+        "Port of this worker in statuses. Set it where ports are mapped.",
     ),
     ConfigKey(
         "rest.advertised.listener",
         Type.STRING,
         None,
         LOW,
-        "Which listener other workers shall call, http or https, if there are both.",
+        "Which listener names this worker in statuses, http or https, if there are both.",
     ),
     ConfigKey(
         "access.control.allow.origin",
@@ -75,7 +75,8 @@ WORKER_REST: Final = REST_SERVER + ConfigDef(
         Type.LIST,
         (),
         LOW,
-        "Java classes that would extend the REST API, such as the one for basic authentication.",
+        "Extensions of the REST API. BasicAuthSecurityRestExtension is built in; any other is "
+        "refused.",
         validator=ValidList(),
     ),
     ConfigKey(

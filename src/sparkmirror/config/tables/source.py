@@ -16,6 +16,9 @@ from sparkmirror.config.tables.mirror import (
     TASK_INDEX,
     TOPIC_FILTER_CLASS_DOC,
 )
+from sparkmirror.config.tables.no_effect import (
+    JAVA_CLIENT,
+)
 
 _TOPIC_SELECTION: Final = ConfigDef(
     *TOPIC_FILTER,
@@ -40,7 +43,7 @@ _TOPIC_SELECTION: Final = ConfigDef(
         Type.LONG,
         1000,
         LOW,
-        "How long to wait for new records at a time, in milliseconds. Hardly ever worth a change.",
+        JAVA_CLIENT,
     ),
 )
 
@@ -57,8 +60,8 @@ _TOPIC_SYNC: Final = ConfigDef(
         Type.LONG,
         600,
         LOW,
-        "How often to look for new topics and partitions, in seconds. Lower it if new topics "
-        "must appear on the target quickly.",
+        "How often to look for new topics and partitions at the latest, in seconds. Most are "
+        "noticed within seconds.",
     ),
     ConfigKey(
         "sync.topic.configs.enabled",
@@ -131,8 +134,8 @@ _OFFSETS: Final = ConfigDef(
         Type.BOOLEAN,
         True,
         LOW,
-        "Whether heartbeats are copied even if the topic filter leaves them out. Turn it off "
-        "only if nobody looks at the flow's topology.",
+        "Whether heartbeats are copied even if the topic filter leaves them out. Turn it off only "
+        "if no tool looks at the flow's topology.",
     ),
     METRIC_NAMES,
 )

@@ -13,6 +13,9 @@ from sparkmirror.config.definition.validators import (
 )
 from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.no_effect import (
+    TOPIC_CREATION,
+)
 
 TOPIC_CREATION_GROUP: Final = "Topic Creation"
 EXACTLY_ONCE_GROUP: Final = "Exactly Once Support"
@@ -24,8 +27,7 @@ SOURCE_ONLY: Final = ConfigDef(
         Type.LIST,
         (),
         LOW,
-        "Groups of topics with their own settings for topics that the worker creates. A mirror "
-        "creates its topics itself, after the source's, so there is no need for groups.",
+        TOPIC_CREATION,
         validator=UniqueAliases("topic creation groups"),
         group=TOPIC_CREATION_GROUP,
         order=1,

@@ -7,8 +7,11 @@ from typing import Final
 from sparkmirror.config.definition.config_def import HIGH, LOW, MEDIUM, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import ValidList, ValidString
 from sparkmirror.config.definition.value_types import Type
-
-_JVM_ONLY = "Chooses a part of a Java runtime; accepted so that old files keep working, not used."
+from sparkmirror.config.tables.no_effect import (
+    JAVA_CLASS,
+    JAVA_RUNTIME,
+    JAVA_STORE,
+)
 
 CLIENT_SSL: Final = ConfigDef(
     ConfigKey(
@@ -16,17 +19,15 @@ CLIENT_SSL: Final = ConfigDef(
         Type.STRING,
         "TLSv1.3",
         MEDIUM,
-        "TLS version a Java client would ask for. Accepted, but it caps nothing: which versions "
-        "may be spoken is decided by ssl.enabled.protocols.",
+        JAVA_RUNTIME,
     ),
-    ConfigKey("ssl.provider", Type.STRING, None, MEDIUM, _JVM_ONLY),
+    ConfigKey("ssl.provider", Type.STRING, None, MEDIUM, JAVA_RUNTIME),
     ConfigKey(
         "ssl.cipher.suites",
         Type.LIST,
         (),
         LOW,
-        "Cipher suites to allow, by their IANA names. Leave empty to allow all that the TLS "
-        "library considers safe.",
+        JAVA_RUNTIME,
         validator=ValidList(),
     ),
     ConfigKey(
@@ -43,31 +44,30 @@ CLIENT_SSL: Final = ConfigDef(
         Type.STRING,
         "JKS",
         MEDIUM,
-        "Format of the key store: JKS, PKCS12 or PEM. For JKS and PKCS12 the content of the file "
-        "decides, whatever is said here.",
+        JAVA_STORE,
     ),
     ConfigKey(
         "ssl.keystore.location",
         Type.STRING,
         None,
         HIGH,
-        "File with the client's own certificate and private key. Needed only when the brokers "
-        "ask clients for a certificate (mutual TLS).",
+        "PEM file with the client's own private key and certificates. Needed only when the "
+        "brokers ask clients for a certificate (mutual TLS). JKS and PKCS12 are refused.",
     ),
     ConfigKey(
         "ssl.keystore.password",
         Type.PASSWORD,
         None,
         HIGH,
-        "Password of the file in ssl.keystore.location. Must be left out for PEM.",
+        JAVA_STORE,
     ),
     ConfigKey(
         "ssl.key.password",
         Type.PASSWORD,
         None,
         HIGH,
-        "Password of the private key inside the key store or in ssl.keystore.key. Defaults to "
-        "the password of the store.",
+        "Password of the private key in ssl.keystore.location or ssl.keystore.key, if it is "
+        "encrypted.",
     ),
     ConfigKey(
         "ssl.keystore.key",
@@ -75,7 +75,7 @@ CLIENT_SSL: Final = ConfigDef(
         None,
         HIGH,
         "The client's private key as PEM text (PKCS#8), instead of a file. Goes together with "
-        "ssl.keystore.certificate.chain and ssl.keystore.type=PEM.",
+        "ssl.keystore.certificate.chain.",
     ),
     ConfigKey(
         "ssl.keystore.certificate.chain",
@@ -90,51 +90,47 @@ CLIENT_SSL: Final = ConfigDef(
         Type.PASSWORD,
         None,
         HIGH,
-        "Certificates to trust as PEM text, instead of a file. Use it with "
-        "ssl.truststore.type=PEM.",
+        "Certificates to trust as PEM text, instead of a file.",
     ),
     ConfigKey(
         "ssl.truststore.type",
         Type.STRING,
         "JKS",
         MEDIUM,
-        "Format of the trust store: JKS, PKCS12 or PEM. For JKS and PKCS12 the content of the "
-        "file decides, whatever is said here.",
+        JAVA_STORE,
     ),
     ConfigKey(
         "ssl.truststore.location",
         Type.STRING,
         None,
         HIGH,
-        "File with the certificates of those whom the client trusts to vouch for a broker. Set "
-        "it when the brokers' certificates are not signed by a public authority.",
+        "PEM file with the certificates that the client trusts. Set it when no public authority "
+        "has signed the certificates of the brokers. JKS and PKCS12 are refused.",
     ),
     ConfigKey(
         "ssl.truststore.password",
         Type.PASSWORD,
         None,
         HIGH,
-        "Password of the file in ssl.truststore.location. A JKS file can be read without, but "
-        "then nobody notices that it was changed.",
+        JAVA_STORE,
     ),
-    ConfigKey("ssl.keymanager.algorithm", Type.STRING, "SunX509", LOW, _JVM_ONLY),
-    ConfigKey("ssl.trustmanager.algorithm", Type.STRING, "PKIX", LOW, _JVM_ONLY),
+    ConfigKey("ssl.keymanager.algorithm", Type.STRING, "SunX509", LOW, JAVA_RUNTIME),
+    ConfigKey("ssl.trustmanager.algorithm", Type.STRING, "PKIX", LOW, JAVA_RUNTIME),
     ConfigKey(
         "ssl.endpoint.identification.algorithm",
         Type.STRING,
         "https",
         LOW,
-        "How the host name of a broker is checked against its certificate. Set it to nothing to "
-        "skip the check, which opens the door to impostors: for tests only.",
+        "How the host name of a broker is checked against its certificate. An empty value skips "
+        "the check and makes impersonation possible: for tests only.",
     ),
-    ConfigKey("ssl.secure.random.implementation", Type.STRING, None, LOW, _JVM_ONLY),
+    ConfigKey("ssl.secure.random.implementation", Type.STRING, None, LOW, JAVA_RUNTIME),
     ConfigKey(
         "ssl.engine.factory.class",
         Type.CLASS,
         None,
         LOW,
-        "Java class that would make TLS engines. Only Kafka's own DefaultSslEngineFactory is "
-        "understood; leave it out.",
+        JAVA_CLASS,
     ),
 )
 

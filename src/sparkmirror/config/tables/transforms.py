@@ -1,7 +1,7 @@
-"""What Connect's transformations and predicates ask for, by class name.
+"""A catalogue only: the keys of Connect's transformations and predicates, by class name.
 
-Here those that look at topics and headers, which a mirror can use; those that look into keys and
-values are in `field_transforms`.
+No transformation runs here. The REST API lists these keys and validates them, as Connect does; a
+source connector with `transforms` fails. Transformations of fields are in `field_transforms`.
 """
 
 from __future__ import annotations

@@ -22,6 +22,13 @@ from sparkmirror.config.definition.validators import (
 from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.clients import BOOTSTRAP_SERVERS
 from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY, METRIC_REPORTERS
+from sparkmirror.config.tables.no_effect import (
+    BYTES,
+    JAVA_CLIENT,
+    METRICS,
+    ONE_VERSION,
+    TOPIC_CREATION,
+)
 
 _ONE_VERSION = "Version of the worker's {} converter. There is one version of each; leave it out."
 
@@ -32,8 +39,7 @@ _CONVERTERS: Final = ConfigDef(
         Type.STRING,
         "use_all_dns_ips",
         MEDIUM,
-        "How host names are looked up: try every address of a name in turn, or replace each "
-        "bootstrap name by its canonical names first.",
+        JAVA_CLIENT,
         validator=ValidString(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
     ),
     ConfigKey(
@@ -41,20 +47,17 @@ _CONVERTERS: Final = ConfigDef(
         Type.CLASS,
         REQUIRED,
         HIGH,
-        "Converter for record keys of connectors that name none. For a mirror: ByteArrayConverter.",
+        BYTES,
     ),
-    ConfigKey("key.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("key")),
+    ConfigKey("key.converter.plugin.version", Type.STRING, None, LOW, ONE_VERSION),
     ConfigKey(
         "value.converter",
         Type.CLASS,
         REQUIRED,
         HIGH,
-        "Converter for record values of connectors that name none. For a mirror: "
-        "ByteArrayConverter.",
+        BYTES,
     ),
-    ConfigKey(
-        "value.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("value")
-    ),
+    ConfigKey("value.converter.plugin.version", Type.STRING, None, LOW, ONE_VERSION),
 )
 
 _RUNTIME: Final = ConfigDef(
@@ -78,8 +81,7 @@ _RUNTIME: Final = ConfigDef(
         Type.LONG,
         5000,
         LOW,
-        "How long storing positions may wait for records under way, in milliseconds, before the "
-        "attempt is given up until the next time.",
+        "No effect here: positions are stored in the background, and no task waits for it.",
     ),
     ConfigKey(
         "plugin.path",
@@ -104,7 +106,7 @@ _RUNTIME: Final = ConfigDef(
         Type.LONG,
         30000,
         LOW,
-        "Length of one window of a metric that is averaged over time, in milliseconds.",
+        METRICS,
         validator=Range(0),
     ),
     ConfigKey(
@@ -112,7 +114,7 @@ _RUNTIME: Final = ConfigDef(
         Type.INT,
         2,
         LOW,
-        "How many such windows an average looks back over.",
+        METRICS,
         validator=Range(1),
     ),
     ConfigKey(
@@ -120,7 +122,7 @@ _RUNTIME: Final = ConfigDef(
         Type.STRING,
         "INFO",
         LOW,
-        "How much is measured: INFO, or DEBUG for more detail at some cost.",
+        METRICS,
         validator=ValidString(("INFO", "DEBUG")),
     ),
     METRIC_REPORTERS,
@@ -129,12 +131,9 @@ _RUNTIME: Final = ConfigDef(
         Type.CLASS,
         SIMPLE_HEADER_CONVERTER,
         LOW,
-        "Converter for record headers of connectors that name none. For a mirror: "
-        "ByteArrayConverter.",
+        BYTES,
     ),
-    ConfigKey(
-        "header.converter.plugin.version", Type.STRING, None, LOW, _ONE_VERSION.format("header")
-    ),
+    ConfigKey("header.converter.plugin.version", Type.STRING, None, LOW, ONE_VERSION),
     CONFIG_PROVIDERS_KEY,
     ConfigKey(
         "connector.client.config.override.policy",
@@ -149,7 +148,7 @@ _RUNTIME: Final = ConfigDef(
         Type.BOOLEAN,
         True,
         LOW,
-        "Whether the worker may create topics that connectors with topic.creation.* keys ask for.",
+        TOPIC_CREATION,
     ),
 )
 

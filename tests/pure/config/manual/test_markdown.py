@@ -8,6 +8,7 @@ from pathlib import Path
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS, REMOVED_KEYS, RENAMED_KEYS
 from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.manual.markdown import render_manual
+from sparkmirror.config.manual.sections import SECTIONS
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT_TASK
 from sparkmirror.config.tables.clients import MIRROR_CLIENT
@@ -45,3 +46,43 @@ def test_the_table_of_contents_leads_to_every_chapter() -> None:
     chapters = re.findall(r"^## (.+)$", text, re.MULTILINE)
     linked = re.findall(r"^- \[(.+)\]\(#(.+)\)$", text, re.MULTILINE)
     assert linked == [(title, title.lower().replace(" ", "-")) for title in chapters]
+
+
+JOB_KEYS = re.compile(r".+\.(enabled|interval\.seconds)")
+"""Keys that the code reads by the name of the job, without the ending."""
+STORAGE_KEYS = re.compile(r"(config|offset|status)\.storage\.(partitions|replication\.factor)")
+
+
+def is_read(key: str, sources: str) -> bool:
+    """Whether the code above `config`, or a rule of `config`, names the key."""
+    return (
+        f'"{key}"' in sources
+        or STORAGE_KEYS.fullmatch(key) is not None
+        or (JOB_KEYS.fullmatch(key) is not None and f'"{JOB_ENDING.sub("", key)}"' in sources)
+    )
+
+
+JOB_ENDING = re.compile(r"\.(enabled|interval\.seconds)$")
+PACKAGE = Path(__file__).parents[4] / "src" / "sparkmirror"
+CHECKED_ONLY = {"connector.plugin.version", "exactly.once.support"}
+"""The validation of a config reads these: that is their effect."""
+
+
+def test_a_key_that_no_code_reads_is_described_as_one_without_effect() -> None:
+    excluded = (PACKAGE / "config/tables", PACKAGE / "config/manual", PACKAGE / "lab")
+    declared = (PACKAGE / "config/definition", PACKAGE / "config/review")
+    sources = "\n".join(
+        path.read_text("utf-8")
+        for path in PACKAGE.rglob("*.py")
+        if not any(path.is_relative_to(folder) for folder in (*excluded, *declared))
+    )
+    keys = {key.name: key.doc for section in SECTIONS for key in section.keys}
+    unread = {name for name in keys if not is_read(name, sources)} - CHECKED_ONLY
+    without_effect = {name for name, doc in keys.items() if doc.startswith("No effect here")}
+    assert unread - without_effect == set()
+
+
+def test_no_description_promises_what_is_not_there() -> None:
+    text = "\n".join(key.doc for section in SECTIONS for key in section.keys)
+    for absent in ("over HTTP", "AWS_MSK_IAM", "the content of the file decides", "built-in part"):
+        assert absent not in text

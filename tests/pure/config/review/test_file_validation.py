@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cli.config_start_checks import start_checks
+from sparkmirror.cli.config.start_checks import start_checks
 from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.config.notices import NoticeKind

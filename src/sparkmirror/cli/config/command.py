@@ -1,6 +1,6 @@
 """`sparkmirror config`: lists, explains and validates configurations. Starts nothing.
 
-`config_tables` and `config_json` print the results.
+`tables` and `json_output` print the results.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 import click
 import rich.console
 
-from sparkmirror.cli import config_json, config_tables
-from sparkmirror.cli.config_connectors import (
+from sparkmirror.cli.config import json_output, tables
+from sparkmirror.cli.config.connectors import (
     ConnectorWorker,
     is_connector_json,
     validate_connectors,
 )
-from sparkmirror.cli.config_start_checks import start_checks
+from sparkmirror.cli.config.start_checks import start_checks
 from sparkmirror.config.files import properties
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
@@ -72,9 +72,9 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
     opened = _load_dedicated(file)
     running = opened.require_flows([*clusters, *more])
     if form == "json":
-        _print_json(config_json.flows(opened, running))
+        _print_json(json_output.flows(opened, running))
     else:
-        config_tables.show_flows(_console(), opened, running)
+        tables.show_flows(_console(), opened, running)
 
 
 @config.command("explain")
@@ -99,11 +99,11 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
     parts = [FlowPart(part)] if part else list(FlowPart)
     explanations = _explanations(opened, [(one, each) for one in chosen for each in parts], key)
     if form == "json":
-        _print_json(config_json.explanations(explanations))
+        _print_json(json_output.explanations(explanations))
     elif key:
-        config_tables.show_explanations(_console(), explanations)
+        tables.show_explanations(_console(), explanations)
     else:
-        config_tables.show_settings(_console(), explanations)
+        tables.show_settings(_console(), explanations)
 
 
 @config.command()
@@ -123,9 +123,9 @@ def validate(file: Path, worker: Path | None, form: str) -> None:
     """
     report = _validation_report(file, worker)
     if form == "json":
-        _print_json(config_json.validation_report(report))
+        _print_json(json_output.validation_report(report))
     else:
-        config_tables.show_validation_report(_console(), str(file), report)
+        tables.show_validation_report(_console(), str(file), report)
     if report.errors:
         raise SystemExit(1)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from sparkmirror.cli.config import config
+from sparkmirror.cli.config.command import config
 from sparkmirror.config.definition.validation import WorkerCapabilities
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.errors import BadRequest, ConfigError, PropertiesError

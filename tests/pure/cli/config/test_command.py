@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from sparkmirror.cli.config import config
+from sparkmirror.cli.config.command import config
 from sparkmirror.errors import ConfigError, PropertiesError
 
 FILE = """clusters=A,B

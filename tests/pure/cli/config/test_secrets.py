@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sparkmirror.cli.config import config
+from sparkmirror.cli.config.command import config
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.files.mirror_maker_config import FLOW_SWITCHES

@@ -1,0 +1,1 @@
+"""`sparkmirror config`: lists, explains and validates configurations."""

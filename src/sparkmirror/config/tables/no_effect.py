@@ -1,0 +1,19 @@
+"""Why a key of Kafka has no effect here: the descriptions of such keys."""
+
+from __future__ import annotations
+
+from typing import Final
+
+JAVA_RUNTIME: Final = "No effect here: it chooses a part of a Java runtime."
+JAVA_CLIENT: Final = "No effect here: it tunes Kafka's Java clients."
+KERBEROS: Final = "No effect here: GSSAPI is refused."
+TOKENS: Final = "No effect here: OAUTHBEARER is refused."
+JAVA_STORE: Final = "No effect here: key stores and trust stores are PEM."
+JAVA_CLASS: Final = "No effect here: it names a Java class, and none is loaded."
+METRICS: Final = "No effect here: there are no JMX metrics."
+ONE_VERSION: Final = "No effect here: there is one version of each plug-in."
+BYTES: Final = "No effect here: records are copied as bytes, without a converter."
+TRANSFORMATIONS: Final = "No effect here: transformations are not supported."
+TOPIC_CREATION: Final = "No effect here: a mirror creates its topics after those of the source."
+ALONE_IN_GROUP: Final = "No effect here: a worker is the only member of its group."
+NO_WORKER_CALLS: Final = "No effect here: workers do not call each other."
