@@ -1,1 +1,1 @@
-"""What may be said: properties files, providers, ConfigDef tables, flows. Standard library only."""
+"""Configuration: files, ConfigDef tables, validation, config providers. Standard library only."""

@@ -1,4 +1,4 @@
-"""What somebody may have meant by a name that nobody knows."""
+"""Suggestions for an unknown name."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _MIN_SIMILARITY = 0.75
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that is closest, if any is close: `enable` gives `enabled`."""
-    found = get_close_matches(name, known, n=1, cutoff=_MIN_SIMILARITY)
-    return found[0] if found else None
+    matches = get_close_matches(name, known, n=1, cutoff=_MIN_SIMILARITY)
+    return matches[0] if matches else None

@@ -1,11 +1,11 @@
-"""Keys of older Kafka releases, and keys that need a JVM: taken as they were meant.
+"""Deprecated keys: keys of older Kafka releases, and keys that need a JVM.
 
-People keep their files. A key that Kafka has renamed is read as the new one unless that one is
-set as well; a key that has lost its meaning is taken away, so that nobody trips over it. Each gets
-one notice, which says what happens and what to write instead. Kafka itself says nothing and acts
-as if such a key were not there: a `topics.blacklist` that is no longer obeyed mirrors too much.
+A key that Kafka has renamed is read as its successor, unless the successor is set as well. A key
+that Kafka has removed without a successor is dropped. Each gets one notice, which tells what to
+write instead. Kafka itself ignores such a key without a warning: with an ignored `topics.blacklist`
+it mirrors too much.
 
-The caller says under which prefixes keys may stand (`A.`, `A->B.` in a dedicated file).
+The caller gives the prefixes that keys may have (`A.`, `A->B.` in a dedicated file).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ REMOVED_KEYS: Final = {
     "add.source.alias.to.metrics": "since Kafka 4.0 metrics always carry the source alias",
     "auto.include.jmx.reporter": "since Kafka 4.0 only metric.reporters counts",
 }
-"""Removed without a successor, with the reason. What starts with the name and a dot goes along."""
+"""Removed without a successor, with the reason. Keys below the name are removed too."""
 
 IGNORED_KEYS: Final = {
     "plugin.path": "Java plug-ins are not loaded; all that a mirror needs is built in",
     "plugin.discovery": "Java plug-ins are not looked for; all that a mirror needs is built in",
 }
-"""Still Kafka's, but without effect here. Left in place: it does no harm."""
+"""Keys of Kafka 4.3 that have no effect here. They are kept."""
 
 _HOST, _PORT, _LISTENERS = "rest.host.name", "rest.port", "listeners"
 _DEFAULT_PORT: Final = "8083"
@@ -46,7 +46,7 @@ _DEFAULT_PORT: Final = "8083"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratedConfig(Generic[Text]):
-    """The same config in today's words, and what there is to say about it."""
+    """A config with current keys only, and the notices about the deprecated ones."""
 
     props: dict[str, Text]
     notices: tuple[Notice, ...]
@@ -55,7 +55,7 @@ class MigratedConfig(Generic[Text]):
 def migrate_deprecated_keys(
     props: Mapping[str, Text], prefixes: Iterable[str] = ("",)
 ) -> MigratedConfig[Text]:
-    """Read retired keys as they were meant. What was given is not changed."""
+    """Replace or drop the deprecated keys. Does not change `props`."""
     result = dict(props)
     notices: list[Notice] = []
     for prefix in prefixes:
@@ -74,33 +74,33 @@ def _rename_keys(props: dict[str, Text], prefix: str) -> list[Notice]:
             continue
         value = props.pop(old)
         if new in props:
-            happens = f"ignored, because {new} is set as well; remove it."
+            effect = f"ignored, because {new} is set as well; remove it."
         else:
             props[new] = value
-            happens = f"read as {new}; write that instead."
-        notices.append(_deprecation_notice(old, f"was removed in Kafka 4.0 and is {happens}"))
+            effect = f"read as {new}; write that instead."
+        notices.append(_deprecation_notice(old, f"was removed in Kafka 4.0 and is {effect}"))
     return notices
 
 
 def _replace_rest_host_and_port(props: dict[str, Text], prefix: str) -> list[Notice]:
-    """Make a listener of the old host and port."""
+    """Replace the old host and port by a listener."""
     host, port, new = prefix + _HOST, prefix + _PORT, prefix + _LISTENERS
-    said = [key for key in (host, port) if key in props]
-    if not said:
+    old = [key for key in (host, port) if key in props]
+    if not old:
         return []
     address = f"http://{props.get(host) or ''}:{props.get(port) or _DEFAULT_PORT}"
-    happens = f"ignored, because {new} is set as well; remove it."
+    effect = f"ignored, because {new} is set as well; remove it."
     if new not in props:
         props[new] = address
-        happens = f"read as part of {new}; write {new}=http://host:port instead."
-    for key in said:
+        effect = f"read as part of {new}; write {new}=http://host:port instead."
+    for key in old:
         del props[key]
-    return [_deprecation_notice(key, f"was removed in Kafka 3.0 and is {happens}") for key in said]
+    return [_deprecation_notice(key, f"was removed in Kafka 3.0 and is {effect}") for key in old]
 
 
 def _remove_keys(props: dict[str, Text], prefix: str) -> list[Notice]:
     notices = []
-    # One look at a file of any size, not one for each name.
+    # One pass over the file, not one for each name: a file may have many thousand keys.
     names = tuple(prefix + name for name in REMOVED_KEYS)
     likely = [key for key in props if key.startswith(names)]
     for name, reason in REMOVED_KEYS.items():

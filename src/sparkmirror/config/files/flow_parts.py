@@ -1,7 +1,7 @@
-"""The parts of a flow that are configured: its worker and its three connectors.
+"""The parts of a flow that have a config: its worker and its three connectors.
 
-Knows which keys each part reads, by its table and by the prefixes it looks below. Everything else
-that lands in a part's config is carried along and never looked at.
+A part reads the keys of its table, and all keys below some prefixes. It ignores any other key of
+its config.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class FlowPart(StrEnum):
 
     @property
     def connector(self) -> MirrorConnector | None:
-        """The connector that this part is; None for the worker."""
+        """The connector of this part; None for the worker."""
         return None if self is FlowPart.WORKER else MirrorConnector[self.name]
 
     @property
     def config_def(self) -> ConfigDef:
         """The keys that the part declares, with their defaults."""
-        return _TABLES[self]
+        return _CONFIG_DEFS[self]
 
     def reads(self, key: str) -> bool:
-        """Whether a key of the part's config is ever looked at."""
+        """Whether the part reads this key of its config."""
         if self is FlowPart.WORKER:
             return key in _WORKER_NAMES or key.startswith(_WORKER_PREFIXES)
         for side in _CLUSTER_PREFIXES:
@@ -53,7 +53,7 @@ class FlowPart(StrEnum):
         return key in _CONNECTOR_NAMES[self] or key.startswith(_CONNECTOR_PREFIXES)
 
 
-_TABLES = {
+_CONFIG_DEFS = {
     FlowPart.WORKER: DISTRIBUTED,
     FlowPart.SOURCE: SOURCE.updated(TOPIC_FILTER)
     .updated(CONFIG_FILTER)
@@ -64,10 +64,10 @@ _TABLES = {
     .updated(SOURCE_ONLY),
     FlowPart.HEARTBEAT: HEARTBEAT.updated(SOURCE_ONLY),
 }
-"""The filters read the connector's config too, so their keys count as the connector's."""
+"""The filters read the connector's config too, so their keys are among the connector's."""
 
 _CONVERTERS = ("key.converter.", "value.converter.", "header.converter.")
-_CLIENTS = tuple(f"{kind}." for kind in CLIENT_TYPES)
+_CLIENTS = tuple(f"{client_type}." for client_type in CLIENT_TYPES)
 _CLUSTER_PREFIXES = ("source.cluster.", "target.cluster.")
 
 _WORKER_PREFIXES = (
@@ -80,7 +80,7 @@ _WORKER_PREFIXES = (
     "metrics.context.",
 )
 
-# In dedicated mode the REST server is the process's, and connectors may always override clients.
+# In dedicated mode the REST server belongs to the process, and any override is allowed.
 _WORKER_NAMES = (
     frozenset(DISTRIBUTED.names)
     - frozenset(WORKER_REST.names)
@@ -99,7 +99,7 @@ _CONNECTOR_PREFIXES = (
 UNSUPPORTED_KEYS = ("transforms", "predicates")
 """Declared and validated as in Connect, but never run. A source connector with transforms fails."""
 
-# Connectors declare the security names only so that the top level may hold them.
+# Connectors declare the security names, but their clients read them only below a prefix.
 _CONNECTOR_NAMES = {
     part: frozenset(part.config_def.names)
     - frozenset(CLIENT_SECURITY_NAMES)

@@ -1,13 +1,13 @@
-"""The rules that turn a dedicated file into configs: for a cluster, a worker, a connector.
+"""The rules that compile a dedicated file to configs: of a cluster, a worker, a connector.
 
     A.key ────────────┐
     key (for clients) ┴► cluster A ──┐
                                      ├─► worker of S->T: cluster T, storage and converter keys
     key, S->T.key ───────────────────┴─► connectors of S->T: both clusters, S->T wins
 
-Rules are MirrorMaker 2's, odd ones included: a worker hears nothing of `S->T.` keys, and what the
-top level says about storage and converters beats what the cluster says. Values stay as they are
-written; expanding `${...}` is for whoever runs the result.
+The rules are MirrorMaker 2's, odd ones included: a worker does not get `S->T.` keys, and top-level
+keys of storage and converters win over those of the cluster. Values keep their placeholders
+(`${...}`); the code that uses the result expands them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WORKER_PREFIXES = (
     "offset.storage", "config.storage", "status.storage", "key.converter", "value.converter",
     "header.converter", "task", "worker", REPLICATION_POLICY_PREFIX,
 )  # fmt: skip
-"""What begins like this at the top level reaches every worker."""
+"""A top-level key that begins like this reaches every worker."""
 
 ALL_CONNECTOR_NAMES = frozenset({*SOURCE.names, *CHECKPOINT.names, *HEARTBEAT.names})
 """The names that any of the three connectors declares, as Kafka's tables have them."""
@@ -52,7 +52,7 @@ BYTE_ARRAY_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
 class MirrorConnector(Enum):
-    """The three connectors of a flow, by the Java class they stand for."""
+    """The three connectors of a flow, by their Java class."""
 
     SOURCE = SOURCE_CONNECTOR
     HEARTBEAT = HEARTBEAT_CONNECTOR
@@ -60,34 +60,34 @@ class MirrorConnector(Enum):
 
     @property
     def simple_name(self) -> str:
-        """The class name without its package; a connector's name unless the file gives one."""
+        """The class name without its package: the default name of the connector."""
         return self.value.rpartition(".")[2]
 
 
 FileValues = Mapping[str, CandidateValue]
-"""Every key of the file with its value and line; the rule is TOP_LEVEL until a prefix says more."""
+"""Every key of the file with its value and line. The rule is TOP_LEVEL; a prefix changes it."""
 
 
-def compile_cluster_config(said: FileValues, alias: str) -> LayeredConfig:
-    """What the file says about one cluster, for each kind of client."""
-    layers = _with_prefix_removed(said, f"{alias}.", PrecedenceRule.CLUSTER)
+def compile_cluster_config(file_values: FileValues, alias: str) -> LayeredConfig:
+    """The config of one cluster, for each client type."""
+    layers = _with_prefix_removed(file_values, f"{alias}.", PrecedenceRule.CLUSTER)
     for name in CLIENT_SECURITY_NAMES:
         if name in layers:
             own = layers[name].candidates
-            for kind in CLIENT_TYPES:
-                layers.add_fallback(f"{kind}.{name}", *own)
+            for client_type in CLIENT_TYPES:
+                layers.add_fallback(f"{client_type}.{name}", *own)
     for name in CLIENT_SECURITY_NAMES:
-        if name in said:
-            shared = _with_rule(said[name], PrecedenceRule.EVERY_CLUSTER)
-            for key in (*(f"{kind}.{name}" for kind in CLIENT_TYPES), name):
+        if name in file_values:
+            shared = _with_rule(file_values[name], PrecedenceRule.EVERY_CLUSTER)
+            for key in (*(f"{client_type}.{name}" for client_type in CLIENT_TYPES), name):
                 layers.add_fallback(key, shared)
     return layers
 
 
-def compile_worker_config(said: FileValues, flow: SourceAndTarget) -> LayeredConfig:
-    """The worker of a flow: it lives on the target cluster and serves one source."""
-    layers = compile_cluster_config(said, flow.target)
-    for key, candidate in said.items():
+def compile_worker_config(file_values: FileValues, flow: SourceAndTarget) -> LayeredConfig:
+    """The config of a flow's worker, which belongs to the target cluster."""
+    layers = compile_cluster_config(file_values, flow.target)
+    for key, candidate in file_values.items():
         if key.startswith((*WORKER_PREFIXES, CONFIG_PROVIDERS_PREFIX)):
             layers.add_override(key, candidate)
     derived = {
@@ -106,17 +106,17 @@ def compile_worker_config(said: FileValues, flow: SourceAndTarget) -> LayeredCon
 
 
 def compile_connector_config(
-    said: FileValues, flow: SourceAndTarget, connector: MirrorConnector
+    file_values: FileValues, flow: SourceAndTarget, connector: MirrorConnector
 ) -> LayeredConfig:
-    """One connector of a flow."""
+    """The config of one connector of a flow."""
     layers = LayeredConfig()
-    for key, candidate in said.items():
+    for key, candidate in file_values.items():
         if key in NAMES_FOR_ALL_FLOWS or key.startswith(
             (CONFIG_PROVIDERS_PREFIX, REPLICATION_POLICY_PREFIX)
         ):
             layers.add_override(key, candidate)
-    _add_cluster(layers, compile_cluster_config(said, flow.source), "source.")
-    _add_cluster(layers, compile_cluster_config(said, flow.target), "target.")
+    _add_cluster(layers, compile_cluster_config(file_values, flow.source), "source.")
+    _add_cluster(layers, compile_cluster_config(file_values, flow.target), "target.")
     derived = {
         "name": connector.simple_name,
         "connector.class": connector.value,
@@ -125,22 +125,24 @@ def compile_connector_config(
     }
     for key, value in derived.items():
         layers.add_fallback(key, _derived(value))
-    for key, setting in _with_prefix_removed(said, f"{flow}.", PrecedenceRule.FLOW).items():
+    for key, setting in _with_prefix_removed(file_values, f"{flow}.", PrecedenceRule.FLOW).items():
         layers.add_override(key, *setting.candidates)
     layers.add_fallback("enabled", _derived("false"))
     return layers
 
 
-def _with_prefix_removed(said: FileValues, prefix: str, rule: PrecedenceRule) -> LayeredConfig:
+def _with_prefix_removed(
+    file_values: FileValues, prefix: str, rule: PrecedenceRule
+) -> LayeredConfig:
     layers = LayeredConfig()
-    for key, candidate in said.items():
+    for key, candidate in file_values.items():
         if key.startswith(prefix) and key != prefix:
             layers.add_override(key.removeprefix(prefix), _with_rule(candidate, rule))
     return layers
 
 
 def _add_cluster(layers: LayeredConfig, cluster: LayeredConfig, side: str) -> None:
-    """Keys for clients go to `source.producer.x`, all others to `source.cluster.x`."""
+    """Add client keys as `source.producer.x`, all others as `source.cluster.x`."""
     for key, setting in cluster.items():
         prefix = side if key.startswith(CLIENT_TYPES) else f"{side}cluster."
         layers.add_override(prefix + key, *setting.candidates)

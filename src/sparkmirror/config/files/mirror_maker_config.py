@@ -1,11 +1,10 @@
 """A dedicated file (mm2.properties): its clusters, its flows, and the configs they compile to.
 
-Knows how the file is opened: old keys are read as they were meant, `clusters` and the switches
-that decide which flows exist are expanded and read, everything else stays as written. Which rule
-gives which value is in `flowrules`; what is wrong with the result is in `review`.
+Opening a file replaces deprecated keys, and expands and reads `clusters` and the switches of the
+flows; everything else keeps its placeholders. `flow_rules` has the rules, `review` finds faults.
 
-Nothing here keeps an expanded value: `worker_config` and `client_config` fetch secrets anew each
-time they are asked.
+Nothing here keeps an expanded value: `worker_config` and `client_config` fetch secrets at each
+call.
 """
 
 from __future__ import annotations
@@ -49,46 +48,52 @@ INTERNAL_REST = "dedicated.mode.enable.internal.rest"
 ENABLED = "enabled"
 EMIT_HEARTBEATS = "emit.heartbeats.enabled"
 FLOW_SWITCHES = frozenset({ENABLED, EMIT_HEARTBEATS})
-"""What decides whether a flow runs."""
+"""The keys that decide whether a flow runs."""
 _DEPRECATED_NAMES = {**RENAMED_KEYS, "rest.port": "listeners", "rest.host.name": "listeners"}
 NO_FLOWS_MESSAGE = "No source->target replication flows."
 
 
 class MirrorMakerConfig:
-    """One file, opened. ConfigError if it names no clusters."""
+    """One opened file. Raises ConfigError if it names no clusters."""
 
-    def __init__(self, file: Properties, found: ConfigProviders) -> None:
+    def __init__(self, file: Properties, providers: ConfigProviders) -> None:
         self.properties = file
-        self._providers = found
+        self._providers = providers
         self.clusters = self._read_clusters()
-        modern = migrate_deprecated_keys(file.mapping, self._prefixes())
-        self.notices: tuple[Notice, ...] = (*file.notices, *found.notices, *modern.notices)
-        self.file_values = {key: self._candidate(key, value) for key, value in modern.props.items()}
-        """Every key of the file in today's words, with its value as written and its line."""
+        migrated = migrate_deprecated_keys(file.mapping, self._prefixes())
+        self.notices: tuple[Notice, ...] = (
+            *file.notices,
+            *providers.notices,
+            *migrated.notices,
+        )
+        self.file_values = {
+            key: self._candidate(key, value) for key, value in migrated.props.items()
+        }
+        """Every key of the file, deprecated ones replaced, with its line and its raw value."""
 
     def __repr__(self) -> str:
         return f"MirrorMakerConfig({self.properties!r}, clusters={self.clusters})"
 
     @classmethod
     def open(cls, file: Properties, environment: Mapping[str, str]) -> MirrorMakerConfig:
-        """Open a file with the providers it declares. ConfigError if those do not exist."""
+        """Open a file with the providers that it declares. Raises ConfigError if one is invalid."""
         return cls(file, create_providers(file.mapping, environment))
 
     def lenient(self) -> MirrorMakerConfig:
-        """The same file, but what a provider cannot read leaves the placeholder as it is."""
+        """The same file, but a placeholder that a provider cannot read stays as text."""
         return MirrorMakerConfig(self.properties, self._providers.lenient())
 
     # -- flows
 
     @property
     def cluster_pairs(self) -> tuple[SourceAndTarget, ...]:
-        """Every ordered pair of different clusters: the flows there could be."""
+        """Every ordered pair of different clusters: the possible flows."""
         return tuple(SourceAndTarget(s, t) for s, t in permutations(self.clusters, 2))
 
     def flows(self, targets: Collection[str] = ()) -> tuple[SourceAndTarget, ...]:
-        """The flows that run: enabled ones, and those that only carry heartbeats.
+        """The flows that run: enabled flows, and flows with heartbeats only.
 
-        With `targets`, only the flows into one of them: those that this node is to run.
+        With `targets`, only the flows into one of them.
         """
         keys = (f"{pair}.{name}" for pair in self.cluster_pairs for name in FLOW_SWITCHES)
         switches = self.expand(self._raw_values([EMIT_HEARTBEATS, *keys])).values
@@ -99,7 +104,7 @@ class MirrorMakerConfig:
         )
 
     def require_flows(self, targets: Collection[str] = ()) -> tuple[SourceAndTarget, ...]:
-        """The same, but ConfigError if there is nothing to run."""
+        """The same. Raises ConfigError if no flow runs."""
         flows = self.flows(targets)
         if not flows:
             raise ConfigError.of(
@@ -113,30 +118,30 @@ class MirrorMakerConfig:
 
     @property
     def internal_rest_enabled(self) -> bool:
-        """Whether the nodes of this file may call each other over HTTP."""
-        table = ConfigDef(DEDICATED[INTERNAL_REST])
-        return self._parse(table, self._raw_values([INTERNAL_REST]))[INTERNAL_REST] is True
+        """Whether the file asks for MirrorMaker 2's internal REST API."""
+        config_def = ConfigDef(DEDICATED[INTERNAL_REST])
+        return self._parse(config_def, self._raw_values([INTERNAL_REST]))[INTERNAL_REST] is True
 
     def process_config(self) -> dict[str, ParsedValue]:
-        """What the process itself reads (its listeners, above all), expanded. Holds secrets.
+        """The keys of the process itself (above all its listeners), expanded. Holds secrets.
 
-        ConfigError lists every fault of the file's top level; Java refuses to start on the first.
+        Raises ConfigError with every fault of the top level.
         """
         return self._parse(DEDICATED, self._raw_values(self.file_values))
 
     @property
     def spark_conf(self) -> Mapping[str, str]:
-        """What is for Spark as it is, as written. Nothing if a cluster is called spark."""
+        """The keys for Spark, as written. None if a cluster has the alias spark."""
         if SPARK_PREFIX.removesuffix(".") in self.clusters:
             return {}
         return self._raw_values(key for key in self.file_values if key.startswith(SPARK_PREFIX))
 
     def engine_config(self) -> dict[str, str]:
-        """How the process shall run Spark, expanded. May hold secrets."""
+        """The keys that configure Spark for the process, expanded. May hold secrets."""
         return self.expand(self._raw_values(PROCESS_ADDITIONS.names) | dict(self.spark_conf)).values
 
     def layered_cluster_config(self, alias: str) -> LayeredConfig:
-        """What the file says about a cluster, as written."""
+        """The config of a cluster, as written."""
         return compile_cluster_config(self.file_values, alias)
 
     def layered_worker_config(self, flow: SourceAndTarget) -> LayeredConfig:
@@ -146,7 +151,7 @@ class MirrorMakerConfig:
     def layered_connector_config(
         self, flow: SourceAndTarget, connector: MirrorConnector
     ) -> LayeredConfig:
-        """The config of one of a flow's connectors, as written: so it is stored and shown."""
+        """The config of one connector of a flow, as written. It is stored and shown like this."""
         return compile_connector_config(self.file_values, flow, connector)
 
     def worker_config(self, flow: SourceAndTarget) -> dict[str, str]:
@@ -157,15 +162,15 @@ class MirrorMakerConfig:
         }
         return layers.props | self.expand(written).values
 
-    def client_config(self, alias: str, kind: str) -> dict[str, ParsedValue]:
-        """How an admin, consumer or producer of a cluster connects. Holds secrets."""
-        said = self._raw_values(self.file_values) | self.layered_cluster_config(alias).props
+    def client_config(self, alias: str, client_type: str) -> dict[str, ParsedValue]:
+        """The connection and security settings of a client of a cluster. Holds secrets."""
+        written = self._raw_values(self.file_values) | self.layered_cluster_config(alias).props
         own = {
-            name: said[f"{kind}.{name}"]
+            name: written[f"{client_type}.{name}"]
             for name in CLIENT_SECURITY_NAMES
-            if f"{kind}.{name}" in said
+            if f"{client_type}.{name}" in written
         }
-        values = self._parse(MIRROR_CLIENT, said | own)
+        values = self._parse(MIRROR_CLIENT, written | own)
         return {name: values[name] for name in CLIENT_SECURITY_NAMES if values[name] is not None}
 
     @property
@@ -174,7 +179,7 @@ class MirrorMakerConfig:
         return self._providers.by_name
 
     def expand(self, written: Mapping[str, str]) -> ExpandedConfig:
-        """Replace the placeholders of a config with what the file's providers say."""
+        """Replace the placeholders of a config with the values of the file's providers."""
         return expand_variables(written, self._providers.by_name)
 
     # -- opening the file
@@ -193,7 +198,7 @@ class MirrorMakerConfig:
             yield f"{pair}."
 
     def _candidate(self, key: str, value: str) -> CandidateValue:
-        """A key that the file does not have stands for an old one: point at that."""
+        """A key that is not in the file replaces a deprecated one: the origin is that key."""
         written = key if key in self.properties.lines else self._deprecated_name(key)
         origin = ConfigOrigin(
             rule=PrecedenceRule.TOP_LEVEL, key=written, line=self.properties.lines.get(written)
@@ -210,10 +215,10 @@ class MirrorMakerConfig:
     def _raw_values(self, keys: Iterable[str]) -> dict[str, str]:
         return {key: self.file_values[key].value for key in keys if key in self.file_values}
 
-    def _parse(self, table: ConfigDef, written: Mapping[str, str]) -> dict[str, ParsedValue]:
+    def _parse(self, config_def: ConfigDef, written: Mapping[str, str]) -> dict[str, ParsedValue]:
         expanded = self.expand(written).values
         try:
-            return table.parse(expanded)
+            return config_def.parse(expanded)
         except ConfigError as error:
             raise ConfigError([redact_fault(f, written, expanded) for f in error.faults]) from None
 
@@ -234,10 +239,10 @@ def _is_running(pair: SourceAndTarget, switches: Mapping[str, str]) -> bool:
 
 
 def _is_true(text: str) -> bool:
-    """As Java's `Boolean.parseBoolean`: nothing is trimmed, and whatever is odd is false."""
+    """As Java's `Boolean.parseBoolean`: nothing is trimmed, and any other text is false."""
     return text.lower() == "true"
 
 
 def _is_expanded(origin: ConfigOrigin) -> bool:
-    """A worker expands its own provider settings itself; derived values have no placeholders."""
+    """Settings of providers are not expanded, as in Java; derived values have no placeholders."""
     return bool(origin.key) and not origin.key.startswith(CONFIG_PROVIDERS_PREFIX)

@@ -1,6 +1,6 @@
 """Java's .properties format, read as `java.util.Properties` reads it, with line numbers kept.
 
-Knows text, not keys: which key means what is for others to say. The grammar: `=`, `:` or a blank
+The grammar: `=`, `:` or a blank
 ends the key; `#` or `!` begins a comment, at the start of a line only; a line that ends in an odd
 number of backslashes goes on in the next; `\\uXXXX`, `\\t`, `\\n`, `\\r` and `\\f` are escapes, any
 other backslash vanishes; of several values for one key the last one counts.
@@ -27,7 +27,7 @@ from sparkmirror.errors import PropertiesError
 
 BLANKS = " \t\f"
 
-# Possessive, so that a key of ten million escapes costs no memory for ways back.
+# Possessive, so that a key of ten million escapes needs no memory for backtracking.
 _ENTRY = re.compile(
     r"([^\\=: \t\f]*+(?:\\.[^\\=: \t\f]*+)*+)[ \t\f]*+(?:[=:][ \t\f]*+)?+(.*+)", re.DOTALL
 )
@@ -66,7 +66,7 @@ class DuplicateKey(NamedTuple):
 
 
 class Properties:
-    """What a .properties file says, in the order of the file."""
+    """The entries of a .properties file, in the order of the file."""
 
     def __init__(
         self, file: str, entries: tuple[PropertyEntry, ...], notices: tuple[Notice, ...]
@@ -100,11 +100,11 @@ class Properties:
 
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
-        """Everything odd about the file that Java accepts without a word."""
-        found = [*self._notices, *map(self._duplicate_notice, self.duplicates)]
+        """Notices about text that Java accepts, but that is probably a mistake."""
+        notices = [*self._notices, *map(self._duplicate_notice, self.duplicates)]
         for entry in self.entries:
-            found.extend(self._entry_notices(entry))
-        return tuple(sorted(found, key=lambda notice: notice.line or 0))
+            notices.extend(self._entry_notices(entry))
+        return tuple(sorted(notices, key=lambda notice: notice.line or 0))
 
     def _duplicate_notice(self, duplicate: DuplicateKey) -> Notice:
         *earlier, last = duplicate.lines
@@ -158,7 +158,7 @@ def read_bytes(path: Path) -> bytes:
 def parse_properties(
     data: bytes, *, file: str, encoding: PropertiesEncoding = PropertiesEncoding.LATIN_1
 ) -> Properties:
-    """Read the bytes of a file. PropertiesError names the line and key that make no sense."""
+    """Parse the bytes of a file. Raises PropertiesError with the line and key of a syntax error."""
     marked = data.startswith(codecs.BOM_UTF8)
     text = _decode(data.removeprefix(codecs.BOM_UTF8), file, encoding)
     logical_lines = list(_logical_lines(text))
@@ -202,7 +202,7 @@ def _is_utf_8(data: bytes) -> bool:
 
 
 def _wrong_encoding_notices(logical_lines: list[tuple[int, str]], file: str) -> Iterator[Notice]:
-    """Say where UTF-8 text is about to be read as ISO-8859-1, if it is not only in comments."""
+    """Yield a notice for UTF-8 text outside of comments, which is read as ISO-8859-1."""
     for line, logical in logical_lines:
         if not logical.isascii():
             message = (
@@ -255,7 +255,7 @@ def _parse_entry(line: int, logical: str, file: str) -> PropertyEntry:
 
 
 class _MalformedEscape(Exception):
-    """A \\u without its four digits. Java refuses the whole file, and so do we."""
+    """A \\u without its four digits. The whole file is refused, as in Java."""
 
 
 def _unescape(text: str) -> str:

@@ -1,10 +1,10 @@
-"""Settings that remember where they came from and what they won against.
+"""Settings with their origin and the values that they override.
 
-A compiled configuration is made by laying rules over each other. Each value keeps its origin (the
-rule, and the key and line of the file behind it) and the candidates that lost to it, strongest
-first, so that nobody has to derive the rules a second time to explain the outcome.
+A compiled config results from several rules. Each setting keeps its origin (the rule, and the key
+and line of the file) and the candidates that it overrides, strongest first, so that an explanation
+need not apply the rules again.
 
-Knows how layers combine; does not know any rule. Values may be secrets: no repr shows one.
+The rules themselves are in `flow_rules`. Values may be secrets: no repr contains one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import StrEnum
 
 
 class PrecedenceRule(StrEnum):
-    """Which rule supplied a value, in words an operator understands."""
+    """The rule that supplied a value. `sparkmirror config explain` prints it."""
 
     FLOW = "set for the flow"
     CLUSTER = "set for the cluster"
@@ -27,7 +27,7 @@ class PrecedenceRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigOrigin:
-    """Where a value came from. A derived value has no key and no line."""
+    """The origin of a value. A derived value has no key and no line."""
 
     rule: PrecedenceRule
     key: str = ""
@@ -37,7 +37,7 @@ class ConfigOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateValue:
-    """A value that a rule offered."""
+    """A value that a rule supplied."""
 
     value: str = field(repr=False)
     origin: ConfigOrigin
@@ -45,7 +45,7 @@ class CandidateValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSetting:
-    """The value that counts, and the candidates it won against, strongest first."""
+    """The value of a setting, and the candidates that it overrides, strongest first."""
 
     value: str = field(repr=False)
     origin: ConfigOrigin
@@ -53,12 +53,12 @@ class ResolvedSetting:
 
     @property
     def candidates(self) -> tuple[CandidateValue, ...]:
-        """All that was offered, the winner first."""
+        """All candidates, strongest first."""
         return (CandidateValue(value=self.value, origin=self.origin), *self.overridden)
 
 
 class LayeredConfig(Mapping[str, ResolvedSetting]):
-    """A configuration under construction: `put` wins over what is there, `fill` gives way."""
+    """A config under construction, with all candidates of each key."""
 
     def __init__(self) -> None:
         self._settings: dict[str, ResolvedSetting] = {}
@@ -75,22 +75,22 @@ class LayeredConfig(Mapping[str, ResolvedSetting]):
     def __repr__(self) -> str:
         return f"LayeredConfig({sorted(self._settings)})"
 
-    def add_override(self, key: str, *offered: CandidateValue) -> None:
-        """Lay candidates, strongest first, over those that are there."""
+    def add_override(self, key: str, *candidates: CandidateValue) -> None:
+        """Add candidates, strongest first, that win over the existing ones."""
         before = self._settings[key].candidates if key in self._settings else ()
-        self._settings[key] = _resolve((*offered, *before))
+        self._settings[key] = _resolve((*candidates, *before))
 
-    def add_fallback(self, key: str, *offered: CandidateValue) -> None:
-        """Lay candidates, strongest first, under those that are there."""
+    def add_fallback(self, key: str, *candidates: CandidateValue) -> None:
+        """Add candidates, strongest first, that the existing ones win over."""
         before = self._settings[key].candidates if key in self._settings else ()
-        self._settings[key] = _resolve((*before, *offered))
+        self._settings[key] = _resolve((*before, *candidates))
 
     @property
     def props(self) -> dict[str, str]:
-        """Key and value, nothing else."""
+        """The value of each key."""
         return {key: setting.value for key, setting in self._settings.items()}
 
 
 def _resolve(candidates: tuple[CandidateValue, ...]) -> ResolvedSetting:
-    winner, *overrode = candidates
-    return ResolvedSetting(value=winner.value, origin=winner.origin, overridden=tuple(overrode))
+    winner, *overridden = candidates
+    return ResolvedSetting(value=winner.value, origin=winner.origin, overridden=tuple(overridden))

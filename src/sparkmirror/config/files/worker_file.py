@@ -1,7 +1,7 @@
 """The file of a Connect worker (connect-distributed.properties).
 
-Knows how it is opened: old keys are read as they were meant, placeholders are expanded when the
-config is asked for, and nothing expanded is kept.
+Opening a file replaces deprecated keys. Placeholders are expanded at each call; nothing expanded
+is kept.
 """
 
 from __future__ import annotations
@@ -26,26 +26,30 @@ _TYPICAL_KEYS = ("bootstrap.servers", "group.id", "config.storage.topic", "offse
 
 
 class WorkerFile:
-    """One file, opened."""
+    """One opened file."""
 
-    def __init__(self, file: Properties, found: ConfigProviders) -> None:
+    def __init__(self, file: Properties, providers: ConfigProviders) -> None:
         self.properties = file
-        self._providers = found
-        modern = migrate_deprecated_keys(file.mapping)
-        self.raw = modern.props
-        """Every key in today's words, with its value as written."""
-        self.notices: tuple[Notice, ...] = (*file.notices, *found.notices, *modern.notices)
+        self._providers = providers
+        migrated = migrate_deprecated_keys(file.mapping)
+        self.raw = migrated.props
+        """Every key, without deprecated ones, with its value as written."""
+        self.notices: tuple[Notice, ...] = (
+            *file.notices,
+            *providers.notices,
+            *migrated.notices,
+        )
 
     def __repr__(self) -> str:
         return f"WorkerFile({self.properties!r})"
 
     @classmethod
     def open(cls, file: Properties, environment: Mapping[str, str]) -> WorkerFile:
-        """Open a file with the providers it declares. ConfigError if those do not exist."""
+        """Open a file with the providers that it declares. Raises ConfigError if one is invalid."""
         return cls(file, create_providers(file.mapping, environment))
 
     def lenient(self) -> WorkerFile:
-        """The same file, but what a provider cannot read leaves the placeholder as it is."""
+        """The same file, but a placeholder that a provider cannot read stays as text."""
         return WorkerFile(self.properties, self._providers.lenient())
 
     @property
@@ -58,7 +62,7 @@ class WorkerFile:
         return expand_variables(self.raw, self._providers.by_name)
 
     def config(self) -> dict[str, ParsedValue]:
-        """What the worker reads, expanded. ConfigError lists every fault. Holds secrets."""
+        """The values of the worker's table, expanded. Raises ConfigError with every fault."""
         expanded = self.expand().values
         try:
             return DISTRIBUTED.parse(expanded)
@@ -67,5 +71,5 @@ class WorkerFile:
 
 
 def is_worker_file(file: Properties) -> bool:
-    """Whether a file is a worker's, and not a dedicated one, which names clusters."""
+    """Whether a file is a worker's file. A dedicated file has the key `clusters`."""
     return "clusters" not in file.mapping and any(key in file.mapping for key in _TYPICAL_KEYS)

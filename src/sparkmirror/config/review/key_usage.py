@@ -1,8 +1,8 @@
-"""Where the keys of a dedicated file end up.
+"""The uses of the keys of a config file.
 
-Each key of the file may land in several configs (parts of flows), under other names, as the winner
-or behind one. Read off the compiled configs, which remember it. A key takes effect if it wins
-somewhere under a name that the part reads, and the part is at work.
+A key of the file may reach several configs (parts of flows), under other names, and win there or be
+overridden. The compiled configs have kept all this. A key takes effect if it wins in the config of
+an enabled part, under a name that the part reads.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 
 _ALWAYS_READ = FLOW_SWITCHES | {"name", "connector.class"}
-"""What even a connector that does nothing reads."""
+"""Keys that even a disabled connector reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUse:
-    """One place where a key of the file ended up."""
+    """The use of a key of the file in the config of one part."""
 
     flow: SourceAndTarget
     part: FlowPart
     key: str
-    """The name under which it landed."""
+    """Its name in that config."""
     is_read: bool
     is_active: bool
-    """Whether the part is at work: the connectors of a flow that is not enabled are not."""
+    """Whether the part is enabled."""
     overridden_by: ConfigOrigin | None
 
     @property
     def takes_effect(self) -> bool:
-        """Whether the file's key matters because of this landing."""
+        """Whether the key of the file has an effect through this use."""
         return self.is_read and self.is_active and self.overridden_by is None
 
 
@@ -48,29 +48,29 @@ KeyUses = dict[str, list[KeyUse]]
 
 
 def compiled_config(
-    dedicated: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart
+    config: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart
 ) -> LayeredConfig:
     """The config of one part of a flow, as written."""
     if part.connector is None:
-        return dedicated.layered_worker_config(flow)
-    return dedicated.layered_connector_config(flow, part.connector)
+        return config.layered_worker_config(flow)
+    return config.layered_connector_config(flow, part.connector)
 
 
-def key_uses(dedicated: MirrorMakerConfig) -> KeyUses:
-    """Every landing of every key, for all flows that run. A key without one is not in it."""
-    found: KeyUses = {}
-    for flow in dedicated.flows():
+def key_uses(config: MirrorMakerConfig) -> KeyUses:
+    """The uses of each key, in all flows that run. A key without a use is not in the result."""
+    uses: KeyUses = {}
+    for flow in config.flows():
         for part in FlowPart:
-            for key, landing in _part_key_uses(dedicated, flow, part):
-                found.setdefault(key, []).append(landing)
-    return found
+            for key, use in _part_key_uses(config, flow, part):
+                uses.setdefault(key, []).append(use)
+    return uses
 
 
 def _part_key_uses(
-    dedicated: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart
+    config: MirrorMakerConfig, flow: SourceAndTarget, part: FlowPart
 ) -> Iterator[tuple[str, KeyUse]]:
-    layers = compiled_config(dedicated, flow, part)
-    works = is_part_enabled(dedicated, layers, part)
+    layers = compiled_config(config, flow, part)
+    is_enabled = is_part_enabled(config, layers, part)
     for key, setting in layers.items():
         for candidate in setting.candidates:
             if candidate.origin.key:
@@ -81,7 +81,7 @@ def _part_key_uses(
                         part=part,
                         key=key,
                         is_read=part.reads(key),
-                        is_active=works or key in _ALWAYS_READ,
+                        is_active=is_enabled or key in _ALWAYS_READ,
                         overridden_by=None
                         if candidate.origin is setting.origin
                         else setting.origin,
@@ -89,13 +89,13 @@ def _part_key_uses(
                 )
 
 
-def is_part_enabled(dedicated: MirrorMakerConfig, layers: LayeredConfig, part: FlowPart) -> bool:
-    """Whether a part does anything. A heartbeat connector does not ask if the flow is enabled."""
+def is_part_enabled(config: MirrorMakerConfig, layers: LayeredConfig, part: FlowPart) -> bool:
+    """Whether a part is enabled. A heartbeat connector does not depend on the flow's `enabled`."""
     switch = EMIT_HEARTBEATS if part is FlowPart.HEARTBEAT else ENABLED
     if part is FlowPart.WORKER or switch not in layers:
         return True
     try:
-        value = dedicated.expand({switch: layers[switch].value}).values[switch]
+        value = config.expand({switch: layers[switch].value}).values[switch]
     except ConfigError:
         return True
     return value.strip().lower() != "false"

@@ -1,7 +1,7 @@
 """The keys of a dedicated file that have no effect, each with the reason and what to write.
 
-MirrorMaker 2 says nothing about any of them. The reasons follow from where a key landed, if it did
-(see `landings`), and from the form of the key: below a flow, below a cluster, or at the top level.
+MirrorMaker 2 ignores them without a warning. The reason follows from the uses of a key (see
+`key_usage`) and from its form: below a flow, below a cluster, or at the top level.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sparkmirror.config.tables.rest_server import WORKER_REST
 from sparkmirror.model import SourceAndTarget
 
 MAX_SUGGESTIONS = 100
-"""Looking for what was meant takes a while; a file with more unknown keys is no config file."""
+"""A suggestion takes time; a file with more unknown keys is no config file."""
 
 _CONNECTOR_KEYS = tuple(
     sorted(
@@ -40,57 +40,55 @@ _CONNECTOR_KEYS = tuple(
 )
 _CLUSTER_KEYS = tuple(sorted({*CLIENT_SECURITY_NAMES, *DISTRIBUTED.names}))
 _TOP_LEVEL_KEYS = tuple(sorted({*NAMES_FOR_ALL_FLOWS, *DEDICATED.names, *PROCESS_ADDITIONS.names}))
-_CLIENTS = tuple(f"{kind}." for kind in CLIENT_TYPES)
+_CLIENTS = tuple(f"{client_type}." for client_type in CLIENT_TYPES)
 _PROCESS_PREFIXES = ("listeners.https.", "admin.listeners.https.")
 _UNSUPPORTED_KEY = re.compile(rf"(?:^|\.)(?:{'|'.join(UNSUPPORTED_KEYS)})(?:\.|$)")
 _FLOW_KEY = re.compile(r"(?P<source>.+?)->(?P<target>[^.]+)\.(?P<name>.+)")
 
 
-def unused_key_notices(dedicated: MirrorMakerConfig) -> tuple[Notice, ...]:
-    """One notice for each key of the file that changes nothing, in the order of the file."""
-    return tuple(_UnusedKeyFinder(dedicated, key_uses(dedicated)).notices())
+def unused_key_notices(config: MirrorMakerConfig) -> tuple[Notice, ...]:
+    """One notice for each key of the file without effect, in the order of the file."""
+    return tuple(_UnusedKeyFinder(config, key_uses(config)).notices())
 
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """Why a key has no effect; if nobody knows its name, which names might have been meant."""
+    """Why a key has no effect; for an unknown name, also the names to suggest."""
 
     text: str
     unknown_name: str = ""
     known_names: Sequence[str] = ()
     prefix: str = ""
-    """The prefix under which the name stands."""
+    """The prefix of the name in the file."""
 
 
 class _UnusedKeyFinder:
     """Finds the reason for each key of one file."""
 
-    def __init__(self, dedicated: MirrorMakerConfig, landed: KeyUses) -> None:
-        self._file = dedicated
-        self._key_uses = landed
-        self._flows = dedicated.flows()
+    def __init__(self, config: MirrorMakerConfig, uses: KeyUses) -> None:
+        self._file = config
+        self._key_uses = uses
+        self._flows = config.flows()
         self._process_keys = self._read_process_keys()
-        named = dedicated.file_values.get(CONFIG_PROVIDERS_PREFIX)
-        self._providers = frozenset(split_list(named.value) if named else ())
+        declared = config.file_values.get(CONFIG_PROVIDERS_PREFIX)
+        self._providers = frozenset(split_list(declared.value) if declared else ())
         self._suggestions_left = MAX_SUGGESTIONS
 
     def notices(self) -> Iterator[Notice]:
-        """Go through the file."""
+        """Yield the notices."""
         for key, candidate in self._file.file_values.items():
             if key in self._process_keys or key in IGNORED_KEYS:
                 continue
-            found = self._key_uses.get(candidate.origin.key, [])
-            if any(landing.takes_effect for landing in found) and not self._is_undeclared_provider(
-                key
-            ):
-                yield from self._partial_effect_notices(key, found)
+            uses = self._key_uses.get(candidate.origin.key, [])
+            if any(use.takes_effect for use in uses) and not self._is_undeclared_provider(key):
+                yield from self._partial_effect_notices(key, uses)
             else:
                 yield self._notice(
-                    key, f"has no effect: {self._reason_text(self._reason(key, found))}"
+                    key, f"has no effect: {self._reason_text(self._reason(key, uses))}"
                 )
 
     def _read_process_keys(self) -> frozenset[str]:
-        """What the process reads itself: its own settings, and which flows it shall run."""
+        """The keys that the process itself reads: its settings, and the switches of the flows."""
         switches = {
             f"{pair}.{name}" for pair in self._file.cluster_pairs for name in FLOW_SWITCHES
         } | FLOW_SWITCHES
@@ -100,7 +98,7 @@ class _UnusedKeyFinder:
         return frozenset(names | below | self._file.spark_conf.keys())
 
     def _is_undeclared_provider(self, key: str) -> bool:
-        """Whether the key sets up a provider that `config.providers` does not name."""
+        """Whether the key configures a provider that `config.providers` does not name."""
         if not key.startswith(f"{CONFIG_PROVIDERS_PREFIX}."):
             return False
         name, _, _ = key.removeprefix(f"{CONFIG_PROVIDERS_PREFIX}.").partition(".")
@@ -115,9 +113,9 @@ class _UnusedKeyFinder:
             key=key,
         )
 
-    def _partial_effect_notices(self, key: str, found: list[KeyUse]) -> Iterator[Notice]:
-        """`A->B.producer.*` looks as if it set up the producer of the data."""
-        flow = found[0].flow
+    def _partial_effect_notices(self, key: str, uses: list[KeyUse]) -> Iterator[Notice]:
+        """`A->B.producer.*` does not reach the producer of the data, as it might seem."""
+        flow = uses[0].flow
         prefix = f"{flow}.producer."
         name = key.removeprefix(prefix)
         if key.startswith(prefix) and not name.startswith("override."):
@@ -136,7 +134,7 @@ class _UnusedKeyFinder:
 
     # -- reasons, by the form of the key
 
-    def _reason(self, key: str, found: list[KeyUse]) -> _Reason:
+    def _reason(self, key: str, uses: list[KeyUse]) -> _Reason:
         if self._is_undeclared_provider(key):
             return _Reason(f"{CONFIG_PROVIDERS_PREFIX} does not name this provider")
         if _UNSUPPORTED_KEY.search(key):
@@ -145,18 +143,18 @@ class _UnusedKeyFinder:
             )
         for pair in self._file.cluster_pairs:
             if key.startswith(f"{pair}."):
-                return self._flow_key_reason(pair, key.removeprefix(f"{pair}."), found)
+                return self._flow_key_reason(pair, key.removeprefix(f"{pair}."), uses)
         if form := _FLOW_KEY.fullmatch(key):
             return self._unknown_flow_reason(form)
         for alias in sorted(self._file.clusters, key=len, reverse=True):
             if key.startswith(f"{alias}."):
-                return self._cluster_key_reason(alias, key.removeprefix(f"{alias}."), found)
-        return self._top_level_reason(key, found)
+                return self._cluster_key_reason(alias, key.removeprefix(f"{alias}."), uses)
+        return self._top_level_reason(key, uses)
 
-    def _flow_key_reason(self, pair: SourceAndTarget, name: str, found: list[KeyUse]) -> _Reason:
+    def _flow_key_reason(self, pair: SourceAndTarget, name: str, uses: list[KeyUse]) -> _Reason:
         if pair not in self._flows:
             return _Reason(f"the flow {pair} does not run; set {pair}.enabled=true to run it")
-        if any(landing.is_read for landing in found):
+        if any(use.is_read for use in uses):
             return _Reason(f"the flow {pair} is not enabled; set {pair}.enabled=true")
         if name in CLIENT_SECURITY_NAMES:
             return _Reason(
@@ -185,18 +183,18 @@ class _UnusedKeyFinder:
         listed = ", ".join(split_list(self._file.file_values[CLUSTERS].value))
         return _Reason(f"{CLUSTERS} lists {listed}, not {alias}", alias, self._file.clusters)
 
-    def _cluster_key_reason(self, alias: str, name: str, found: list[KeyUse]) -> _Reason:
+    def _cluster_key_reason(self, alias: str, name: str, uses: list[KeyUse]) -> _Reason:
         if not any(alias in (flow.source, flow.target) for flow in self._flows):
             return _Reason(f"no flow from or to {alias} runs")
-        if beaten := _overridden_reason(found):
-            return beaten
-        if any(landing.is_read for landing in found):
+        if overridden := _overridden_reason(uses):
+            return overridden
+        if any(use.is_read for use in uses):
             return _Reason(f"no flow from or to {alias} is enabled")
         if name in WORKER_REST:
             return _Reason(f"the process has one REST server; write {name} without {alias}.")
         if FlowPart.WORKER.reads(name):
             return _Reason(
-                f"settings of {alias}'s workers serve the flows into {alias}, and none runs"
+                f"settings of {alias}'s workers apply to flows into {alias}, and none runs"
             )
         if name in _CONNECTOR_KEYS:
             for_all = f", or {name} for all flows" if name in NAMES_FOR_ALL_FLOWS else ""
@@ -212,10 +210,10 @@ class _UnusedKeyFinder:
             f"{alias}.",
         )
 
-    def _top_level_reason(self, key: str, found: list[KeyUse]) -> _Reason:
-        if beaten := _overridden_reason(found):
-            return beaten
-        if any(landing.is_read for landing in found):
+    def _top_level_reason(self, key: str, uses: list[KeyUse]) -> _Reason:
+        if overridden := _overridden_reason(uses):
+            return overridden
+        if any(use.is_read for use in uses):
             return _Reason(f"no flow is enabled; set {self._example_flow()}.enabled=true")
         if key in DISTRIBUTED:
             alias = self._example_flow().target
@@ -244,10 +242,10 @@ class _UnusedKeyFinder:
         return (into or flows or [SourceAndTarget("A", "B")])[0]
 
 
-def _overridden_reason(found: list[KeyUse]) -> _Reason | None:
-    """The key would have been read, had another not won."""
-    for landing in found:
-        if landing.is_read and landing.is_active and landing.overridden_by is not None:
-            winner = landing.overridden_by
+def _overridden_reason(uses: list[KeyUse]) -> _Reason | None:
+    """The reason if another key overrides this one."""
+    for use in uses:
+        if use.is_read and use.is_active and use.overridden_by is not None:
+            winner = use.overridden_by
             return _Reason(f"{winner.key} on line {winner.line} wins")
     return None

@@ -42,7 +42,7 @@ LOGIN_MODULES = {
     "SCRAM-SHA-256": f"{_SECURITY}.scram.ScramLoginModule",
     "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
 }
-"""The mechanisms that the clients here can log in with, and the module that each needs."""
+"""The supported mechanisms, and the login module of each."""
 
 DISALLOWED_LOGIN_MODULES = frozenset(
     {
@@ -50,7 +50,7 @@ DISALLOWED_LOGIN_MODULES = frozenset(
         "com.sun.security.auth.module.LdapLoginModule",
     }
 )
-"""Modules that make the client fetch code or data from a server of somebody's choice."""
+"""Modules that make a client fetch code or data from any server."""
 
 PUBLIC_OPTIONS = frozenset(
     {
@@ -94,16 +94,16 @@ class LoginModule:
 
 
 def parse_jaas_config(text: str) -> tuple[LoginModule, ...]:
-    """Read every module, exactly as Kafka does. ConfigError if the text is not of the form."""
-    modules, _ = _parse_modules(text, forgive_missing_end=False)
+    """Every module, as Kafka reads them. Raises ConfigError if the text is malformed."""
+    modules, _ = _parse_modules(text, accept_missing_end=False)
     return modules
 
 
 def parse_login_module(
     text: str, key: str = SASL_JAAS_CONFIG
 ) -> tuple[LoginModule, tuple[Notice, ...]]:
-    """Read the one module of a client, and what there is to say about it."""
-    modules, forgiven = _parse_modules(text, forgive_missing_end=True)
+    """The one module of a client, and notices about it. Raises ConfigError."""
+    modules, is_end_missing = _parse_modules(text, accept_missing_end=True)
     if len(modules) != 1:
         message = f"JAAS config property contains {len(modules)} login modules, should be 1 module"
         raise ConfigError.of(key, message)
@@ -111,36 +111,36 @@ def parse_login_module(
     if module.class_name in DISALLOWED_LOGIN_MODULES:
         message = f"{module.class_name} is not allowed; use the login module of your sasl.mechanism"
         raise ConfigError.of(key, message)
-    if not forgiven:
+    if not is_end_missing:
         return module, ()
     message = "the final ';' is missing: Java's Kafka clients refuse this; add it"
     return module, (Notice(kind=NoticeKind.JAAS, message=message, key=key),)
 
 
-def _parse_modules(text: str, *, forgive_missing_end: bool) -> tuple[tuple[LoginModule, ...], bool]:
-    """The modules, and whether a missing end was forgiven."""
+def _parse_modules(text: str, *, accept_missing_end: bool) -> tuple[tuple[LoginModule, ...], bool]:
+    """The modules, and whether the final `;` was missing."""
     stream = tokenize(text)
     modules: list[LoginModule] = []
-    forgiven = False
+    is_end_missing = False
     for first in stream:
         module, last = _parse_entry(first, stream)
         if last.symbol != ";":
-            # An open quote has swallowed whatever came after it: that is no small slip.
-            if not forgive_missing_end or not last.closed:
+            # An open quote contains all text after it, so more than the `;` may be missing.
+            if not accept_missing_end or not last.closed:
                 raise _syntax_error(
                     "JAAS config entry not terminated by semi-colon", "add the final ;"
                 )
-            forgiven = True
+            is_end_missing = True
         if not module.class_name:
             raise _syntax_error("Login module not specified in JAAS config", _EXPECTED_FORM, first)
         modules.append(module)
     if not modules:
         raise _syntax_error("Login module not specified in JAAS config", _EXPECTED_FORM)
-    return tuple(modules), forgiven
+    return tuple(modules), is_end_missing
 
 
 def _parse_entry(first: JaasToken, stream: Iterator[JaasToken]) -> tuple[LoginModule, JaasToken]:
-    """One module, and its last token: a `;` unless the text has ended before one."""
+    """One module, and its last token: a `;` unless the text ends before it."""
     last = next(stream, first)
     flag = _parse_flag(first, last)
     options: dict[str, str] = {}
@@ -185,8 +185,8 @@ _EXPECTED_FORM = 'write it as: module required option="value";'
 
 
 def _syntax_error(problem: str, advice: str, token: JaasToken | None = None) -> ConfigError:
-    place = "" if token is None else f" (at character {token.position + 1})"
-    return ConfigError.of(SASL_JAAS_CONFIG, f"{problem}{place}; {advice}")
+    position = "" if token is None else f" (at character {token.position + 1})"
+    return ConfigError.of(SASL_JAAS_CONFIG, f"{problem}{position}; {advice}")
 
 
 class JaasToken(NamedTuple):
@@ -196,14 +196,14 @@ class JaasToken(NamedTuple):
     text: str | None = None
     symbol: str = ""
     closed: bool = True
-    """False for a quoted text that the end of the line, and not its quote, has ended."""
+    """False for a quoted text that ends at the end of the line, without a quote."""
 
     def __repr__(self) -> str:
         return f"JaasToken(position={self.position}, symbol={self.symbol!r})"
 
 
 def tokenize(source: str) -> Iterator[JaasToken]:
-    """Cut a text; comments and blanks are left out."""
+    """The tokens of a text, without comments and blanks."""
     for match in _TOKEN.finditer(source):
         position = match.start()
         match match.lastgroup:

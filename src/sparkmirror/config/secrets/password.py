@@ -1,7 +1,6 @@
-"""A secret that does not give itself away.
+"""A secret. Its repr and its text are `[hidden]`, as in Kafka.
 
-Knows how a secret looks from outside: `[hidden]`, as Kafka writes it. The text behind it is read
-in one way only, through `.value`, so that every place that reveals a secret can be found.
+Only `.value` returns the secret, so that a search for it finds all code that reveals one.
 """
 
 from __future__ import annotations

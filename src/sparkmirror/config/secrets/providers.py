@@ -1,11 +1,10 @@
-"""Config providers: where the values behind `${provider:path:key}` come from.
+"""Config providers: they supply the values of `${provider:path:key}`.
 
-Knows the three providers that come with Kafka, under Kafka's class names, and how a configuration
-declares them: `config.providers` lists names the user chose,
-`config.secrets.providers.<name>.class` says what each is, `config.secrets.providers.<name>.param.*`
-sets it up. The environment is handed in.
+Has the three providers that come with Kafka, under Kafka's class names. A configuration declares
+them: `config.providers` lists their names, `config.providers.<name>.class` gives the class of each,
+`config.providers.<name>.param.*` its parameters. The caller passes the environment.
 
-A provider of one's own is an entry of `factories`: class name to a function of Setup.
+`factories` maps a class name to a function that creates a provider from a ConfigProviderContext.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ ALLOWLIST_PATTERN = "allowlist.pattern"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigProviderContext:
-    """What a provider is made from."""
+    """The input of a provider's constructor."""
 
     prefix: str
-    """`config.secrets.providers.<name>.param.`, to name a parameter in a fault."""
+    """`config.providers.<name>.param.`, to name a parameter in a fault."""
     params: Mapping[str, str] = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
 
@@ -42,24 +41,24 @@ ConfigProviderFactory = Callable[[ConfigProviderContext], ConfigProvider]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigProviders:
-    """The providers a configuration declares, by the names it gives them."""
+    """The providers of a configuration, by name."""
 
     by_name: Mapping[str, ConfigProvider]
     notices: tuple[Notice, ...] = ()
 
     def lenient(self) -> ConfigProviders:
-        """The same providers, but what cannot be read leaves the placeholder as it is."""
+        """The same providers, but a placeholder that cannot be read stays as text."""
         by_name = {name: _LenientProvider(provider) for name, provider in self.by_name.items()}
         return ConfigProviders(by_name=by_name, notices=self.notices)
 
     def strict(self) -> ConfigProviders:
-        """The same providers, but what they lack is an error: no placeholder of theirs stays."""
+        """The same providers, but a missing key is an error."""
         by_name = {name: _StrictProvider(provider) for name, provider in self.by_name.items()}
         return ConfigProviders(by_name=by_name, notices=self.notices)
 
 
 class _LenientProvider:
-    """A provider that answers nothing where another would raise."""
+    """Returns no values instead of raising."""
 
     def __init__(self, provider: ConfigProvider) -> None:
         self._provider = provider
@@ -72,46 +71,45 @@ class _LenientProvider:
 
 
 class _StrictProvider:
-    """A provider that raises where another would answer nothing."""
+    """Raises instead of leaving out a key."""
 
     def __init__(self, provider: ConfigProvider) -> None:
         self._provider = provider
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
-        answer = self._provider.get(path, keys)
-        missing = sorted(keys - answer.values.keys())
+        data = self._provider.get(path, keys)
+        missing = sorted(keys - data.values.keys())
         if missing:
-            raise ConfigError.of("", f"{', '.join(missing)}: {answer.missing_reason}")
-        return answer
+            raise ConfigError.of("", f"{', '.join(missing)}: {data.missing_reason}")
+        return data
 
 
 class _FailedProvider:
-    """Stands for a provider that could not be made."""
+    """Replaces a provider that could not be created. Raises at each use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
-        """Refuse everything."""
-        asked = ConfigVariable(self._name, path, min(keys, default=""))
+        variable = ConfigVariable(self._name, path, min(keys, default=""))
         raise ConfigError.of(
-            "", f"{CONFIG_PROVIDERS_KEY}.{self._name} has a fault, so {asked} is out of reach"
+            "", f"{CONFIG_PROVIDERS_KEY}.{self._name} has a fault, so {variable} cannot be fetched"
         )
 
 
 class AllowedPaths:
-    """The `allowed.paths` of a provider: nothing outside of them is read. None: no limit.
+    """The `allowed.paths` of a provider: it reads nothing outside of them. Empty: no limit.
 
-    Paths are compared as written, with `.` and `..` taken out but links not followed, as Kafka
-    does: a mounted Kubernetes secret is made of links.
+    Paths are compared without `.` and `..`, but with unresolved links, as in Kafka: a mounted
+    Kubernetes secret consists of links.
     """
 
-    def __init__(self, setup: ConfigProviderContext) -> None:
-        text = setup.params.get(ALLOWED_PATHS, "")
+    def __init__(self, context: ConfigProviderContext) -> None:
+        text = context.params.get(ALLOWED_PATHS, "")
         self._allowed = tuple(Path(os.path.normpath(item.strip())) for item in text.split(","))
         if not text:
             self._allowed = ()
-        key = setup.prefix + ALLOWED_PATHS
+        key = context.prefix + ALLOWED_PATHS
         faults = [
             ConfigFault(key, f"Invalid value {path} for configuration {key}: the path {fault}")
             for path in self._allowed
@@ -121,7 +119,7 @@ class AllowedPaths:
             raise ConfigError(faults)
 
     def parse_untrusted_path(self, path: str) -> Path | None:
-        """Clean a path; None if it may not be read."""
+        """The path without `.` and `..`; None if it is not allowed."""
         if not self._allowed:
             return Path(path)
         clean = Path(os.path.normpath(path))
@@ -137,11 +135,11 @@ def _path_fault(path: Path) -> str:
 class FileConfigProvider:
     """`${file:/path/to/file.properties:key}`: a key of a .properties file in UTF-8."""
 
-    def __init__(self, setup: ConfigProviderContext) -> None:
-        self._paths = AllowedPaths(setup)
+    def __init__(self, context: ConfigProviderContext) -> None:
+        self._paths = AllowedPaths(context)
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
-        """Read the file anew, so that a changed secret is seen."""
+        """Read the file. Each call reads it again, so that a changed secret takes effect."""
         if not path:
             return ConfigData(values={}, missing_reason="it names no file")
         file = self._paths.parse_untrusted_path(path)
@@ -149,9 +147,9 @@ class FileConfigProvider:
             return ConfigData(
                 values={}, missing_reason=f"{ALLOWED_PATHS} does not allow to read {path}"
             )
-        found = properties.load_properties(file, properties.PropertiesEncoding.UTF_8).mapping
+        entries = properties.load_properties(file, properties.PropertiesEncoding.UTF_8).mapping
         return ConfigData(
-            values={key: found[key] for key in keys if key in found},
+            values={key: entries[key] for key in keys if key in entries},
             missing_reason=f"{path} has no such key",
         )
 
@@ -159,11 +157,11 @@ class FileConfigProvider:
 class DirectoryConfigProvider:
     """`${dir:/path/to/folder:name}`: the whole text of one file, nothing trimmed."""
 
-    def __init__(self, setup: ConfigProviderContext) -> None:
-        self._paths = AllowedPaths(setup)
+    def __init__(self, context: ConfigProviderContext) -> None:
+        self._paths = AllowedPaths(context)
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
-        """Read the files asked for. Anything but the plain name of a file is not there."""
+        """Read the files. A key that is not the plain name of a file is missing."""
         if not path:
             return ConfigData(values={}, missing_reason="it names no directory")
         folder = self._paths.parse_untrusted_path(path)
@@ -184,9 +182,9 @@ class DirectoryConfigProvider:
         )
 
 
-def _check_path(path: Path, kind: Callable[[Path], bool]) -> bool:
+def _check_path(path: Path, check: Callable[[Path], bool]) -> bool:
     try:
-        return kind(path)
+        return check(path)
     except OSError as error:
         raise ConfigError.of("", f"{path} cannot be read: {error.strerror}") from None
 
@@ -201,14 +199,14 @@ def _read_text(file: Path) -> str:
 
 
 class EnvVarConfigProvider:
-    """`${env:NAME}`: a variable of the environment, if `allowlist.pattern` lets it through."""
+    """`${env:NAME}`: a variable of the environment, if `allowlist.pattern` matches its name."""
 
-    def __init__(self, setup: ConfigProviderContext) -> None:
-        self._environment = setup.environment
-        self._allowed = _allowlist_pattern(setup)
+    def __init__(self, context: ConfigProviderContext) -> None:
+        self._environment = context.environment
+        self._allowed = _allowlist_pattern(context)
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
-        """Look the names up. There is only one environment, so a path is a mistake."""
+        """The variables with these names. Raises ConfigError if there is a path."""
         if path:
             message = f"the environment has no paths, but {path!r} was given; write ${{env:NAME}}"
             raise ConfigError.of("", message)
@@ -224,12 +222,12 @@ class EnvVarConfigProvider:
         )
 
 
-def _allowlist_pattern(setup: ConfigProviderContext) -> re.Pattern[str]:
-    pattern = setup.params.get(ALLOWLIST_PATTERN, ".*")
+def _allowlist_pattern(context: ConfigProviderContext) -> re.Pattern[str]:
+    pattern = context.params.get(ALLOWLIST_PATTERN, ".*")
     try:
         return compile_java_pattern(pattern)
     except JavaRegexError as error:
-        key = setup.prefix + ALLOWLIST_PATTERN
+        key = context.prefix + ALLOWLIST_PATTERN
         message = f"Invalid value {pattern} for configuration {key}: {error}"
         raise ConfigError.of(key, message) from None
 
@@ -248,7 +246,7 @@ def create_providers(
     environment: Mapping[str, str],
     factories: Mapping[str, ConfigProviderFactory] = BUILT_IN_PROVIDERS,
 ) -> ConfigProviders:
-    """Make the providers that a configuration declares. ConfigError lists all that cannot be."""
+    """Create the providers that a configuration declares. Raises ConfigError with all faults."""
     providers, faults = try_create_providers(raw, environment, factories)
     if faults:
         raise ConfigError(faults)
@@ -260,7 +258,7 @@ def try_create_providers(
     environment: Mapping[str, str],
     factories: Mapping[str, ConfigProviderFactory] = BUILT_IN_PROVIDERS,
 ) -> tuple[ConfigProviders, tuple[ConfigFault, ...]]:
-    """The same for a review: one that cannot be made is a fault, and nothing behind it is read."""
+    """The same for a validation: returns the faults. A provider with a fault raises when used."""
     by_name: dict[str, ConfigProvider] = {}
     notices: list[Notice] = []
     faults: list[ConfigFault] = []

@@ -1,13 +1,12 @@
-"""Which values are secret, and what may be shown in their place.
+"""Redaction: which values are secret, and the text that replaces them.
 
-Knows names of keys, whatever prefix they carry (`B.producer.ssl.key.password`). A key is secret if
-its words say so: password, secret, token, credential, private key and the like; the tables' own
-PASSWORD-typed keys are all among them. Some keys only point at a secret (`*.file`, `*.url`) and
-stay visible. A value made of placeholders reveals nothing and stays visible too. Who misspells
-`password` has still written one: a name that no table has is secret if it resembles one that is.
+Decides by the name of the key, with any prefix (`B.producer.ssl.key.password`). A key is secret if
+it contains a word like password, secret, token, credential or private key; all PASSWORD-typed keys
+of the tables do. Keys that only point to a secret (`*.file`, `*.url`) stay visible, and so do
+values that consist of placeholders. An unknown name that resembles a secret one is secret too,
+because a misspelt `password` still has a password as its value.
 
-This is redaction by key, before anything is formatted: looking for secrets in finished text is
-known to leak.
+Values are redacted before they are formatted: a search for secrets in formatted text leaks.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _PASSWORD_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of the key must not be seen."""
+    """Whether the value of the key is a secret."""
     return _is_named_secret(key) or _resembles_a_secret(key)
 
 
@@ -69,7 +68,7 @@ _SECRET_NAMES = tuple(name for name in CLIENT_SECURITY_NAMES if _is_named_secret
 
 
 def _resembles_a_secret(key: str) -> bool:
-    """Whether a name that is no client's, below whatever prefix, is nearly that of a secret."""
+    """Whether an unknown name, with any prefix, resembles the name of a secret."""
     if key.endswith(CLIENT_SECURITY_NAMES):
         return False
     words = [word.lower() for word in _WORD.findall(key)]
@@ -87,7 +86,7 @@ def _is_misspelled_secret(word: str) -> bool:
 
 
 def redact_value(key: str, value: str) -> str:
-    """Write the value as it may be seen."""
+    """The value as it may be shown."""
     if has_only_variables(value):
         return value
     if key.endswith(jaas.SASL_JAAS_CONFIG):
@@ -98,7 +97,7 @@ def redact_value(key: str, value: str) -> str:
 
 
 def _redact_jaas(value: str) -> str:
-    """Module, flag and harmless options; everything, if it cannot be told what is what."""
+    """Module, flag and public options are visible. A malformed text is hidden completely."""
     try:
         module, _ = jaas.parse_login_module(value)
     except ConfigError:

@@ -1,11 +1,8 @@
-"""Placeholders `${provider:[path:]key}` in values, and what stands behind them.
+"""Placeholders `${provider:[path:]key}` in values, and their expansion.
 
-Knows the grammar of a placeholder and how a whole configuration is expanded: one pass, each
-provider asked once per path, every placeholder of every value replaced on its own, and one that
-nobody can answer left standing as text. Expanded values live in memory only: what is stored or
-shown is the raw text, and `restore` puts it back.
-
-Does not know where a provider looks, nor which key means what.
+The expansion of a configuration is one pass: it calls each provider once per path and replaces
+every placeholder of every value. A placeholder without a provider, or without a value, stays as
+text. Expanded values are kept in memory only: what is stored or shown has the placeholders.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 
 
 class ConfigVariable(NamedTuple):
-    """One placeholder, taken apart. A placeholder without a path has the empty path."""
+    """The parts of one placeholder. Without a path, the path is empty."""
 
     provider: str
     path: str
@@ -35,23 +32,23 @@ class ConfigVariable(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigData:
-    """What a provider says about one path: the values it has, and for how long they hold."""
+    """The values that a provider has for one path, and how long they are valid."""
 
     values: Mapping[str, str] = field(repr=False)
     ttl_ms: int | None = None
     missing_reason: str = "it has no such key"
-    """Why a key that was asked for is not among the values."""
+    """Why a requested key is not among the values."""
 
 
 class ConfigProvider(Protocol):
-    """A place that values can be fetched from.
+    """A source of values.
 
-    `get` raises ConfigError if the place should be readable and is not; a path that it may not
-    read, and a key that is not there, are no errors: the placeholder then stays as it is.
+    `get` raises ConfigError if it fails to read the path. A path that is not allowed and a missing
+    key are no errors: the placeholder then stays as text.
     """
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
-        """Fetch these keys of one path."""
+        """The values of these keys of one path."""
         ...
 
 
@@ -61,7 +58,7 @@ class ExpandedConfig:
 
     values: dict[str, str] = field(repr=False)
     ttls_ms: dict[str, int]
-    """Path to the time after which its values should be fetched again."""
+    """For each path, the time after which its values should be fetched again."""
     unresolved: tuple[Notice, ...]
 
 
@@ -72,12 +69,12 @@ def find_variables(text: str) -> Iterator[ConfigVariable]:
 
 
 def rewrite_variables(text: str, change: Callable[[ConfigVariable], ConfigVariable]) -> str:
-    """The same text with other placeholders in it."""
+    """The text with each placeholder changed."""
     return _VARIABLE.sub(lambda match: str(change(_variable(match))), text)
 
 
 def has_only_variables(text: str) -> bool:
-    """Whether nothing but placeholders stands here: such a text reveals nothing."""
+    """Whether a value consists of placeholders only, so that it contains no secret."""
     rest, placeholders = _VARIABLE.subn("", text)
     return placeholders > 0 and not rest.strip()
 
@@ -85,28 +82,28 @@ def has_only_variables(text: str) -> bool:
 def expand_variables(
     raw: Mapping[str, str], providers: Mapping[str, ConfigProvider]
 ) -> ExpandedConfig:
-    """Replace every placeholder that can be answered. ConfigError lists what cannot be read."""
+    """Replace every placeholder that has a value. Raises ConfigError for what cannot be read."""
     users: dict[tuple[str, str], dict[str, list[ConfigVariable]]] = {}
     for key, value in raw.items():
         for variable in find_variables(value) if "${" in value else ():
-            place = (variable.provider, variable.path)
-            users.setdefault(place, {}).setdefault(key, []).append(variable)
-    answers = _fetch(users, providers)
+            location = (variable.provider, variable.path)
+            users.setdefault(location, {}).setdefault(key, []).append(variable)
+    fetched = _fetch(users, providers)
     return ExpandedConfig(
         values={
-            key: _replace(value, answers) if "${" in value else value for key, value in raw.items()
+            key: _replace(value, fetched) if "${" in value else value for key, value in raw.items()
         },
         ttls_ms={
-            path: answer.ttl_ms
-            for (_, path), answer in answers.items()
-            if answer.ttl_ms is not None and answer.ttl_ms >= 0
+            path: data.ttl_ms
+            for (_, path), data in fetched.items()
+            if data.ttl_ms is not None and data.ttl_ms >= 0
         },
-        unresolved=tuple(_unresolved_notices(users, answers)),
+        unresolved=tuple(_unresolved_notices(users, fetched)),
     )
 
 
 def restore_variables(raw: Mapping[str, str], expanded: Mapping[str, str]) -> dict[str, str]:
-    """Give every key whose raw value holds a placeholder its raw value back."""
+    """The expanded config with the raw value of each key that has a placeholder."""
     return {
         key: raw[key] if key in raw and _VARIABLE.search(raw[key]) else value
         for key, value in expanded.items()
@@ -119,9 +116,10 @@ def redact_fault(
     expanded: Mapping[str, str],
     quoted: Iterable[str] = (),
 ) -> ConfigFault:
-    """A fault that does not quote what was fetched for a placeholder: it may be a secret.
+    """The fault without the value of a placeholder, which may be a secret.
 
-    `quoted` are other keys whose values the fault may quote. One that was fetched takes the blame.
+    `quoted` are other keys whose values the message may contain. If one of them has a placeholder,
+    the result is a fault of that key.
     """
     for key in (fault.key, *quoted):
         written = raw.get(key)
@@ -145,44 +143,44 @@ def _variable(match: re.Match[str]) -> ConfigVariable:
 def _fetch(
     users: VariableUses, providers: Mapping[str, ConfigProvider]
 ) -> dict[tuple[str, str], ConfigData]:
-    answers: dict[tuple[str, str], ConfigData] = {}
+    fetched: dict[tuple[str, str], ConfigData] = {}
     faults: list[ConfigFault] = []
     for (name, path), by_key in users.items():
         if name not in providers:
             continue
-        wanted = frozenset(variable.key for found in by_key.values() for variable in found)
+        keys = frozenset(variable.key for used in by_key.values() for variable in used)
         try:
-            answers[name, path] = providers[name].get(path, wanted)
+            fetched[name, path] = providers[name].get(path, keys)
         except ConfigError as error:
             faults.extend(
-                ConfigFault(key, f"{key}: {found[0]} cannot be fetched: {error}")
-                for key, found in by_key.items()
+                ConfigFault(key, f"{key}: {used[0]} cannot be fetched: {error}")
+                for key, used in by_key.items()
             )
     if faults:
         raise ConfigError(faults)
-    return answers
+    return fetched
 
 
-def _replace(text: str, answers: FetchedData) -> str:
+def _replace(text: str, fetched: FetchedData) -> str:
     def value(match: re.Match[str]) -> str:
         variable = _variable(match)
-        answer = answers.get((variable.provider, variable.path))
-        return match[0] if answer is None else answer.values.get(variable.key, match[0])
+        data = fetched.get((variable.provider, variable.path))
+        return match[0] if data is None else data.values.get(variable.key, match[0])
 
     return _VARIABLE.sub(value, text)
 
 
-def _unresolved_notices(users: VariableUses, answers: FetchedData) -> Iterator[Notice]:
-    for place, by_key in users.items():
-        answer = answers.get(place)
-        for key, found in by_key.items():
-            for variable in found:
-                if answer is not None and variable.key in answer.values:
+def _unresolved_notices(users: VariableUses, fetched: FetchedData) -> Iterator[Notice]:
+    for location, by_key in users.items():
+        data = fetched.get(location)
+        for key, used in by_key.items():
+            for variable in used:
+                if data is not None and variable.key in data.values:
                     continue
                 reason = (
                     f"config.providers names no provider {variable.provider!r}"
-                    if answer is None
-                    else answer.missing_reason
+                    if data is None
+                    else data.missing_reason
                 )
                 yield Notice(
                     kind=NoticeKind.UNRESOLVED_VARIABLE,
