@@ -75,9 +75,9 @@ class MirrorMaker1Arguments:
 
 
 def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
-    """Mirror until told to end; returns the exit code."""
-    ending = ShutdownSignal()
-    ending.install()
+    """Mirror until a signal ends it; returns the exit code."""
+    shutdown = ShutdownSignal()
+    shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     flow = mm2_properties(
         arguments,
@@ -89,7 +89,7 @@ def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
         " as an mm2.properties: clusters=%s,%s and %s->%s.enabled=true",
         *(SOURCE, TARGET, SOURCE, TARGET),
     )
-    return MirrorMaker(MirrorMakerConfig.open(flow, os.environ), (), os.environ).run(ending)
+    return MirrorMaker(MirrorMakerConfig.open(flow, os.environ), (), os.environ).run(shutdown)
 
 
 def mm2_properties(
@@ -127,12 +127,12 @@ def mm2_properties(
 
 
 def _cluster_properties(alias: str, kind: str, client: Mapping[str, str]) -> dict[str, str]:
-    """A client's file as a cluster: how to get in counts for all clients, the rest for this one."""
-    said = {}
+    """A client's file as a cluster: the login counts for all clients, the rest for this one."""
+    properties = {}
     for name, value in client.items():
         if name in _CLIENT_ONLY:
             continue
-        said[f"{alias}.{kind}.{name}"] = value
+        properties[f"{alias}.{kind}.{name}"] = value
         if name == "bootstrap.servers" or name.startswith(("security.", "sasl.", "ssl.")):
-            said[f"{alias}.{name}"] = value
-    return said
+            properties[f"{alias}.{name}"] = value
+    return properties

@@ -1,6 +1,6 @@
-"""What is going on, for people who wait: a moving line on a terminal, plain lines elsewhere.
+"""Shows progress: one changing line on a terminal, plain lines elsewhere.
 
-Everything goes to standard error, so that a command's answer on standard output stays clean.
+Writes to standard error, so that standard output has only the command's answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MEGABYTE = 1024 * 1024
 
 
 class ProgressLine:
-    """Says what is going on. On a terminal each word replaces the one before."""
+    """Shows the current step. On a terminal each text replaces the one before."""
 
     def __init__(self, console: rich.console.Console, status: rich.status.Status | None) -> None:
         self._console = console
@@ -26,14 +26,14 @@ class ProgressLine:
         self._stage = ""
 
     def show(self, text: str) -> None:
-        """Tell what happens now."""
+        """Show the current step."""
         if self._status is not None:
             self._status.update(rich.text.Text(text))
         else:
             self._console.print(text)
 
     def on_download(self, progress: DownloadProgress) -> None:
-        """Tell how far a download is; where lines stay, only when its stage changes."""
+        """Show the progress of a download; without a terminal only when its stage changes."""
         if self._status is None and progress.stage == self._stage:
             return
         self._stage = progress.stage
@@ -42,7 +42,7 @@ class ProgressLine:
 
 @contextmanager
 def progress_line() -> Iterator[ProgressLine]:
-    """Show what is said inside the block."""
+    """Yield a progress line that ends with the block."""
     console = rich.console.Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     if not console.is_terminal:
         yield ProgressLine(console, None)
@@ -52,7 +52,7 @@ def progress_line() -> Iterator[ProgressLine]:
 
 
 def download_text(progress: DownloadProgress) -> str:
-    """Put the state of a download into words."""
+    """Return the state of a download as text."""
     counted = f"{progress.done}/{progress.total} jars" if progress.total else ""
     size = f"{progress.size_bytes / _MEGABYTE:.1f} MB" if progress.size_bytes else ""
     details = ", ".join(part for part in (counted, size, progress.file) if part)

@@ -37,11 +37,11 @@ def run(file: Path, clusters: str) -> int:
 
 
 def run_flows(file: Path, targets: Collection[str]) -> int:
-    """Run a node until it is told to end; returns the exit code."""
-    ending = ShutdownSignal()
-    ending.install()
+    """Run a node until a signal ends it; returns the exit code."""
+    shutdown = ShutdownSignal()
+    shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = MirrorMakerConfig.open(load_properties(file), os.environ)
     for notice in opened.notices:
         log.warning("%s", notice)
-    return MirrorMaker(opened, targets, os.environ).run(ending)
+    return MirrorMaker(opened, targets, os.environ).run(shutdown)

@@ -17,31 +17,31 @@ UNHEALTHY = 2
 
 @click.command()
 @click.option("--url", default=DEFAULT_URL, show_default=True, help="The worker's REST API.")
-@click.option("--watch", is_flag=True, help="Go on until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
 def status(url: str, watch: bool) -> int:
     """Show connectors, topics, rates and lag of a running worker.
 
     Ends with 0 if everything runs, with 2 if something does not.
     """
     console = rich.console.Console(highlight=False)
-    watcher = WorkerPoller(WorkerRestClient(url))
+    poller = WorkerPoller(WorkerRestClient(url))
     if not watch:
-        view = watcher.poll(time.monotonic())
+        view = poller.poll(time.monotonic())
         console.print(render(view))
         return 0 if view.is_healthy else UNHEALTHY
     try:
-        _follow(console, watcher)
+        _follow(console, poller)
     except KeyboardInterrupt:
         return 0
     return 0
 
 
-def _follow(console: rich.console.Console, watcher: WorkerPoller) -> None:
+def _follow(console: rich.console.Console, poller: WorkerPoller) -> None:
     if not console.is_terminal:
         while True:
-            console.print(summary_line(watcher.poll(time.monotonic())), soft_wrap=True)
+            console.print(summary_line(poller.poll(time.monotonic())), soft_wrap=True)
             time.sleep(REFRESH_INTERVAL_S)
     with rich.live.Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(render(watcher.poll(time.monotonic())), refresh=True)
+            live.update(render(poller.poll(time.monotonic())), refresh=True)
             time.sleep(REFRESH_INTERVAL_S)

@@ -30,11 +30,11 @@ def worker(file: Path) -> int:
 
 
 def run_worker(file: Path) -> int:
-    """Run a worker until it is told to end; returns the exit code."""
-    ending = ShutdownSignal()
-    ending.install()
+    """Run a worker until a signal ends it; returns the exit code."""
+    shutdown = ShutdownSignal()
+    shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = WorkerFile.open(load_properties(file), os.environ)
     for notice in opened.notices:
         log.warning("%s", notice)
-    return ConnectWorker(opened, os.environ).run(ending)
+    return ConnectWorker(opened, os.environ).run(shutdown)

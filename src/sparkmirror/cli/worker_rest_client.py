@@ -1,4 +1,4 @@
-"""A worker's REST API, as our own commands ask it: states, partitions, groups."""
+"""A client of a worker's REST API: states, partitions, groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConnectorSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSummary:
-    """One source partition, as the worker told it."""
+    """One source partition, as the worker reports it."""
 
     topic: str
     partition: int
@@ -42,7 +42,7 @@ class PartitionSummary:
 
 
 class WorkerRestClient:
-    """Asks one worker. RequestFailed if it cannot be asked, or refuses."""
+    """Sends requests to one worker. Raises RequestFailed if it does not answer or rejects one."""
 
     def __init__(self, url: str = DEFAULT_URL) -> None:
         self._url = url.rstrip("/")
@@ -57,13 +57,13 @@ class WorkerRestClient:
         )
 
     def partitions(self, connector: str) -> tuple[PartitionSummary, ...]:
-        """How far a source connector is."""
+        """The progress of a source connector."""
         found = self._get(f"/connectors/{_quoted(connector)}/partitions")["partitions"]
         names = PartitionSummary.__dataclass_fields__
-        return tuple(PartitionSummary(**{name: one[name] for name in names}) for one in found)
+        return tuple(PartitionSummary(**{name: item[name] for name in names}) for item in found)
 
     def groups(self, connector: str) -> Sequence[Mapping[str, Any]]:
-        """What became of each group's offsets."""
+        """The state of each group's offsets."""
         found: Sequence[Mapping[str, Any]] = self._get(f"/connectors/{_quoted(connector)}/groups")[
             "groups"
         ]
@@ -77,8 +77,8 @@ class WorkerRestClient:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            said = error.read().decode("utf-8", "replace")
-            raise RequestFailed(f"{self._url}{path} answered {error.code}: {said}") from error
+            body = error.read().decode("utf-8", "replace")
+            raise RequestFailed(f"{self._url}{path} answered {error.code}: {body}") from error
         except (OSError, ValueError) as error:
             raise RequestFailed(
                 f"no worker answers at {self._url}: {error}; start one, or name it with --url"
@@ -87,12 +87,12 @@ class WorkerRestClient:
 
 def _connector_summary(name: str, status: Mapping[str, Any]) -> ConnectorSummary:
     parts = [status["connector"], *status["tasks"]]
-    said = dict.fromkeys(_first_line(part["trace"]) for part in parts if part.get("trace"))
+    errors = dict.fromkeys(_first_line(part["trace"]) for part in parts if part.get("trace"))
     return ConnectorSummary(
         name=name,
         state=status["connector"]["state"],
         tasks=tuple(task["state"] for task in status["tasks"]),
-        errors=tuple(said),
+        errors=tuple(errors),
     )
 
 

@@ -1,6 +1,6 @@
-"""What the demo claims in the end, checked: every record on both sides, and where the group stands.
+"""The checks at the end of the demo: every record on both clusters, and the group's offsets.
 
-Reads everything back through another client library than the one that copied it.
+Reads through another client library than the one that copied the records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Seen = TypeVar("Seen")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoCheckResult:
-    """One thing that was checked."""
+    """The result of one check."""
 
     subject: str
     detail: str
@@ -33,7 +33,7 @@ def check_topic(
     source: ClusterAccess, topic: str, target: ClusterAccess, remote: str, within_s: float
 ) -> DemoCheckResult:
     """Compare two topics: records, their order, keys, values, headers, times, partitions."""
-    wanted = read_topic(source, topic, timeout_s=within_s)
+    expected = read_topic(source, topic, timeout_s=within_s)
 
     def copied() -> list[ConsumerRecord]:
         try:
@@ -41,13 +41,13 @@ def check_topic(
         except TopicMissing:
             return []
 
-    there = _poll_until(copied, lambda found: len(found) >= len(wanted), within_s)
-    same = [_record_content(one) for one in wanted] == [_record_content(one) for one in there]
-    detail = f"{len(wanted):,} records there, {len(there):,} here"
+    copied_records = _poll_until(copied, lambda found: len(found) >= len(expected), within_s)
+    same = list(map(_record_content, expected)) == list(map(_record_content, copied_records))
+    detail = f"{len(expected):,} records at the source, {len(copied_records):,} on the target"
     return DemoCheckResult(
         subject=f"{topic} = {remote}",
-        detail=f"{detail}, all alike" if same else f"{detail}: they differ",
-        passed=same and bool(wanted),
+        detail=f"{detail}, all equal" if same else f"{detail}: they differ",
+        passed=same and bool(expected),
     )
 
 
@@ -59,15 +59,17 @@ def check_group_offsets(
     remote: Callable[[str], str],
     within_s: float,
 ) -> DemoCheckResult:
-    """Compare what the group would read next on both sides: it must be the same record."""
-    wanted = {TopicPartition(remote(p.topic), p.partition): at for p, at in committed.items() if at}
+    """Compare the next record of the group on both clusters: it must be the same."""
+    expected = {
+        TopicPartition(remote(p.topic), p.partition): at for p, at in committed.items() if at
+    }
     positions = _poll_until(
         lambda: _committed_offsets(target, group),
-        lambda found: all(found.get(place) == at for place, at in wanted.items()),
+        lambda found: all(found.get(p) == at for p, at in expected.items()),
         within_s,
     )
     next_there = _next_records(source, committed, within_s)
-    next_here = _next_records(target, {p: positions.get(p, -1) for p in wanted}, within_s)
+    next_here = _next_records(target, {p: positions.get(p, -1) for p in expected}, within_s)
     same = all(
         next_there.get(p) is not None
         and next_there.get(p) == next_here.get(TopicPartition(remote(p.topic), p.partition))
@@ -76,10 +78,10 @@ def check_group_offsets(
     )
     return DemoCheckResult(
         subject=f"group {group}",
-        detail=f"goes on at the same record in {len(wanted)} partitions"
+        detail=f"continues at the same record in {len(expected)} partitions"
         if same
-        else f"stands at {_format_offsets(positions)} here",
-        passed=same and bool(wanted),
+        else f"is at {_format_offsets(positions)} on the target",
+        passed=same and bool(expected),
     )
 
 
@@ -118,12 +120,12 @@ def _format_offsets(positions: Mapping[TopicPartition, int]) -> str:
 
 
 def _poll_until(
-    look: Callable[[], Seen], is_enough: Callable[[Seen], bool], within_s: float
+    poll: Callable[[], Seen], is_enough: Callable[[Seen], bool], within_s: float
 ) -> Seen:
-    """Look until it is enough, or time is up; return what was seen last."""
+    """Poll until `is_enough` or the timeout; return the last value."""
     deadline = time.monotonic() + within_s
     while True:
-        seen = look()
+        seen = poll()
         if is_enough(seen) or time.monotonic() > deadline:
             return seen
         time.sleep(POLL_INTERVAL_S)

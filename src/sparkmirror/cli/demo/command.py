@@ -1,11 +1,11 @@
-"""`sparkmirror demo`: a live mirror between two real clusters on this computer, checked in the end.
+"""`sparkmirror demo`: a live mirror between two real clusters on this computer, checked at the end.
 
-    1. two clusters, with somebody who writes and a consumer group that reads
-    2. `sparkmirror run mm2.properties` beside them, both ways
-    3. a live view, until Ctrl-C or for so long
-    4. everything read back from both sides and compared
+    1. starts two clusters, a producer and a consumer group
+    2. runs `sparkmirror run mm2.properties`, both ways
+    3. shows a live view until Ctrl-C or for a given time
+    4. reads all records back from both clusters and compares them
 
-Everything is gone when it ends. The exit code is 0 only if all that was checked holds.
+The demo leaves nothing behind. The exit code is 0 only if all checks hold.
 """
 
 from __future__ import annotations
@@ -94,33 +94,33 @@ class DemoEnvironment:
     help="End by itself so long after the first record was mirrored; without it, Ctrl-C ends it.",
 )
 def demo(seconds: float | None) -> int:
-    """Mirror two real clusters, live, and check every record in the end."""
+    """Mirror two real clusters, live, and check every record at the end."""
     console = rich.console.Console(highlight=False)
     with (
-        ProcessReaper.start() as guard,
+        ProcessReaper.start() as reaper,
         tempfile.TemporaryDirectory(prefix="sparkmirror-demo-") as home,
     ):
-        guard.remove_on_exit(Path(home))
-        with _running_environment(console, Path(home), guard) as scene:
-            load = DemoWorkload(scene.primary.access(), PRIMARY_TOPICS)
-            load.start()
+        reaper.remove_on_exit(Path(home))
+        with _running_environment(console, Path(home), reaper) as environment:
+            workload = DemoWorkload(environment.primary.access(), PRIMARY_TOPICS)
+            workload.start()
             try:
-                _watch(console, scene, seconds)
+                _watch(console, environment, seconds)
             finally:
-                load.stop()
-            if load.failure:
-                raise load.failure
-            return _run_checks(console, scene, load)
+                workload.stop()
+            if workload.failure:
+                raise workload.failure
+            return _run_checks(console, environment, workload)
 
 
-# -- the scene ---------------------------------------------------------------------------------
+# -- clusters and mirror -----------------------------------------------------------------------
 
 
 @contextmanager
 def _running_environment(
-    console: rich.console.Console, home: Path, guard: ProcessReaper
+    console: rich.console.Console, home: Path, reaper: ProcessReaper
 ) -> Iterator[DemoEnvironment]:
-    primary, backup = _start_clusters(home, guard)
+    primary, backup = _start_clusters(home, reaper)
     (port,) = PortRegistry().claim(1, home)
     url = f"http://127.0.0.1:{port}"
     file = home / "mm2.properties"
@@ -134,7 +134,7 @@ def _running_environment(
     console.print(f"{backup.bootstrap_servers()}. Now: sparkmirror run {file}", soft_wrap=True)
     log = home / "mirror.log"
     command = [sys.executable, "-m", "sparkmirror", "run", str(file)]
-    mirror = guard.launch(command, log=log, cwd=home)
+    mirror = reaper.launch(command, log=log, cwd=home)
     try:
         yield DemoEnvironment(primary=primary, backup=backup, mirror=mirror, log=log, url=url)
     finally:
@@ -146,14 +146,14 @@ def _running_environment(
             cluster.kill()
 
 
-def _start_clusters(home: Path, guard: ProcessReaper) -> tuple[Cluster, Cluster]:
+def _start_clusters(home: Path, reaper: ProcessReaper) -> tuple[Cluster, Cluster]:
     specs = [
         ClusterSpec(name="primary", topics=_topic_specs(PRIMARY_TOPICS), fast_start=True),
         ClusterSpec(name="backup", topics=_topic_specs(BACKUP_TOPICS), fast_start=True),
     ]
-    with progress_line() as ticker:
-        JarCache().ensure(specs[0].version, ticker.on_download)
-        started = {c.name: c for c in Cluster.start_all(specs, home, guard, ticker.show)}
+    with progress_line() as progress:
+        JarCache().ensure(specs[0].version, progress.on_download)
+        started = {c.name: c for c in Cluster.start_all(specs, home, reaper, progress.show)}
     return started["primary"], started["backup"]
 
 
@@ -179,55 +179,57 @@ def _records(partitions: int) -> tuple[ProducerRecord, ...]:
 # -- watching ----------------------------------------------------------------------------------
 
 
-def _watch(console: rich.console.Console, scene: DemoEnvironment, seconds: float | None) -> None:
-    """Show what happens until it is time, or until somebody has seen enough."""
+def _watch(
+    console: rich.console.Console, environment: DemoEnvironment, seconds: float | None
+) -> None:
+    """Show the live view until the time is over or the operator presses Ctrl-C."""
     how_long = "Ctrl-C ends it" if seconds is None else f"it ends {seconds:g} s after the first"
-    watcher = WorkerPoller(WorkerRestClient(scene.url))
+    poller = WorkerPoller(WorkerRestClient(environment.url))
     try:
         console.print(f"Spark is starting; records follow in some seconds ({how_long}).")
         if not console.is_terminal:
-            said = ""
-            for view in _poll_views(scene, watcher, seconds):
-                if summary_line(view) != said:
-                    said = summary_line(view)
-                    console.print(said, soft_wrap=True)
+            last_line = ""
+            for view in _poll_views(environment, poller, seconds):
+                if summary_line(view) != last_line:
+                    last_line = summary_line(view)
+                    console.print(last_line, soft_wrap=True)
             return
         with rich.live.Live(console=console, auto_refresh=False) as live:
-            for view in _poll_views(scene, watcher, seconds):
+            for view in _poll_views(environment, poller, seconds):
                 live.update(render(view), refresh=True)
     except KeyboardInterrupt:
-        console.print("Enough seen; now everything is checked (Ctrl-C again to skip that).")
+        console.print("Now checking everything (Ctrl-C again skips that).")
 
 
 def _poll_views(
-    scene: DemoEnvironment, watcher: WorkerPoller, seconds: float | None
+    environment: DemoEnvironment, poller: WorkerPoller, seconds: float | None
 ) -> Iterator[LiveView]:
-    began = time.monotonic()
+    started_at = time.monotonic()
     first: float | None = None
     while True:
-        _require_running(scene)
+        _require_running(environment)
         now = time.monotonic()
         try:
-            view = watcher.poll(now)
+            view = poller.poll(now)
         except RequestFailed:
             view = None  # its REST API is about to listen
         if view:
             yield view
             if first is None and view.records:
                 first = now
-        if first is None and now - began > FIRST_RECORD_TIMEOUT_S:
+        if first is None and now - started_at > FIRST_RECORD_TIMEOUT_S:
             raise LabError(
                 f"no record was mirrored in {FIRST_RECORD_TIMEOUT_S:.0f} s:"
-                f" {_last_lines(scene.log)}"
+                f" {_last_lines(environment.log)}"
             )
         if first is not None and seconds is not None and now - first >= seconds:
             return
         time.sleep(REFRESH_INTERVAL_S)
 
 
-def _require_running(scene: DemoEnvironment) -> None:
-    if not scene.mirror.is_running():
-        raise LabError(f"the mirror has ended: {_last_lines(scene.log)}")
+def _require_running(environment: DemoEnvironment) -> None:
+    if not environment.mirror.is_running():
+        raise LabError(f"the mirror has ended: {_last_lines(environment.log)}")
 
 
 def _last_lines(log: Path) -> str:
@@ -237,8 +239,10 @@ def _last_lines(log: Path) -> str:
 # -- checking ----------------------------------------------------------------------------------
 
 
-def _run_checks(console: rich.console.Console, scene: DemoEnvironment, load: DemoWorkload) -> int:
-    primary, backup = scene.primary.access(), scene.backup.access()
+def _run_checks(
+    console: rich.console.Console, environment: DemoEnvironment, workload: DemoWorkload
+) -> int:
+    primary, backup = environment.primary.access(), environment.backup.access()
     console.print("Reading everything back from both clusters ...")
     findings = [
         *(
@@ -251,7 +255,7 @@ def _run_checks(console: rich.console.Console, scene: DemoEnvironment, load: Dem
         ),
         checks.check_group_offsets(
             GROUP,
-            load.committed,
+            workload.committed,
             primary,
             backup,
             lambda topic: f"primary.{topic}",
@@ -261,10 +265,10 @@ def _run_checks(console: rich.console.Console, scene: DemoEnvironment, load: Dem
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, title="Checked")
     for heading in ("what", "found", ""):
         table.add_column(heading)
-    for one in findings:
-        mark = rich.text.Text("holds", "green") if one.passed else rich.text.Text("FAILS", "red")
-        table.add_row(one.subject, one.detail, mark)
+    for result in findings:
+        mark = rich.text.Text("holds", "green") if result.passed else rich.text.Text("FAILS", "red")
+        table.add_row(result.subject, result.detail, mark)
     console.print(table)
-    holds = all(one.passed for one in findings)
+    holds = all(result.passed for result in findings)
     console.print("Everything holds." if holds else "NOT everything holds.")
     return 0 if holds else CHECK_FAILED
