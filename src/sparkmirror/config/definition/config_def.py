@@ -1,7 +1,7 @@
-"""A table of keys, from which everything about configuration follows.
+"""ConfigDef: a table of keys.
 
-One table parses, validates, answers REST and prints the manual. This module knows what a table is;
-what stands in the tables is in `tables/`.
+One table serves parsing, validation, the answers of the REST API and the manual. The tables
+themselves are in `config.tables`.
 
     text ──parse_type──► value ──validator──► accepted
       │                    │
@@ -34,7 +34,7 @@ from sparkmirror.errors import ConfigError, ConfigFault
 
 
 class Importance(Enum):
-    """How much a key matters to most people."""
+    """The importance of a key, as Kafka's documentation gives it."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -47,7 +47,7 @@ LOW: Final = Importance.LOW
 
 
 class Width(Enum):
-    """How wide a form should draw the key's field."""
+    """The width of the key's field in a form."""
 
     NONE = "NONE"
     SHORT = "SHORT"
@@ -56,7 +56,7 @@ class Width(Enum):
 
 
 class Required(Enum):
-    """Stands where a default would, for a key that has none."""
+    """The default of a key that has none."""
 
     REQUIRED = "REQUIRED"
 
@@ -66,7 +66,7 @@ REQUIRED: Final = Required.REQUIRED
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One row of a table. The first five columns are what everybody looks at."""
+    """One row of a table."""
 
     name: str
     type: Type
@@ -102,7 +102,7 @@ class ConfigKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigValue:
-    """What validation found out about one key."""
+    """The result of the validation of one key."""
 
     name: str
     value: ParsedValue = None
@@ -153,37 +153,37 @@ class ConfigDef:
         return tuple(dict.fromkeys(key.group for key in self if key.group))
 
     def updated(self, other: ConfigDef) -> ConfigDef:
-        """Lay another table over this one: its rows win, new ones come last."""
+        """This table with the rows of another: its rows win, new ones come last."""
         return ConfigDef(*(self._by_name | other._by_name).values())
 
     def parse(self, props: Props, classes: ClassResolver = resolve_class) -> dict[str, ParsedValue]:
-        """Read all keys, or raise ConfigError with the fault of every key that has one.
+        """The values of all keys. Raises ConfigError with the faults of all keys.
 
-        What the table does not know is left alone: unknown keys are for somebody else.
+        Ignores keys that are not in the table.
         """
         values: dict[str, ParsedValue] = {}
         faults: list[ConfigFault] = []
         for key in self:
             value, errors = _evaluate(key, props, classes)
             values[key.name] = value
-            # A second error only says that nothing was left to judge after the first.
+            # A second error only follows from the first: the validator gets no value.
             faults += [ConfigFault(key.name, error) for error in errors[:1]]
         if faults:
             raise ConfigError(faults)
         return values
 
     def validate(self, props: Props, classes: ClassResolver = resolve_class) -> list[ConfigValue]:
-        """Judge all keys, in the order of declaration. Never raises."""
-        judged = {key.name: _evaluate(key, props, classes) for key in self}
-        parsed = {name: value for name, (value, _) in judged.items()}
-        return [_config_value(self[name], errors, parsed) for name, (_, errors) in judged.items()]
+        """The results of all keys, in the order of declaration. Never raises."""
+        results = {key.name: _evaluate(key, props, classes) for key in self}
+        parsed = {name: value for name, (value, _) in results.items()}
+        return [_config_value(self[name], errors, parsed) for name, (_, errors) in results.items()]
 
     def faults(self, props: Props) -> list[ConfigFault]:
         """The first fault of every key that has one."""
         return [ConfigFault(one.name, one.errors[0]) for one in self.validate(props) if one.errors]
 
     def keys_with_repeated_items(self, props: Props) -> tuple[str, ...]:
-        """Names of the lists that say something twice; it is read once."""
+        """The names of the lists that contain an item twice; it is read once."""
         return tuple(key.name for key in self if _has_repeated_items(key, props))
 
 
@@ -208,16 +208,16 @@ def _config_value(
 def _evaluate(
     key: ConfigKey, props: Props, classes: ClassResolver
 ) -> tuple[ParsedValue, list[str]]:
-    """Read and judge one key. The validator also judges the void that an unread value leaves.
+    """The value and the errors of one key. The validator runs even if the value cannot be parsed.
 
-    Null (from JSON) is a value like any other, but to a key that is required it says nothing.
+    Null (from JSON) is a value, except for a required key: for that it counts as missing.
     """
     value: ParsedValue = None
     errors = []
-    said = props.get(key.name)
-    if said is not None or (key.name in props and not key.required):
+    text = props.get(key.name)
+    if text is not None or (key.name in props and not key.required):
         try:
-            value = parse_type(key.name, said, key.type, classes)
+            value = parse_type(key.name, text, key.type, classes)
         except ConfigError as error:
             errors.append(str(error))
     elif isinstance(key.default, Required):

@@ -1,7 +1,7 @@
-"""What the connectors and the worker ask beyond the tables: keys that must fit together.
+"""Checks that concern several keys of a connector's config.
 
-A check looks at all that was said and finds faults of single keys. It never raises. The values it
-is given are those the tables found; a faulty name that no table knows gets a value of its own.
+A check gets all properties and the values of the tables, and yields faults of single keys. It never
+raises. A fault of a key that is in no table gets a value of its own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def add_faults(
 def worker_faults(
     class_name: str, values: Mapping[str, ConfigValue], *, exactly_once: bool
 ) -> Iterator[ConfigFault]:
-    """Find what the worker cannot grant this connector."""
+    """Yield faults of what the worker does not support for this connector."""
     if _is_valid_and_equals(values, _EXACTLY_ONCE, "required"):
         if not exactly_once:
             yield ConfigFault(
@@ -77,7 +77,7 @@ def worker_faults(
 def connector_faults(
     class_name: str, props: Props, values: Mapping[str, ConfigValue]
 ) -> Iterator[ConfigFault]:
-    """Find what the connector itself objects to."""
+    """Yield the faults that the connector itself finds."""
     if class_name == SOURCE_CONNECTOR:
         yield from _source_faults(props)
     if class_name == CHECKPOINT_CONNECTOR:
@@ -97,7 +97,7 @@ def _source_faults(props: Props) -> Iterator[ConfigFault]:
             "records from aborted and uncommitted transactions will be replicated from the source "
             "cluster to the target cluster.",
         )
-    # Only the very word false counts, as in Java: FALSE passes.
+    # Only `false` in lower case is refused, as in Java.
     if props.get(_EMIT_SYNCS) == "false" and any(key.startswith(_SYNC_KEYS) for key in props):
         yield ConfigFault(
             _EMIT_SYNCS,
@@ -120,10 +120,9 @@ def _checkpoint_faults(props: Props) -> Iterator[ConfigFault]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PatternKeys:
-    """Keys that hold patterns, as long as the default filter reads them.
+    """Keys with patterns, if the default filter reads them.
 
-    Java finds out about a broken pattern when the connector starts and fails then. Here it is an
-    error of the key, so that whoever wrote it is told.
+    In Java a malformed pattern fails the start of the connector. Here it is an error of the key.
     """
 
     keys: tuple[str, ...]
@@ -168,7 +167,7 @@ _PATTERN_KEYS: Final = (
 
 
 def _patterns(key: str, props: Props, values: Mapping[str, ConfigValue]) -> tuple[str, ...]:
-    """Read a list of patterns; the checkpoint connector's filter reads some it does not declare."""
+    """The patterns of a key. The checkpoint connector's filter reads keys that are not declared."""
     if key not in values:
         return split_list(props.get(key) or "")
     value: ParsedValue = values[key].value
@@ -176,7 +175,7 @@ def _patterns(key: str, props: Props, values: Mapping[str, ConfigValue]) -> tupl
 
 
 def _hint(items: tuple[str, ...], error: JavaRegexError) -> str:
-    """Help with the two mistakes people make most: shell patterns, and commas inside a pattern."""
+    """A hint for the two most frequent mistakes: shell patterns, and commas in a pattern."""
     item = _pattern_at(items, error.position)
     if item.startswith("*"):
         return "; for any text write .* instead of *"
@@ -186,7 +185,7 @@ def _hint(items: tuple[str, ...], error: JavaRegexError) -> str:
 
 
 def _pattern_at(items: tuple[str, ...], position: int) -> str:
-    """The item that holds a position of the joined pattern."""
+    """The item at a position of the joined pattern."""
     end = 0
     for item in items:
         end += len(item) + len("|")
@@ -196,7 +195,7 @@ def _pattern_at(items: tuple[str, ...], position: int) -> str:
 
 
 def _is_valid_and_equals(values: Mapping[str, ConfigValue], name: str, word: str) -> bool:
-    """Whether a valid value is the word, in any case."""
+    """Whether a key has no errors and this value, in upper or lower case."""
     value = values[name]
     return not value.errors and str(value.value).lower() == word
 
@@ -206,6 +205,6 @@ def _is_false(props: Props, name: str) -> bool:
 
 
 def _reads_committed(props: Props) -> bool:
-    """Whether the source consumer would; its own prefix wins over the general one."""
+    """Whether the source consumer reads committed records only. Its own prefix wins."""
     general = props.get("consumer.isolation.level")
     return props.get("source.consumer.isolation.level", general) == "read_committed"

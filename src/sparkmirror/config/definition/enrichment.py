@@ -1,7 +1,7 @@
-"""The keys that a connector's other keys bring along.
+"""Connect's enrichment: the keys that other keys of a connector add to its table.
 
-`transforms=r` makes `transforms.r.type` a key, whose value in turn brings the transformation's own
-keys; likewise `predicates=p`. Knows how Connect names, groups and orders them.
+`transforms=r` adds the key `transforms.r.type`, whose value in turn adds the keys of the
+transformation; likewise `predicates=p`. Names, groups and order are Connect's.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PREDICATE_KEYS: Final = ConfigDef(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AliasList:
-    """One list of aliases, and what each alias brings."""
+    """One list of aliases, and the keys that each alias adds."""
 
     key: str
     group: str
@@ -91,7 +91,7 @@ ALIAS_LIST_KEYS: Final = tuple(chain.key for chain in _ALIAS_LISTS)
 
 @dataclass(frozen=True, slots=True)
 class UnprefixedValidator:
-    """Judges under the short name: a transformation does not know its alias."""
+    """Validates under the name without the prefix, as a transformation does in Connect."""
 
     inner: Validator
     prefix: str
@@ -105,19 +105,19 @@ class UnprefixedValidator:
 
 
 def enrich(props: Props, classes: ClassResolver) -> ConfigDef:
-    """Build the framework's table for this config: with the keys of its chains at the end."""
+    """The framework's table for this config, with the added keys at the end."""
     keys = [
         key
         for chain in _ALIAS_LISTS
         for alias in _aliases(props, chain.key)
         for key in _alias_keys(chain, alias, props, classes)
     ]
-    # Two aliases can bring the same key: t a TimestampConverter's target.type, t.target its type.
+    # Two aliases can add the same key: t a TimestampConverter's target.type, t.target its type.
     return SOURCE_CONNECTOR_FRAMEWORK + ConfigDef(*{key.name: key for key in keys}.values())
 
 
 def predicate_faults(props: Props, values: Mapping[str, ConfigValue]) -> Iterator[ConfigFault]:
-    """Find conditions that hang in the air."""
+    """Yield faults of predicates that are negated without a name, or not declared."""
     known = _aliases(props, "predicates")
     for alias in _aliases(props, "transforms"):
         negate, predicate = f"transforms.{alias}.negate", f"transforms.{alias}.predicate"
@@ -145,8 +145,8 @@ def _alias_keys(
 ) -> Iterator[ConfigKey]:
     prefix = f"{chain.key}.{alias}."
     group = f"{chain.group}: {alias}"
-    said = props.get(f"{prefix}type")
-    class_name = classes(trim(said)) if said else None
+    written = props.get(f"{prefix}type")
+    class_name = classes(trim(written)) if written else None
     yield from _class_and_version_keys(chain, alias, class_name)
     if class_name is None:
         return
@@ -164,7 +164,7 @@ def _alias_keys(
 def _class_and_version_keys(
     chain: _AliasList, alias: str, class_name: str | None
 ) -> tuple[ConfigKey, ConfigKey]:
-    """Build the two keys that every alias has: which class, and which version of it."""
+    """The two keys that every alias has: its class, and the version of the class."""
     prefix, group = f"{chain.key}.{alias}.", f"{chain.group}: {alias}"
     version = PLUGIN_VERSION if class_name in chain.tables else None
     return (

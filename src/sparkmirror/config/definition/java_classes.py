@@ -1,9 +1,8 @@
-"""The Java classes that people name in their configs and that mean something here.
+"""The Java class names that configs may contain.
 
-A class-typed key holds a Java name although no Java class is ever loaded. This module knows which
-names are understood, by kind, and their short forms: `ByteArrayConverter` and `ByteArray` stand
-for the full name, as in Connect. What stands behind a name is other rooms' business; whoever adds
-classes of their own passes another resolver instead of `known_class`.
+A class-typed key holds the name of a Java class, but no Java class is loaded. Names are accepted in
+full and in short, as in Connect: `ByteArrayConverter` and `ByteArray` mean the same class. A
+caller with classes of its own passes another resolver instead of `resolve_class`.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ FILTER_CLASSES: Final = (DEFAULT_TOPIC_FILTER, DEFAULT_GROUP_FILTER, DEFAULT_CON
 
 CONVERTERS: Final = (
     *(
-        f"{_CONNECT}.converters.{kind}Converter"
-        for kind in ("Boolean", "ByteArray", "Double", "Float", "Integer", "Long", "Short")
+        f"{_CONNECT}.converters.{type_name}Converter"
+        for type_name in ("Boolean", "ByteArray", "Double", "Float", "Integer", "Long", "Short")
     ),
     JSON_CONVERTER,
     STRING_CONVERTER,
@@ -103,7 +102,8 @@ SECURITY_CLASSES: Final = (
 )
 
 CONFIG_PROVIDER_CLASSES: Final = tuple(
-    f"{_COMMON}.config.provider.{kind}ConfigProvider" for kind in ("File", "Directory", "EnvVar")
+    f"{_COMMON}.config.provider.{source}ConfigProvider"
+    for source in ("File", "Directory", "EnvVar")
 )
 
 _SUFFIXES: Final = {
@@ -124,7 +124,7 @@ _SUFFIXES: Final = {
 
 
 def _class_names_and_aliases() -> dict[str, str]:
-    """Every way to write every known class. A short form that two classes share is nobody's."""
+    """Every name and alias of every known class. An alias that two classes share is left out."""
     full: dict[str, str] = {}
     short: dict[str, set[str]] = {}
     for suffix, names in _SUFFIXES.items():
@@ -141,5 +141,5 @@ _NAMES_AND_ALIASES: Final = _class_names_and_aliases()
 
 
 def resolve_class(name: str) -> str | None:
-    """Full name of the class that `name` stands for, or None if no such class is known."""
+    """The full name of the class that `name` means; None if the class is unknown."""
     return _NAMES_AND_ALIASES.get(name)

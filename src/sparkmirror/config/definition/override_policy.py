@@ -1,7 +1,7 @@
 """Which client settings a connector may override: the worker's override policy.
 
-Only `producer.override.*` is looked at, as in Connect: the connectors here are sources, and a
-source has no other client that the worker would make for it.
+Checks `producer.override.*` only, as Connect does for source connectors: the producer is the only
+client that a worker creates for them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _CREDENTIALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security
 
 
 def policy_short_name(policy: str) -> str:
-    """Short name of a policy that may be given by its class."""
+    """The short name of a policy that is given by name or class."""
     return policy.removeprefix(_PACKAGE).removesuffix(_SUFFIX)
 
 
 def policy_faults(policy: str) -> Iterator[ConfigFault]:
-    """Find a policy that no plug-in offers: a worker does not start with it."""
+    """Yield a fault for an unknown policy: a worker does not start with it."""
     if policy_short_name(policy) not in OVERRIDE_POLICIES:
         available = ", ".join(OVERRIDE_POLICIES)
         yield ConfigFault(
@@ -42,7 +42,7 @@ def policy_faults(policy: str) -> Iterator[ConfigFault]:
 def disallowed_overrides(
     props: Props, policy: str, allowlist: Collection[str]
 ) -> Iterator[ConfigValue]:
-    """List the overrides that the policy forbids, each with its error."""
+    """Yield the overrides that the policy forbids, each with its error."""
     name = policy_short_name(policy)
     allows: dict[str, Callable[[str], bool]] = {
         "All": lambda _: True,

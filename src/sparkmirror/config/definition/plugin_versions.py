@@ -1,4 +1,4 @@
-"""Versions of plug-ins, as Connect lets people ask for them.
+"""Versions of plug-ins, as Connect's configs require them.
 
 A requirement is `latest`, one version (`4.3.0`: exactly that), or ranges in Maven's notation
 (`[4.0,5.0)`, several separated by commas). There is one version of every plug-in here, the Kafka
@@ -20,7 +20,7 @@ _RANGES = re.compile(rf"{_RANGE.pattern}(?:,{_RANGE.pattern})*")
 
 
 def satisfies_requirement(requirement: str, version: str = PLUGIN_VERSION) -> bool:
-    """Whether the version is one of those asked for. A malformed requirement is met by none."""
+    """Whether the version satisfies the requirement. No version satisfies a malformed one."""
     text = trim(requirement)
     if text.lower() == "latest":
         return True
@@ -52,7 +52,7 @@ def _is_in_range(version: str, left: str, low: str, comma: str, high: str, right
 
 
 def _sort_key(version: str) -> tuple[tuple[int, ...], bool]:
-    """Place a version among others: by its numbers; `-rc1` and the like come before it."""
+    """The sort key of a version: its numbers; `-rc1` and the like come before the release."""
     numbers, _, qualifier = trim(version).partition("-")
     parts = [int(part) if part.isdecimal() else 0 for part in numbers.split(".")]
     while parts and not parts[-1]:
@@ -62,7 +62,7 @@ def _sort_key(version: str) -> tuple[tuple[int, ...], bool]:
 
 @dataclass(frozen=True, slots=True)
 class PluginVersionValidator:
-    """Validator of keys that ask for a version. Whether it exists is found out elsewhere."""
+    """Validator of keys that require a version. `validation` checks whether the version exists."""
 
     description: str = "org.apache.kafka.connect.runtime.ConnectorConfig$PluginVersionValidator"
 
@@ -78,7 +78,7 @@ class PluginVersionValidator:
 
 @dataclass(frozen=True, slots=True)
 class AvailableVersionValidator:
-    """Validator of a key that asks for a version of a plug-in that is known already."""
+    """Validator of a key that requires a version of a known plug-in."""
 
     plugin: str
 

@@ -1,6 +1,6 @@
 """The plug-ins a worker offers: connectors, transformations, predicates, converters.
 
-Knows for each its Java name, its kind and its table. What a plug-in does is elsewhere.
+Each has its Java name, its type and its table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATIO
 
 
 class PluginType(Enum):
-    """What a plug-in is, in the word that the REST API uses."""
+    """The type of a plug-in, as the REST API names it."""
 
     SOURCE = "source"
     TRANSFORMATION = "transformation"
@@ -38,7 +38,7 @@ class PluginType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginDesc:
-    """One plug-in, and the table of what it reads."""
+    """One plug-in, and its table."""
 
     class_name: str
     type: PluginType
@@ -53,9 +53,10 @@ class PluginDesc:
         )
 
 
-def _plugins(kind: PluginType, tables: dict[str, ConfigDef]) -> tuple[PluginDesc, ...]:
+def _plugins(plugin_type: PluginType, tables: dict[str, ConfigDef]) -> tuple[PluginDesc, ...]:
     return tuple(
-        PluginDesc(class_name=name, type=kind, config_def=table) for name, table in tables.items()
+        PluginDesc(class_name=name, type=plugin_type, config_def=table)
+        for name, table in tables.items()
     )
 
 

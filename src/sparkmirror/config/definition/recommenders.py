@@ -1,4 +1,4 @@
-"""What a form should offer for a key, given the values of the others.
+"""Recommended values of a key, given the values of the others.
 
 Part of the validate answer only: `recommended_values` and `visible`. A recommendation is never a
 fault.
@@ -14,13 +14,13 @@ from sparkmirror.config.definition.value_types import ParsedValue
 
 
 class Recommender(Protocol):
-    """Looks at all parsed values. Must not raise."""
+    """Recommends by all parsed values. Must not raise."""
 
     def valid_values(self, parsed: Mapping[str, ParsedValue]) -> tuple[str, ...]:
-        """Values worth choosing from; empty if nothing particular can be offered."""
+        """The values to choose from; empty if there is no recommendation."""
 
     def visible(self, parsed: Mapping[str, ParsedValue]) -> bool:
-        """Whether the key means anything just now."""
+        """Whether a form should show the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class FixedRecommender:
 
 @dataclass(frozen=True, slots=True)
 class VisibleIfSetRecommender:
-    """Offers nothing, and is visible once another key has a value."""
+    """Recommends nothing; visible if another key has a value."""
 
     other_key: str
 

@@ -1,7 +1,7 @@
-"""What Connect's REST API says about configuration, as JSON values and texts.
+"""The answers of Connect's REST API about configuration, as JSON values and texts.
 
-Knows the shape of the answers; what is in them comes from the tables and from `validation`. Knows
-no status code: an error here is an exception, which the REST room turns into one.
+The content comes from the tables and from `validation`. Errors are exceptions; `rest` maps them to
+status codes.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ def validate_config_answer(
 
 
 def config_infos_json(validation: ConfigInfos) -> dict[str, Any]:
-    """Write a validation as Connect does."""
+    """A validation in Connect's JSON form."""
     return {
         "name": validation.connector_class,
         "error_count": len(validation.errors),
         "groups": list(validation.groups),
         "configs": [
             {
-                "definition": None if finding.key is None else _config_key_info(finding.key),
-                "value": _config_value_info(finding.value),
+                "definition": None if info.key is None else _config_key_info(info.key),
+                "value": _config_value_info(info.value),
             }
-            for finding in validation.configs
+            for info in validation.configs
         ],
     }
 
 
 def invalid_config_message(validation: ConfigInfos) -> str | None:
-    """Say why a config cannot be created or updated; None if it can."""
+    """The error message for a config with errors; None if it has none."""
     errors = validation.errors
     if not errors:
         return None

@@ -1,13 +1,13 @@
-"""A connector's config, judged as a whole.
+"""The validation of a connector's config.
 
-    what was said ─► framework's table, with what it brings along ─► the worker's checks ─┐
-                  └► the connector's own table ────────────────────► its own checks ──────┤
-                                              connector's findings win, key by key ◄──────┘
-                                              then converters, then forbidden overrides
+    the config ─► framework's table, enriched ─► the worker's checks ─┐
+               └► the connector's own table ───► its own checks ──────┤
+                              connector's results win, key by key ◄───┘
+                              then converters, then forbidden overrides
 
-The connector declares the general keys once more, so its findings replace the framework's: that
-is why a fault in `tasks.max` is told once and not twice. Whoever calls has resolved variables
-(`${...}`) and read retired keys as they were meant (`retired`).
+The connector declares the general keys again, so its results replace the framework's: a fault in
+`tasks.max` is reported once. The caller has expanded placeholders (`${...}`) and replaced
+deprecated keys (`files.deprecated_keys`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NULL_MESSAGE: Final = "Null value can not be supplied as the configuration valu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerCapabilities:
-    """What a worker grants its connectors."""
+    """What a worker supports and allows for its connectors."""
 
     exactly_once: bool = False
     override_policy: str = "All"
@@ -55,7 +55,7 @@ class WorkerCapabilities:
 
 @dataclass(frozen=True, slots=True)
 class ConfigInfo:
-    """What was found out about one key; a name that no table knows has no key."""
+    """The result for one key. A name that is in no table has no key."""
 
     key: ConfigKey | None
     value: ConfigValue
@@ -63,7 +63,7 @@ class ConfigInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigInfos:
-    """All findings about one config, in the order in which Connect lists them."""
+    """The results for all keys of one config, in Connect's order."""
 
     connector_class: str
     groups: tuple[str, ...]
@@ -72,13 +72,13 @@ class ConfigInfos:
     @property
     def errors(self) -> tuple[str, ...]:
         """Every error of every key."""
-        return tuple(error for finding in self.configs for error in finding.value.errors)
+        return tuple(error for info in self.configs for error in info.value.errors)
 
 
 def validate_connector_config(
     props: Props, worker: WorkerCapabilities, classes: ClassResolver = resolve_class
 ) -> ConfigInfos:
-    """Judge a connector's config. Raises BadRequest only if it names no connector."""
+    """Validate a connector's config. Raises BadRequest only if it names no known connector."""
     plugin = _require_connector(props)
     requirement = props.get(CONNECTOR_VERSION)
     if requirement is not None and not satisfies_requirement(requirement):
@@ -103,8 +103,8 @@ def validate_connector_config(
 def _require_connector(props: Props) -> PluginDesc:
     name = props.get(CONNECTOR_CLASS)
     if name is None:
-        said = ", ".join(f"{key}={_redacted(key, value)}" for key, value in props.items())
-        raise BadRequest(f"Connector config {{{said}}} contains no connector type")
+        shown = ", ".join(f"{key}={_redacted(key, value)}" for key, value in props.items())
+        raise BadRequest(f"Connector config {{{shown}}} contains no connector type")
     plugin = find_connector(trim(name))
     if plugin is None:
         available = ", ".join(map(str, CONNECTOR_PLUGINS))
@@ -122,15 +122,15 @@ def _redacted(key: str, value: str | None) -> str:
 def _framework_values(
     plugin: PluginDesc,
     props: Props,
-    table: ConfigDef,
+    config_def: ConfigDef,
     worker: WorkerCapabilities,
     classes: ClassResolver,
 ) -> dict[str, ConfigValue]:
-    values = {value.name: value for value in table.validate(props, classes)}
+    values = {value.name: value for value in config_def.validate(props, classes)}
     faults = [
         *predicate_faults(props, values),
         *worker_faults(plugin.class_name, values, exactly_once=worker.exactly_once),
-        *(ConfigFault(name, _NULL_MESSAGE) for name, said in props.items() if said is None),
+        *(ConfigFault(name, _NULL_MESSAGE) for name, text in props.items() if text is None),
     ]
     return add_faults(values, faults)
 
@@ -154,35 +154,35 @@ def _config_infos(keys: ConfigDef, values: Mapping[str, ConfigValue]) -> Iterato
 def _converter_config_infos(
     props: Props, values: Mapping[str, ConfigValue], classes: ClassResolver
 ) -> Iterator[ConfigInfo]:
-    """Judge the keys of the converters that the connector names itself."""
+    """The results for the keys of the converters that the connector names itself."""
     for part in ("header", "key", "value"):
         name = f"{part}.converter"
         table = CONVERTER_TABLES.get(str(values[name].value))
         if table is None:
             continue
         prefix = f"{name}."
-        said = {
+        own = {
             key.removeprefix(prefix): value
             for key, value in props.items()
             if key.startswith(prefix)
         }
-        for value in table.validate({CONVERTER_TYPE: part} | said, classes):
+        for value in table.validate({CONVERTER_TYPE: part} | own, classes):
             key = table[value.name]
             yield ConfigInfo(
                 replace(key, name=prefix + key.name), replace(value, name=prefix + value.name)
             )
 
 
-def _groups(findings: list[ConfigInfo]) -> Iterator[str]:
-    for finding in findings:
-        if finding.key and finding.key.group:
-            yield finding.key.group
+def _groups(infos: list[ConfigInfo]) -> Iterator[str]:
+    for info in infos:
+        if info.key and info.key.group:
+            yield info.key.group
 
 
 def _version_not_found(
     plugin: PluginDesc, props: Props, requirement: str, classes: ClassResolver
 ) -> ConfigInfos:
-    """Judge the general keys only: what a version that is not there would ask is not known."""
+    """Validate the general keys only: the keys of a missing version are unknown."""
     asked = replace(
         CONNECTOR[CONNECTOR_VERSION],
         default=PLUGIN_VERSION,

@@ -1,8 +1,7 @@
-"""What a value may be, beyond its type.
+"""Validators: which values of its type a key accepts.
 
-Each validator knows two texts of Kafka's: how it describes itself (`text`, shown in manuals and
-compared with the recorded tables) and what it says of a value it refuses. None of them raises: a
-refusal is an answer. None of them knows a key by name.
+A validator has two texts of Kafka: its description (in the manual and in the recorded tables), and
+the error for a value that it refuses. It returns the error and never raises.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from sparkmirror.javaregex.pattern import compile_java_pattern
 
 
 class Validator(Protocol):
-    """Judges a parsed value. Must not raise, must not keep state, must accept None to judge it."""
+    """Validates a parsed value, which may be None. Must not raise, must not keep state."""
 
     @property
     def description(self) -> str:
         """The valid values, in Kafka's words."""
 
     def validation_error(self, name: str, value: ParsedValue) -> str | None:
-        """Say what is wrong with the value of the key called `name`; None if nothing is."""
+        """The error of the value of the key `name`; None if the value is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number within bounds, which belong to it."""
+    """A number within bounds, inclusive."""
 
     low: float
     high: float | None = None
@@ -56,7 +55,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class ValidString:
-    """One of some words, written exactly so."""
+    """One of the valid strings."""
 
     valid_strings: tuple[str, ...]
 
@@ -74,7 +73,7 @@ class ValidString:
 
 @dataclass(frozen=True, slots=True)
 class CaseInsensitiveValidString:
-    """One of some words, in upper or lower case."""
+    """One of the valid strings, in upper or lower case."""
 
     valid_strings: tuple[str, ...]
 
@@ -115,13 +114,9 @@ class ValidList:
             return f"Configuration '{name}' must not be empty. Valid values include: {valid}"
         if "" in value:
             return f"Configuration '{name}' values must not be empty."
-        strangers = [
-            item for item in value if self.valid_strings and item not in self.valid_strings
-        ]
+        unknown = [item for item in value if self.valid_strings and item not in self.valid_strings]
         return (
-            ValidString(self.valid_strings).validation_error(name, strangers[0])
-            if strangers
-            else None
+            ValidString(self.valid_strings).validation_error(name, unknown[0]) if unknown else None
         )
 
 
@@ -145,7 +140,7 @@ class UniqueAliases:
 
 @dataclass(frozen=True, slots=True)
 class NonNullValidator:
-    """Anything, as long as something is said."""
+    """Any value except null."""
 
     description: str = "non-null string"
 
@@ -169,7 +164,7 @@ class NonEmptyString:
 
 @dataclass(frozen=True, slots=True)
 class NonEmptyListValidator:
-    """A list that says something."""
+    """A list with at least one item."""
 
     description: str = "non-empty list"
 
@@ -226,7 +221,7 @@ class RegexValidator:
 
 @dataclass(frozen=True, slots=True)
 class CompositeValidator:
-    """Several validators; the first to object speaks."""
+    """Several validators; the first error counts."""
 
     validators: tuple[Validator, ...]
 

@@ -1,10 +1,8 @@
-"""Values of keys: how a text becomes one of nine types, and how it is shown again.
+"""The nine types of values: parsing a text, and formatting a value.
 
-Knows Kafka's rules for reading text (what is trimmed, what counts as a number, where a list is
-split) and Kafka's wording when a text cannot be read. Knows no key and no table.
-
-Text is read as Java reads it, not as Python would: `1_000` and ` inf` are no numbers, `1d` is one,
-and what is trimmed is everything up to the blank (U+0020), not Unicode's white space.
+Parsing follows Kafka's rules (trimming, numbers, lists) and reports errors in Kafka's words. Text
+is parsed as in Java, not as in Python: `1_000` and ` inf` are no numbers, `1d` is one, and trimming
+removes all characters up to the blank (U+0020), not Unicode's white space.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ ParsedValue: TypeAlias = bool | int | float | str | tuple[str, ...] | Password |
 """A CLASS is held as its full name, a LIST as a tuple, an absent value as None."""
 
 Props: TypeAlias = Mapping[str, str | None]
-"""What was said: text by key. None where JSON said null."""
+"""The text of each key. None stands for JSON's null."""
 
 ClassResolver: TypeAlias = Callable[[str], str | None]
 """Full name of the class that a text names, or None if there is no such class."""
@@ -56,17 +54,17 @@ _BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
 
 
 def trim(text: str) -> str:
-    """Take away what Java's `String.trim` takes away."""
+    """The text without the characters that Java's `String.trim` removes."""
     return text.strip(_BLANKS)
 
 
 def invalid_value_message(name: str, value: ParsedValue, why: str) -> str:
-    """Say in Kafka's words that a value will not do."""
+    """Kafka's error message for an invalid value."""
     return f"Invalid value {message_text(value)} for configuration {name}: {why}"
 
 
 def message_text(value: ParsedValue) -> str:
-    """Write a value as it appears inside a message. A secret stays hidden."""
+    """A value as Kafka's messages show it. A secret is hidden."""
     if value is None:
         return "null"
     if isinstance(value, tuple):
@@ -75,7 +73,7 @@ def message_text(value: ParsedValue) -> str:
 
 
 def convert_to_string(value: ParsedValue) -> str | None:
-    """Write a value as text that reads back as the same value (a secret excepted)."""
+    """A value as text that parses to the same value. A secret is hidden."""
     match value:
         case None:
             return None
@@ -89,12 +87,14 @@ def convert_to_string(value: ParsedValue) -> str | None:
             return str(value)
 
 
-def parse_type(name: str, text: str | None, kind: Type, classes: ClassResolver) -> ParsedValue:
-    """Read a text as a value of the type; raise ConfigError in Kafka's words if it is none."""
+def parse_type(
+    name: str, text: str | None, value_type: Type, classes: ClassResolver
+) -> ParsedValue:
+    """Parse a text as a value of the type. Raises ConfigError in Kafka's words."""
     if text is None:
         return None
     trimmed = trim(text)
-    match kind:
+    match value_type:
         case Type.BOOLEAN:
             return _parse_boolean(name, text, trimmed)
         case Type.STRING:
@@ -108,11 +108,11 @@ def parse_type(name: str, text: str | None, kind: Type, classes: ClassResolver) 
         case Type.CLASS:
             return _require_class(name, text, classes(trimmed) if trimmed else None)
         case Type.SHORT | Type.INT | Type.LONG:
-            return _parse_integer(name, text, trimmed, kind)
+            return _parse_integer(name, text, trimmed, value_type)
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Split a list at its commas. Empty items stay: refusing them is a validator's business."""
+    """The items of a list, empty ones included: a validator refuses those."""
     trimmed = trim(text)
     return tuple(_COMMA.split(trimmed)) if trimmed else ()
 
@@ -126,23 +126,23 @@ def _parse_boolean(name: str, text: str, trimmed: str) -> bool:
     return lower == "true"
 
 
-def _parse_integer(name: str, text: str, trimmed: str, kind: Type) -> int:
-    limit = 1 << (_BITS[kind] - 1)
-    found = _INTEGER.fullmatch(trimmed)
-    number = int(found[1] + (found[2] or "0")) if found else limit
+def _parse_integer(name: str, text: str, trimmed: str, value_type: Type) -> int:
+    limit = 1 << (_BITS[value_type] - 1)
+    match = _INTEGER.fullmatch(trimmed)
+    number = int(match[1] + (match[2] or "0")) if match else limit
     if not -limit <= number < limit:
         raise ConfigError.of(
-            name, invalid_value_message(name, text, f"Not a number of type {kind.value}")
+            name, invalid_value_message(name, text, f"Not a number of type {value_type.value}")
         )
     return number
 
 
 def _parse_double(name: str, text: str, trimmed: str) -> float:
-    found = _DOUBLE.fullmatch(trimmed)
-    if not found:
+    match = _DOUBLE.fullmatch(trimmed)
+    if not match:
         raise ConfigError.of(name, invalid_value_message(name, text, "Not a number of type DOUBLE"))
-    size = found["word"] or found["number"]
-    return float(found["sign"] + size)
+    size = match["word"] or match["number"]
+    return float(match["sign"] + size)
 
 
 def _require_class(name: str, text: str, full_name: str | None) -> str:
@@ -154,7 +154,7 @@ def _require_class(name: str, text: str, full_name: str | None) -> str:
 
 
 def _double_text(value: float) -> str:
-    """Write a number as Java does: `1.0E7` from ten million on and below a thousandth."""
+    """A number as Java formats it: `1.0E7` from ten million on and below a thousandth."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -1,6 +1,6 @@
 """Validators that only a worker's keys need: header rules, algorithms, the group protocol.
 
-Same contract as `validators`; apart from it because each of these knows a small language.
+Same contract as `validators`; each of these parses a small language.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAC_ALGORITHMS = (
     "HmacSHA512/224",
     "HmacSHA512/256",
 )
-"""What Java can sign with and Python can check."""
+"""The algorithms that Java and Python both have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _rule_fault(rule: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class MacAlgorithmValidator:
-    """An algorithm that workers sign each other's requests with."""
+    """An algorithm for the signature of requests between workers."""
 
     description: str
 
@@ -72,7 +72,7 @@ class MacAlgorithmValidator:
 
 @dataclass(frozen=True, slots=True)
 class MacAlgorithmListValidator:
-    """One or more algorithms that a worker accepts a signature of."""
+    """One or more algorithms for the signatures that a worker accepts."""
 
     description: str
 
@@ -94,7 +94,7 @@ def _algorithm_fault(name: str, value: ParsedValue, item: ParsedValue) -> str | 
 
 @dataclass(frozen=True, slots=True)
 class ConnectProtocolValidator:
-    """How the workers of a group share out their work."""
+    """The protocol by which the workers of a group distribute their work."""
 
     protocols: tuple[str, ...] = ("eager", "compatible", "sessioned")
 

@@ -1,6 +1,6 @@
-"""The keys that are ours alone. Kafka has none of them, so they are in no answer of Connect's.
+"""The keys that Kafka does not have. No answer of Connect's REST API contains them.
 
-What a worker's file says of Spark itself begins with `spark.` and goes to Spark as it is.
+Keys of a file that begin with `spark.` go to Spark unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sparkmirror.config.definition.validators import Range, ValidString
 from sparkmirror.config.definition.value_types import Type
 
 SPARK_PREFIX: Final = "spark."
-"""Unless a cluster has that name: then it is the cluster's."""
+"""If a cluster has this alias, the prefix means the cluster."""
 
 SOURCE_ADDITIONS: Final = ConfigDef(
     ConfigKey(
@@ -20,8 +20,8 @@ SOURCE_ADDITIONS: Final = ConfigDef(
         Type.STRING,
         "halt",
         MEDIUM,
-        "What to do with a partition when the source no longer holds what comes next: halt it "
-        "until somebody decides, skip what is lost, or restart from its beginning.",
+        "What to do with a partition when the source has lost the records that come next: halt it "
+        "until an operator decides, skip what is lost, or restart from its beginning.",
         validator=ValidString(("halt", "skip", "restart")),
     ),
     ConfigKey(

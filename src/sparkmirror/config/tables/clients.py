@@ -1,6 +1,6 @@
-"""How any Kafka client reaches and trusts a cluster: the keys every client shares.
+"""The keys of any Kafka client: addresses and security of a cluster.
 
-Also the table of MirrorMaker 2's client library, which adds how topics are named.
+Also the table of MirrorMaker 2's client library, which adds the names of topics.
 """
 
 from __future__ import annotations

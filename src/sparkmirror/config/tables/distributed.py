@@ -1,4 +1,4 @@
-"""What a worker that shares its work with others reads: the group and its safety."""
+"""The keys of a distributed Connect worker: its group and exactly-once support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Connect itself asks of every connector, whatever it does."""
+"""The keys that Connect itself reads for every connector."""
 
 from __future__ import annotations
 

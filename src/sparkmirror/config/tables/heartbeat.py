@@ -1,4 +1,4 @@
-"""The heartbeat connector: how often it beats."""
+"""The heartbeat connector: how often it writes a heartbeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a group of workers keeps positions, configs and status."""
+"""The internal topics of a worker group: offsets, configs and statuses."""
 
 from __future__ import annotations
 

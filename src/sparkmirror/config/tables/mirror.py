@@ -1,4 +1,4 @@
-"""What the three connectors have in common: a flow from one cluster to another."""
+"""The keys that the three connectors have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a worker's own connections to its cluster behave."""
+"""The keys of a worker's connections to its cluster."""
 
 from __future__ import annotations
 

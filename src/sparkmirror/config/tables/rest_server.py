@@ -1,4 +1,4 @@
-"""The HTTP side of a worker: where it listens and what it tells others about itself."""
+"""The REST server of a worker: its listeners and its advertised address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Connect asks of every connector that writes into Kafka, beyond `framework`."""
+"""The keys that Connect reads for every source connector, in addition to `framework`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What any Connect worker reads: converters, flushing, metrics, what connectors are allowed."""
+"""The keys of any Connect worker: converters, flushing, metrics, override policy."""
 
 from __future__ import annotations
 
