@@ -19,7 +19,7 @@ from tests.support.golden import golden_json
 
 RECORDED: dict[str, Any] = golden_json("vectors/client-configs.json")
 CASES: list[dict[str, Any]] = RECORDED["cases"]
-CLIENTS = [(side, kind) for side in ClusterSide for kind in ClientType]
+CLIENTS = [(side, client_type) for side in ClusterSide for client_type in ClientType]
 
 
 def config(case: dict[str, Any], name: str = "MirrorSourceConnector") -> dict[str, str]:
@@ -29,37 +29,37 @@ def config(case: dict[str, Any], name: str = "MirrorSourceConnector") -> dict[st
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_clients_of_the_source_connector(case: dict[str, Any]) -> None:
     """Topic names are recorded beside them; those belong to the replication policy."""
-    said, recorded = config(case), case["source_connector"]
-    label = connector_label(said)
-    for side, kind in CLIENTS:
-        found = client_config(said, side, kind, label=label, role="role")
-        assert found == recorded[f"{side}{kind.title()}(role)"]
-    for kind in (ClientType.ADMIN, ClientType.PRODUCER):
-        found = offset_syncs_client_config(said, kind, label=label)
-        assert found == recorded[f"offsetSyncsTopic{kind.title()}"]
+    props, recorded = config(case), case["source_connector"]
+    label = connector_label(props)
+    for side, client_type in CLIENTS:
+        found = client_config(props, side, client_type, label=label, role="role")
+        assert found == recorded[f"{side}{client_type.title()}(role)"]
+    for client_type in (ClientType.ADMIN, ClientType.PRODUCER):
+        found = offset_syncs_client_config(props, client_type, label=label)
+        assert found == recorded[f"offsetSyncsTopic{client_type.title()}"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_consumer_of_a_source_task(case: dict[str, Any]) -> None:
-    said, recorded = config(case) | {"task.index": "0"}, case["source_task"]
-    label = task_label(said)
+    props, recorded = config(case) | {"task.index": "0"}, case["source_task"]
+    label = task_label(props)
     assert label == recorded["label"]
     role = "replication-consumer"
-    found = client_config(said, ClusterSide.SOURCE, ClientType.CONSUMER, label=label, role=role)
+    found = client_config(props, ClusterSide.SOURCE, ClientType.CONSUMER, label=label, role=role)
     assert found == recorded[f"sourceConsumer({role})"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_clients_of_the_checkpoint_connector(case: dict[str, Any]) -> None:
-    said = config(case, "MirrorCheckpointConnector")
-    for kind in (ClientType.ADMIN, ClientType.CONSUMER):
-        found = offset_syncs_client_config(said, kind, label=connector_label(said))
-        assert found == case["checkpoint_connector"][f"offsetSyncsTopic{kind.title()}"]
+    props = config(case, "MirrorCheckpointConnector")
+    for client_type in (ClientType.ADMIN, ClientType.CONSUMER):
+        found = offset_syncs_client_config(props, client_type, label=connector_label(props))
+        assert found == case["checkpoint_connector"][f"offsetSyncsTopic{client_type.title()}"]
 
 
 def test_a_client_without_a_role_is_called_after_its_connector() -> None:
-    said = config(CASES[0])
-    found = client_config(said, ClusterSide.TARGET, ClientType.ADMIN, label=connector_label(said))
+    props = config(CASES[0])
+    found = client_config(props, ClusterSide.TARGET, ClientType.ADMIN, label=connector_label(props))
     assert found["client.id"] == "A->B|MirrorSourceConnector"
 
 

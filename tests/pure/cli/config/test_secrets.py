@@ -1,4 +1,4 @@
-"""What a config provider gave appears in nothing that `sparkmirror config` says."""
+"""No output of `sparkmirror config` contains a value of a config provider."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ DECISIVE = (
 )
 """A fault in one of these keeps others from being judged, so each has a file of its own."""
 FORMS = {"once": "${e:S}", "twice": "${e:S},${e:S}"}
-SAYINGS = [("validate", "text"), ("validate", "json"), ("explain", "json"), ("flows", "text")]
-"""Tables on paper hold what the JSON holds, and drawing them is slow: one of each will do."""
+COMMANDS = [("validate", "text"), ("validate", "json"), ("explain", "json"), ("flows", "text")]
+"""Tables contain what the JSON contains, and they are slow to draw: one of each is enough."""
 CLASSES = {"transforms": TRANSFORMATION_TABLES, "predicates": PREDICATE_TABLES}
 
 
@@ -92,18 +92,18 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("S", SECRET)
 
 
-def said(path: Path, text: str, caplog: pytest.LogCaptureFixture) -> str:
-    """Everything that all commands have to say about a file, on whatever way."""
+def all_output(path: Path, text: str, caplog: pytest.LogCaptureFixture) -> str:
+    """The output, errors and log lines of all commands for a file."""
     path.write_text(text)
-    heard = []
-    for command, form in SAYINGS:
+    output = []
+    for command, form in COMMANDS:
         result = CliRunner().invoke(config, [command, str(path), "--format", form])
-        heard += [result.output, repr(result.exception), str(result.exception)]
-    return "\n".join([*heard, caplog.text])
+        output += [result.output, repr(result.exception), str(result.exception)]
+    return "\n".join([*output, caplog.text])
 
 
-def assert_kept(heard: str) -> None:
-    assert SECRET.lower() not in heard.lower()
+def assert_no_secret(output: str) -> None:
+    assert SECRET.lower() not in output.lower()
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -113,9 +113,9 @@ def test_what_a_provider_gave_is_in_no_output(
 ) -> None:
     lines = "".join(f"{key}={FORMS[form]}\n" for key in KEYS[keys])
     text = FLOWS.replace("clusters=A,B\n", "") if keys == "clusters" else FLOWS
-    heard = said(tmp_path / "mm2.properties", text + MORE.get(keys, "") + lines, caplog)
-    assert "${e:S}" in heard
-    assert_kept(heard)
+    output = all_output(tmp_path / "mm2.properties", text + MORE.get(keys, "") + lines, caplog)
+    assert "${e:S}" in output
+    assert_no_secret(output)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -123,9 +123,9 @@ def test_what_a_provider_gave_a_chain_is_in_no_output(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     given, lines = chain(name, FORMS["once"])
-    heard = said(tmp_path / "mm2.properties", f"{FLOWS}{given}\n{lines}\n", caplog)
-    assert "${e:S}" in heard
-    assert_kept(heard)
+    output = all_output(tmp_path / "mm2.properties", f"{FLOWS}{given}\n{lines}\n", caplog)
+    assert "${e:S}" in output
+    assert_no_secret(output)
 
 
 @pytest.mark.parametrize("converter", sorted(CONVERTER_TABLES))
@@ -137,7 +137,7 @@ def test_what_a_provider_gave_a_converter_is_in_no_output(
         for name in CONVERTER_TABLES[converter].names
     )
     text = f"{FLOWS}A->B.value.converter={converter}\n{lines}"
-    assert_kept(said(tmp_path / "mm2.properties", text, caplog))
+    assert_no_secret(all_output(tmp_path / "mm2.properties", text, caplog))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -145,9 +145,9 @@ def test_what_a_provider_gave_a_worker_is_in_no_output(
     form: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lines = "".join(f"{key}={FORMS[form]}\n" for key in below("", DISTRIBUTED.names))
-    heard = said(tmp_path / "connect.properties", WORKER + lines, caplog)
-    assert "will not do" in heard
-    assert_kept(heard)
+    output = all_output(tmp_path / "connect.properties", WORKER + lines, caplog)
+    assert "will not do" in output
+    assert_no_secret(output)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,6 @@ def test_what_a_provider_gave_a_worker_is_in_no_output(
 def test_a_secret_under_a_misspelt_name_is_hidden(
     key: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heard = said(tmp_path / "mm2.properties", f"{FLOWS}A.{key}={SECRET}\n", caplog)
-    assert f"A.{key}" in heard
-    assert_kept(heard)
+    output = all_output(tmp_path / "mm2.properties", f"{FLOWS}A.{key}={SECRET}\n", caplog)
+    assert f"A.{key}" in output
+    assert_no_secret(output)

@@ -152,7 +152,7 @@ TEXTS = (
 
 @st.composite
 def configs(draw: st.DrawFn) -> tuple[ConfigDef, dict[str, str | None]]:
-    """One of the real tables, and something said about some of its keys."""
+    """One of the real tables, and a text for some of its keys."""
     table = draw(st.sampled_from(REAL))
     return table, draw(st.dictionaries(st.sampled_from(table.names), TEXTS, max_size=6))
 
@@ -193,5 +193,5 @@ def test_a_config_rendered_from_its_values_means_the_same(
 @pytest.mark.parametrize("table", REAL, ids=["source", "task", "checkpoint", "dedicated", "worker"])
 def test_every_default_is_a_value_of_its_type(table: ConfigDef) -> None:
     optional = ConfigDef(*(key for key in table if not key.required))
-    said = {key.name: key.default_text for key in optional}
-    assert optional.parse(said) == optional.parse({})
+    props = {key.name: key.default_text for key in optional}
+    assert optional.parse(props) == optional.parse({})

@@ -14,7 +14,7 @@ MIRROR = "org.apache.kafka.connect.mirror"
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("written", "meant"),
     [
         ("MirrorSource", f"{MIRROR}.MirrorSourceConnector"),
         ("MirrorSourceConnector", f"{MIRROR}.MirrorSourceConnector"),
@@ -28,13 +28,13 @@ MIRROR = "org.apache.kafka.connect.mirror"
         ),
     ],
 )
-def test_a_class_is_known_by_its_full_and_short_names(said: str, meant: str) -> None:
-    assert resolve_class(said) == meant
+def test_a_class_is_known_by_its_full_and_short_names(written: str, meant: str) -> None:
+    assert resolve_class(written) == meant
 
 
-@pytest.mark.parametrize("said", ["", "Nope", "mirrorsource", "OAuthBearerLoginCallbackHandler"])
-def test_unknown_and_ambiguous_names_are_nobodys(said: str) -> None:
-    assert resolve_class(said) is None
+@pytest.mark.parametrize("written", ["", "Nope", "mirrorsource", "OAuthBearerLoginCallbackHandler"])
+def test_unknown_and_ambiguous_names_mean_no_class(written: str) -> None:
+    assert resolve_class(written) is None
 
 
 def test_every_class_that_a_table_names_is_known() -> None:

@@ -165,10 +165,10 @@ def is_refused(exchange: RecordedExchange) -> bool:
 def test_create_and_update_refuse_with_the_recorded_text(exchange: RecordedExchange) -> None:
     props = {**exchange.config, "name": exchange.connector}  # the herder puts the name in
     try:
-        said = invalid_config_message(validate_connector_config(props, WorkerCapabilities()))
+        message = invalid_config_message(validate_connector_config(props, WorkerCapabilities()))
     except BadRequest as error:
-        said = str(error)
-    assert said == exchange.message
+        message = str(error)
+    assert message == exchange.message
 
 
 @pytest.mark.parametrize(

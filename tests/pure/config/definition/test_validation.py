@@ -25,9 +25,9 @@ def simple(name: str) -> str:
     return name.removeprefix("org.apache.kafka.connect.")
 
 
-def config(connector: str, **said: str) -> dict[str, str | None]:
+def config(connector: str, **props: str) -> dict[str, str | None]:
     """Make a valid config, and say something more; `_` stands for a dot."""
-    more = {key.replace("_", "."): value for key, value in said.items()}
+    more = {key.replace("_", "."): value for key, value in props.items()}
     return {"name": "n", "connector.class": connector, "source.cluster.alias": "a", **more}
 
 
@@ -188,9 +188,9 @@ TEXTS = st.none() | st.text(max_size=6) | st.sampled_from(["x", "p", "Filter", "
     st.dictionaries(KEYS, TEXTS, max_size=6),
 )
 def test_whatever_is_said_validation_finds_words_for_it(
-    connector: str, said: dict[str, str | None]
+    connector: str, props: dict[str, str | None]
 ) -> None:
-    found = validate_connector_config(said | {"connector.class": connector}, WORKER)
+    found = validate_connector_config(props | {"connector.class": connector}, WORKER)
     names = [each.value.name for each in found.configs]
     assert len(names) == len(set(names))
     assert all(each.key is None or each.key.name == each.value.name for each in found.configs)

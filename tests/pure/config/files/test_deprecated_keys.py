@@ -1,4 +1,4 @@
-"""Old files keep their meaning, and their owners are told once what to write instead."""
+"""Deprecated keys keep their meaning; one notice each tells what to write instead."""
 
 from __future__ import annotations
 

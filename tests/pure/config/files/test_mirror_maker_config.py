@@ -152,7 +152,7 @@ def test_nothing_to_run_is_told_in_kafkas_words(text: str, targets: list[str], a
 
 
 def test_connectors_keep_placeholders_and_workers_do_not() -> None:
-    said = """
+    lines = """
     config.providers=env
     config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider
     config.providers.env.param.note=${env:PW}
@@ -160,7 +160,7 @@ def test_connectors_keep_placeholders_and_workers_do_not() -> None:
     A->B.enabled=${env:ON}
     emit.heartbeats.enabled=false
     """
-    found = opened(TWO + said, {"PW": "hunter2", "ON": "true"})
+    found = opened(TWO + lines, {"PW": "hunter2", "ON": "true"})
     assert list(map(str, found.flows())) == ["A->B"]
     source = found.layered_connector_config(A_TO_B, MirrorConnector.SOURCE)
     assert source["target.cluster.ssl.key.password"].value == "${env:PW}"
@@ -189,13 +189,13 @@ def test_a_secret_is_fetched_anew_each_time(tmp_path: Path) -> None:
 
 
 def test_what_a_provider_gave_is_not_quoted_in_an_error() -> None:
-    said = """
+    lines = """
     config.providers=env
     config.providers.env.class=EnvVarConfigProvider
     security.protocol=${env:PW}
     A.ssl.enabled.protocols=${env:PW}
     """
-    found = opened(TWO + said, {"PW": "hunter2,hunter2,,"})
+    found = opened(TWO + lines, {"PW": "hunter2,hunter2,,"})
     with pytest.raises(ConfigError) as raised:
         found.process_config()
     assert "${env:PW}" in str(raised.value)

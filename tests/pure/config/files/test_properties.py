@@ -1,4 +1,4 @@
-"""A .properties file is read as Java reads it, and what Java swallows silently is told."""
+"""A .properties file is read as in Java; what Java ignores without a warning is a notice."""
 
 from __future__ import annotations
 

@@ -178,15 +178,15 @@ KEYS = st.builds(
 @settings(max_examples=20, deadline=None)
 def test_explanations_agree_with_what_is_compiled(lines: list[tuple[str, str]]) -> None:
     text = "clusters=A,B\n" + "".join(f"{key}={value}\n" for key, value in lines)
-    dedicated = opened(text)
-    written = {entry.line: entry for entry in dedicated.properties.entries}
-    for flow in dedicated.cluster_pairs:
+    config = opened(text)
+    written = {entry.line: entry for entry in config.properties.entries}
+    for flow in config.cluster_pairs:
         for part in FlowPart:
-            layers = compiled_config(dedicated, flow, part)
-            found = explain_all(dedicated, flow, part)
+            layers = compiled_config(config, flow, part)
+            found = explain_all(config, flow, part)
             assert [one.key for one in found] == sorted(layers)
             for one in found:
-                assert one == explain(dedicated, flow, part, one.key)
+                assert one == explain(config, flow, part, one.key)
                 assert one.value == redact_value(one.key, layers.props[one.key])
                 if one.origin.line is not None:
                     entry = written[one.origin.line]

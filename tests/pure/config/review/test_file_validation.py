@@ -1,4 +1,4 @@
-"""All faults of all flows are found at once, each told once with its line."""
+"""All faults of all flows are found at once, each reported once with its line."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ A->B.topics=a[
 
 
 def test_a_fault_in_many_places_is_told_once() -> None:
-    (objection,) = reviewed(TWO + "tasks.max=x\n").errors
-    assert objection.message == (
+    (error,) = reviewed(TWO + "tasks.max=x\n").errors
+    assert error.message == (
         "Invalid value x for configuration tasks.max: Not a number of type INT"
     )
-    assert len(objection.locations) == 6
-    assert objection.locations[0] == "A->B source"
+    assert len(error.locations) == 6
+    assert error.locations[0] == "A->B source"
 
 
 def test_a_missing_address_says_what_to_write() -> None:
@@ -90,8 +90,8 @@ def test_a_missing_address_says_what_to_write() -> None:
 
 
 def test_a_fault_of_all_clients_of_a_cluster_names_them_once() -> None:
-    (objection,) = reviewed(TWO + "A.security.protocol=FOO\n").errors
-    assert objection.locations == ("clients of A",)
+    (error,) = reviewed(TWO + "A.security.protocol=FOO\n").errors
+    assert error.locations == ("clients of A",)
 
 
 def test_no_flows_is_a_fault() -> None:
@@ -110,8 +110,8 @@ def test_what_cannot_even_be_opened_is_a_fault() -> None:
 
 
 def test_an_unknown_connector_class_is_a_fault() -> None:
-    (objection,) = reviewed(TWO + "A->B.connector.class=com.example.Other\n").errors
-    assert (objection.line, objection.key) == (5, "A->B.connector.class")
+    (error,) = reviewed(TWO + "A->B.connector.class=com.example.Other\n").errors
+    assert (error.line, error.key) == (5, "A->B.connector.class")
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_what_does_not_fit_together_is_found(lines: str, fault: str) -> None:
 
 
 def test_exactly_once_needs_the_target_worker_to_support_it() -> None:
-    said = "A->B.exactly.once.support=required\nA->B.consumer.isolation.level=read_committed\n"
+    lines = "A->B.exactly.once.support=required\nA->B.consumer.isolation.level=read_committed\n"
     worker = "This worker does not have exactly-once source support enabled."
-    assert worker in [message for _, _, message in faults(TWO + said)]
-    enabled = faults(f"{TWO}{said}B.exactly.once.source.support=enabled\n")
+    assert worker in [message for _, _, message in faults(TWO + lines)]
+    enabled = faults(f"{TWO}{lines}B.exactly.once.source.support=enabled\n")
     assert worker not in [message for _, _, message in enabled]
 
 
@@ -329,9 +329,9 @@ def test_a_provider_that_does_not_exist_does_not_hide_other_faults(text: str, la
 
 
 def test_a_top_level_fault_that_clients_meet_too_is_told_once_with_its_line() -> None:
-    (objection,) = reviewed(TWO + "replication.policy.class=com.example.Nope\n").errors
-    assert (objection.line, objection.key) == (5, "replication.policy.class")
-    assert {"clients of A", "clients of B", "A->B source"} <= set(objection.locations)
+    (error,) = reviewed(TWO + "replication.policy.class=com.example.Nope\n").errors
+    assert (error.line, error.key) == (5, "replication.policy.class")
+    assert {"clients of A", "clients of B", "A->B source"} <= set(error.locations)
 
 
 @pytest.mark.parametrize(

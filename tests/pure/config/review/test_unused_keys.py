@@ -13,7 +13,7 @@ from sparkmirror.config.suggestions import closest_name
 TWO = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\n"
 
 
-def told(lines: str, before: str = TWO) -> dict[str, str]:
+def messages_by_key(lines: str, before: str = TWO) -> dict[str, str]:
     """Key to message."""
     found = MirrorMakerConfig.open(
         parse_properties((before + lines).encode(), file="mm2.properties"), {}
@@ -61,7 +61,7 @@ def told(lines: str, before: str = TWO) -> dict[str, str]:
     ],
 )
 def test_a_key_without_effect_is_told_with_a_way_out(line: str, reason: str) -> None:
-    messages = told(line)
+    messages = messages_by_key(line)
     assert list(messages) == [line.partition("=")[0]]
     assert reason in next(iter(messages.values()))
 
@@ -106,19 +106,19 @@ def test_a_key_without_effect_is_told_with_a_way_out(line: str, reason: str) -> 
     ],
 )
 def test_a_key_with_an_effect_is_not_told(line: str) -> None:
-    assert told(line) == {}
+    assert messages_by_key(line) == {}
 
 
 def test_a_key_that_always_loses_names_the_winner() -> None:
     lines = "B.offset.storage.topic=x\noffset.storage.topic=y\n"
-    assert told(lines) == {
+    assert messages_by_key(lines) == {
         "B.offset.storage.topic": "has no effect: offset.storage.topic on line 6 wins"
     }
 
 
 def test_a_flow_that_does_not_run_makes_its_keys_idle() -> None:
     lines = "emit.heartbeats.enabled=false\nB->A.topics=x\nA.offset.flush.interval.ms=1\n"
-    messages = told(lines)
+    messages = messages_by_key(lines)
     assert "does not run" in messages["B->A.topics"]
     assert "flows into A, and none runs" in messages["A.offset.flush.interval.ms"]
 
@@ -127,42 +127,44 @@ def test_a_cluster_without_flows_makes_its_keys_idle() -> None:
     before = (
         TWO.replace("A,B", "A,B,C") + "C.bootstrap.servers=c:1\nemit.heartbeats.enabled=false\n"
     )
-    assert told("", before) == {"C.bootstrap.servers": "has no effect: no flow from or to C runs"}
+    assert messages_by_key("", before) == {
+        "C.bootstrap.servers": "has no effect: no flow from or to C runs"
+    }
 
 
 def test_without_an_enabled_flow_the_mirror_settings_are_idle() -> None:
     before = TWO.replace("A->B.enabled=true\n", "")
-    messages = told("topics=x\nA->B.groups=y\nB.ssl.protocol=x\n", before)
+    messages = messages_by_key("topics=x\nA->B.groups=y\nB.ssl.protocol=x\n", before)
     assert messages.keys() == {"topics", "A->B.groups"}
     assert "no flow is enabled" in messages["topics"]
 
 
 def test_the_producer_of_a_flow_is_not_the_producer_of_the_data() -> None:
-    (message,) = told("A->B.producer.linger.ms=5").values()
+    (message,) = messages_by_key("A->B.producer.linger.ms=5").values()
     assert "only the producer of offset syncs" in message
     assert "A->B.producer.override.linger.ms or B.producer.linger.ms" in message
 
 
 def test_old_keys_are_not_told_twice() -> None:
-    assert told("topics.blacklist=x\nuse.incremental.alter.configs=never\n") == {}
+    assert messages_by_key("topics.blacklist=x\nuse.incremental.alter.configs=never\n") == {}
 
 
 def test_an_alias_inside_another_alias_is_not_mistaken() -> None:
     before = "clusters=eu,eu-west\neu.bootstrap.servers=a:1\neu-west.bootstrap.servers=b:1\n"
-    assert told("eu->eu-west.enabled=true\neu->eu-west.topics=x\n", before) == {}
+    assert messages_by_key("eu->eu-west.enabled=true\neu->eu-west.topics=x\n", before) == {}
 
 
 def test_a_misspelt_alias_is_recognised() -> None:
     before = "clusters=primary,backup\nprimary->backup.enabled=true\n"
     assert (
         "did you mean primary?"
-        in told("primray.bootstrap.servers=x", before)["primray.bootstrap.servers"]
+        in messages_by_key("primray.bootstrap.servers=x", before)["primray.bootstrap.servers"]
     )
 
 
 @pytest.mark.timeout(10)
 def test_a_file_full_of_unknown_keys_does_not_take_forever() -> None:
-    messages = told("".join(f"topics.exclude{n}=1\n" for n in range(3_000)))
+    messages = messages_by_key("".join(f"topics.exclude{n}=1\n" for n in range(3_000)))
     assert len(messages) == 3_000
     assert sum("did you mean" in text for text in messages.values()) == MAX_SUGGESTIONS
 
