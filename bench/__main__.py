@@ -1,4 +1,4 @@
-"""`make bench`: sparkmirror side by side with Java MirrorMaker 2; and single rooms alone."""
+"""`make bench`: sparkmirror side by side with Java MirrorMaker 2; and micro benchmarks."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **ch
 
 @main.command()
 @click.argument("names", nargs=-1, type=click.Choice(MICROBENCHMARKS))
-def rooms(names: tuple[str, ...]) -> None:
-    """Measure single rooms: batches, run maps, the wire."""
+def micro(names: tuple[str, ...]) -> None:
+    """Run micro benchmarks: batches, run maps, wire."""
     for name in names or MICROBENCHMARKS:
         click.echo(f"== {name}")
-        importlib.import_module(f"bench.rooms.{name}").main()
+        importlib.import_module(f"bench.micro.{name}").main()
 
 
 @main.command()

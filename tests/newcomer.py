@@ -30,7 +30,7 @@ KEPT_VARIABLES = ("LANG", "JAVA_HOME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "A
 def long_path(parent: Path) -> Path:
     """Return a path of PATH_LENGTH characters below `parent`, with a space in it."""
     path = parent / "a checkout"
-    assert len(str(path)) + 2 < PATH_LENGTH, f"{parent} leaves no room for a path of this length"
+    assert len(str(path)) + 2 < PATH_LENGTH, f"{parent} is too long for a path of this length"
     return path / ("x" * (PATH_LENGTH - len(str(path)) - 1))
 
 

@@ -6,7 +6,7 @@ and seals. With a codec nearly all of that is the codec.
 Ratios are of the same process and the same minute, so they mean something on any machine; the
 absolute figures are those of the machine at hand.
 
-    python -m bench rooms batches
+    python -m bench micro batches
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The baselines hold the same knowledge: a dictionary from every upstream offset t
 offset (quick, but one entry per record), and a list of runs searched from its beginning. Ratios
 are of the same process and the same minute, so they mean something on any machine.
 
-    python -m bench rooms run_maps
+    python -m bench micro run_maps
 """
 
 from __future__ import annotations

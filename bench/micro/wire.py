@@ -1,12 +1,12 @@
 """What moving batches from broker to broker costs, next to kafka-python's consumer and producer.
 
-Two real brokers of the lab; the same topic is copied batch by batch with the wire room (fetch,
+Two real brokers of the lab; the same topic is copied batch by batch with the wire package (fetch,
 verify, new header, produce) and record by record with the library, in one process, in turn. The
 library gets the fast checksum that it would otherwise lack. Figures are processor time of this
 process per megabyte of batches, so a busy machine changes them little; the brokers' own time is
 not in them.
 
-    python -m bench rooms wire
+    python -m bench micro wire
 """
 
 from __future__ import annotations

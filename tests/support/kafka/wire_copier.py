@@ -1,6 +1,6 @@
-"""Copy a topic batch by batch with nothing but the wire room: simple, patient, one step at a time.
+"""Copy a topic batch by batch with the wire package alone, one step at a time.
 
-Not the copy engine: no pipelining, no leases. It serves to prove that what the wire room sends is
+Not the copy engine: no pipelining, no leases. It serves to prove that what the wire package sends is
 what it received, on whatever listener and whoever leads.
 """
 
@@ -62,7 +62,7 @@ class ReadyBatch(NamedTuple):
 
 
 def wire_client(access: ClusterAccess) -> ClientConfig:
-    """Be to the wire room who we are to the cluster room."""
+    """Return the wire client for the access to a cluster."""
     return ClientConfig(cluster=access.cluster, security=access.security.client_kwargs())
 
 

@@ -1,6 +1,6 @@
 """The REST answers about configuration are those of a recorded Connect worker.
 
-Not decided here, because it takes more than this room:
+Not decided here, because it needs more than this package:
 
 - `validate-null`, `validate-malformed`, `validate-text` (02): bodies that never become a config.
 - `validate-override` (02): the type of `linger.ms` is known to the producer's table, which a
