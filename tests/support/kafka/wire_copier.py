@@ -1,7 +1,7 @@
 """Copy a topic batch by batch with the wire package alone, one step at a time.
 
-Not the copy engine: no pipelining, no leases. It serves to prove that what the wire package sends is
-what it received, on whatever listener and whoever leads.
+This is not the copy engine: it has no pipelining and no leases. It proves that the wire package
+sends what it received, on every listener and through leader changes.
 """
 
 from __future__ import annotations
