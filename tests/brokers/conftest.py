@@ -3,7 +3,7 @@
 `primary` and `backup` are two one-broker clusters that all tests share, started side by side with
 the first test that asks for one; SOURCE_BOOTSTRAP and TARGET_BOOTSTRAP name others instead.
 `start_cluster` and `start_module_cluster` start special ones, which end with the test or the
-module. Everything runs under one guard, so a run that is killed leaves nothing behind.
+module. The reaper of `tests.lab_plugin` ends all processes, even if the test run is killed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import logging
 import os
 import re
 import secrets
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,23 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def guard() -> Iterator[ProcessReaper]:
-    """Clears up after this test run, however it ends."""
-    with ProcessReaper.start() as on_duty:
-        yield on_duty
-
-
-@pytest.fixture(scope="session")
-def lab_directory(guard: ProcessReaper) -> Path:
-    """A directory for clusters that is gone after this test run."""
-    directory = Path(tempfile.mkdtemp(prefix="sparkmirror-tests-"))
-    guard.remove_on_exit(directory)
-    return directory
-
-
-@pytest.fixture(scope="session")
 def shared_clusters(
-    guard: ProcessReaper, lab_directory: Path
+    reaper: ProcessReaper, lab_directory: Path
 ) -> Iterator[dict[str, SharedCluster]]:
     """`primary` and `backup`: from outside if the environment names them, else started here."""
     outside = {
@@ -68,7 +52,7 @@ def shared_clusters(
         for name in BOOTSTRAP_VARIABLES
         if name not in outside
     ]
-    started = Cluster.start_all(specs, lab_directory, guard, log.info)
+    started = Cluster.start_all(specs, lab_directory, reaper, log.info)
     yield {
         **{
             name: SharedCluster(name=name, properties={"bootstrap.servers": servers})
@@ -113,16 +97,16 @@ def topic(unique_name: UniqueName) -> str:
 
 
 @pytest.fixture
-def start_cluster(guard: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
+def start_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
     """Start special clusters that end with the test."""
-    with _clusters_removed_after(guard, lab_directory) as start:
+    with _clusters_removed_after(reaper, lab_directory) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
-def start_module_cluster(guard: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
+def start_module_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
     """Start special clusters that end with the module."""
-    with _clusters_removed_after(guard, lab_directory) as start:
+    with _clusters_removed_after(reaper, lab_directory) as start:
         yield start
 
 
@@ -142,12 +126,12 @@ def guarded(start_module_cluster: StartCluster) -> Cluster:
 
 
 @contextmanager
-def _clusters_removed_after(guard: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
+def _clusters_removed_after(reaper: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
     started: list[Cluster] = []
 
     def start(spec: ClusterSpec) -> Cluster:
         directory = lab_directory / f"{spec.name}-{secrets.token_hex(3)}"
-        started.append(Cluster.start(spec, directory, guard, log.info))
+        started.append(Cluster.start(spec, directory, reaper, log.info))
         return started[-1]
 
     try:

@@ -1,6 +1,6 @@
-"""What tests on Spark share: a class archive, brokers, and a guard that clears up.
+"""Fixtures of tests on Spark: the class archive, and two pairs of clusters.
 
-The archive is kept in the user's cache: the first run builds it, as an installation does.
+The class archive is in the user's cache; the first run builds it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,96 +29,85 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TIMEOUT_S = 2400  # of both tries together
 MIRROR_USER = {"mirror": f"sesame-{secrets.token_hex(8)}"}
-"""Who may log in to the second town, with which password."""
+"""User and password of the second program cluster."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark takes its time, more so on a busy machine."""
+    """Give tests on Spark a long timeout: Spark is slow on a busy machine."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_spark() -> None:
-    """Let Spark start quickly in all tests."""
+def spark_archive() -> None:
+    """Build the class archive if there is none, so that Spark starts quickly."""
     home = linked_spark_home(os.environ)
     if home and not home.cds_archive.is_file():
         cds_archive.build_archive()
 
 
 @pytest.fixture(scope="session")
-def importable() -> Iterator[None]:
-    """Let driver processes import what tests support them with."""
+def tests_on_pythonpath() -> Iterator[None]:
+    """Let driver processes import `tests.support`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
         yield
 
 
 @pytest.fixture(scope="session")
-def guard() -> Iterator[ProcessReaper]:
-    """Clears up after this test run, however it ends."""
-    with ProcessReaper.start() as on_duty:
-        yield on_duty
-
-
-@pytest.fixture(scope="session")
-def lab_directory(guard: ProcessReaper) -> Path:
-    """A directory that is gone after this test run."""
-    directory = Path(tempfile.mkdtemp(prefix="sparkmirror-tests-"))
-    guard.remove_on_exit(directory)
-    return directory
-
-
-@pytest.fixture(scope="session")
-def pair(guard: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
-    """Source and target."""
+def copy_clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+    """Source and target, for tests of one driver."""
     properties = {"auto.create.topics.enable": "false"}
     specs = [
         ClusterSpec(name=name, fast_start=True, properties=properties)
         for name in ("spark-source", "spark-target")
     ]
-    source, target = Cluster.start_all(specs, lab_directory, guard, log.info)
+    source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
     yield source, target
     for cluster in (source, target):
         cluster.remove()
 
 
 @pytest.fixture(scope="session")
-def towns(guard: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
-    """Two clusters of one broker each that create topics when asked, for whole programs.
+def program_clusters(
+    reaper: ProcessReaper, lab_directory: Path
+) -> Iterator[tuple[Cluster, Cluster]]:
+    """Two one-broker clusters with automatic topic creation, for whole programs.
 
-    The second one also lets in MIRROR_USER with a password.
+    The second one also has a listener with a login for MIRROR_USER.
     """
     specs = [
-        ClusterSpec(name="town-source", fast_start=True),
+        ClusterSpec(name="program-source", fast_start=True),
         ClusterSpec(
-            name="town-target",
+            name="program-target",
             fast_start=True,
             listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT),
             users=MIRROR_USER,
         ),
     ]
-    source, target = Cluster.start_all(specs, lab_directory, guard, log.info)
+    source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
     yield source, target
     for cluster in (source, target):
         cluster.remove()
 
 
 @pytest.fixture(scope="session")
-def sides(towns: tuple[Cluster, Cluster]) -> MirroredClusters:
-    """The same two as tests see them."""
+def mirrored_clusters(program_clusters: tuple[Cluster, Cluster]) -> MirroredClusters:
+    """The program clusters, with methods to write and compare records."""
     source, target = (
-        SharedCluster(name=town.name, properties=town.client_properties(ListenerProtocol.PLAINTEXT))
-        for town in towns
+        SharedCluster(
+            name=cluster.name, properties=cluster.client_properties(ListenerProtocol.PLAINTEXT)
+        )
+        for cluster in program_clusters
     )
     return MirroredClusters(source=source, target=target)
 
 
 @pytest.fixture(scope="module")
-def flow(request: pytest.FixtureRequest, pair: tuple[Cluster, Cluster]) -> CopyFlow:
-    """A flow of this module alone."""
-    source, target = pair
+def flow(request: pytest.FixtureRequest, copy_clusters: tuple[Cluster, Cluster]) -> CopyFlow:
+    """A flow with names of this module only."""
+    source, target = copy_clusters
     return CopyFlow(
         name=f"flow-{request.module.__name__.rpartition('.')[2]}",
         source=source.access(),
@@ -130,8 +118,8 @@ def flow(request: pytest.FixtureRequest, pair: tuple[Cluster, Cluster]) -> CopyF
 
 
 @pytest.fixture(scope="module")
-def writer(pair: tuple[Cluster, Cluster]) -> Iterator[BatchWriter]:
+def writer(copy_clusters: tuple[Cluster, Cluster]) -> Iterator[BatchWriter]:
     """Writes to the source."""
-    made = BatchWriter(pair[0].access())
+    made = BatchWriter(copy_clusters[0].access())
     yield made
     made.close()

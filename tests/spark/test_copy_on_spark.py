@@ -1,4 +1,4 @@
-"""Copying on real Spark between real brokers: nothing lost, nothing twice, whoever is killed."""
+"""Copying on real Spark between real brokers: no record lost or copied twice after kills."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ sys.stdout.write(json.dumps([json.loads(row) for row in rows.toJSON().collect()]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyRuns:
-    """What happened in two runs."""
+    """The results of two runs."""
 
     flow: CopyFlow
     first: list[DriverStatus]
@@ -61,12 +61,12 @@ def write(writer: BatchWriter, first: int, count: int) -> None:
 
 
 def kill(driver: int, part: str) -> None:
-    """Kill one process that works for a driver: the youngest."""
+    """Kill the youngest process of a driver whose command has this part."""
     max(session_processes(driver, part), key=lambda process: process.pid).kill()
 
 
 def next_epoch(supervisor: DriverSupervisor, follower: StatusFollower) -> int:
-    """End an epoch, wait until its books are closed and kept; returns the number of the next."""
+    """End the epoch and wait until its receipts are written; returns the number of the next."""
     epoch = follower.latest.epoch
     supervisor.start_next_epoch()
     return follower.wait_for_status(
@@ -77,9 +77,9 @@ def next_epoch(supervisor: DriverSupervisor, follower: StatusFollower) -> int:
 def copy_within_an_epoch(
     supervisor: DriverSupervisor, follower: StatusFollower, writer: BatchWriter, written: int
 ) -> int:
-    """Have something copied by attempts that are still there; returns how much is written then.
+    """Write records that the attempts of the running epoch copy; returns how many are written.
 
-    No epoch but the first one, which is short, ends by itself.
+    Only the first epoch, which is short, ends by itself.
     """
     while True:
         epoch = next_epoch(supervisor, follower)
@@ -90,7 +90,7 @@ def copy_within_an_epoch(
 
 
 @pytest.fixture(scope="module")
-def story(
+def copy_runs(
     flow: CopyFlow, writer: BatchWriter, tmp_path_factory: pytest.TempPathFactory
 ) -> CopyRuns:
     """Two runs one after the other; in the first a worker is killed, and then the JVM."""
@@ -99,10 +99,10 @@ def story(
     flow.create_topics({TOPIC: (PARTITIONS, {}, {})})
     settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
     job = flow.job(TOPICS, tasks=TASKS, settings=settings, task_timeout_s=50.0)
-    assignment = DriverSpec(job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0)
+    spec = DriverSpec(job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0)
     write(writer, 0, 400)
     backoff = Backoff(initial_s=1.0)
-    with DriverSupervisor(assignment, backoff=backoff) as supervisor:
+    with DriverSupervisor(spec, backoff=backoff) as supervisor:
         follower = StatusFollower(supervisor, flow, TOPICS, log)
         follower.wait_until_copied()
         driver = own_driver_pid()
@@ -113,9 +113,7 @@ def story(
         next_epoch(supervisor, follower)
         kill(driver, JVM)
         write(writer, 800, 400)
-        follower.wait_for_status(
-            "it was started again", lambda s: s.phase is DriverPhase.RESTARTING
-        )
+        follower.wait_for_status("a restart", lambda s: s.phase is DriverPhase.RESTARTING)
         follower.wait_until_copied()
         supervisor.drain()
         first = follower.wait_for_end()
@@ -138,8 +136,8 @@ def story(
 
 
 @pytest.fixture(scope="module")
-def kept(story: CopyRuns) -> list[dict[str, Any]]:
-    """All receipts, as anybody with Spark reads them."""
+def stored_receipts(copy_runs: CopyRuns) -> list[dict[str, Any]]:
+    """All receipts, read with Spark."""
     home = linked_spark_home(os.environ)
     assert home is not None
     quick = {
@@ -148,7 +146,7 @@ def kept(story: CopyRuns) -> list[dict[str, Any]]:
         "PYSPARK_PYTHON": sys.executable,
     }
     answer = subprocess.run(
-        [sys.executable, "-c", READER, str(story.receipts)],
+        [sys.executable, "-c", READER, str(copy_runs.receipts)],
         env={**os.environ, **quick},
         capture_output=True,
         text=True,
@@ -158,54 +156,56 @@ def kept(story: CopyRuns) -> list[dict[str, Any]]:
     return receipts
 
 
-def test_everything_is_copied_once_and_in_order_whoever_is_killed(story: CopyRuns) -> None:
+def test_everything_is_copied_once_and_in_order_although_processes_are_killed(
+    copy_runs: CopyRuns,
+) -> None:
     """A fence for each takeover: the worker's, the JVM's, and one for a busy computer."""
     for number in range(PARTITIONS):
-        source, target = story.flow.partition_logs(TopicPartition(TOPIC, number))
+        source, target = copy_runs.flow.partition_logs(TopicPartition(TOPIC, number))
         there = [(one.key, one.value) for one in target.records]
         wanted = FIRST_RUN + (SECOND_RUN if number % TASKS == 0 else 0)
         assert there == [(one.key, one.value) for one in source.records[:wanted]]
         assert len(target.marker_offsets) <= 3
 
 
-def test_a_dead_jvm_is_replaced_by_a_new_driver(story: CopyRuns) -> None:
-    phases = [status.phase for status in story.first]
+def test_a_dead_jvm_is_replaced_by_a_new_driver(copy_runs: CopyRuns) -> None:
+    phases = [status.phase for status in copy_runs.first]
     again = phases.index(DriverPhase.RESTARTING)
-    assert "JVM" in story.first[again].problem
+    assert "JVM" in copy_runs.first[again].problem
     assert DriverPhase.RUNNING in phases[again:]
-    applications = {status.application_id for status in story.first if status.application_id}
+    applications = {status.application_id for status in copy_runs.first if status.application_id}
     assert len(applications) == 2
-    assert story.remaining_processes == []
+    assert copy_runs.remaining_processes == []
 
 
-def test_a_killed_worker_does_not_end_the_driver(story: CopyRuns) -> None:
-    before = story.first[: [s.phase for s in story.first].index(DriverPhase.RESTARTING)]
+def test_a_killed_worker_does_not_end_the_driver(copy_runs: CopyRuns) -> None:
+    before = copy_runs.first[: [s.phase for s in copy_runs.first].index(DriverPhase.RESTARTING)]
     assert [status.phase for status in before].count(DriverPhase.FAILED) <= 1, (
-        "at the JVM's death only"
+        "only when the JVM died"
     )
-    assert any(status.snapshot.events for status in before), "the takeover is told"
+    assert any(status.snapshot.events for status in before), "no event for the takeover"
 
 
-def test_runs_end_drained(story: CopyRuns) -> None:
-    for run in (story.first, story.second):
+def test_runs_end_drained(copy_runs: CopyRuns) -> None:
+    for run in (copy_runs.first, copy_runs.second):
         assert run[-1].phase is DriverPhase.STOPPED
-        assert run[-1].problem in ("", story.second[-1].problem)
+        assert run[-1].problem in ("", copy_runs.second[-1].problem)
         assert {view.state for view in run[-1].snapshot.partitions.values()} <= {"waiting"}
 
 
-def test_more_tasks_than_slots_are_told_and_the_others_copy(story: CopyRuns) -> None:
-    troubles = [status.problem for status in story.second]
-    assert all("of 2 tasks have a slot" in trouble for trouble in troubles)
-    assert "only 1 of 2 tasks have a slot" in troubles[0]
-    views = story.second[-1].snapshot.partitions
+def test_the_status_names_tasks_without_a_slot_and_the_others_copy(copy_runs: CopyRuns) -> None:
+    problems = [status.problem for status in copy_runs.second]
+    assert all("of 2 tasks have a slot" in problem for problem in problems)
+    assert "only 1 of 2 tasks have a slot" in problems[0]
+    views = copy_runs.second[-1].snapshot.partitions
     assert views[f"{TOPIC}-1"].position == -1 or views[f"{TOPIC}-1"].position == FIRST_RUN
 
 
 def test_a_clean_run_leaves_one_exact_receipt_per_partition(
-    story: CopyRuns, kept: list[dict[str, Any]]
+    copy_runs: CopyRuns, stored_receipts: list[dict[str, Any]]
 ) -> None:
-    run = story.second[-1].application_id
-    mine = [receipt for receipt in kept if receipt["run"] == run]
+    run = copy_runs.second[-1].application_id
+    mine = [receipt for receipt in stored_receipts if receipt["run"] == run]
     assert [receipt["partition"] for receipt in mine] == [0, 2]
     for receipt in mine:
         assert receipt["topic"] == TOPIC
@@ -223,12 +223,12 @@ def test_a_clean_run_leaves_one_exact_receipt_per_partition(
         assert receipt["outcome"] == "done"
 
 
-def test_receipts_account_for_every_record_although_a_worker_was_killed(
-    story: CopyRuns, kept: list[dict[str, Any]]
+def test_receipts_cover_every_record_although_a_worker_was_killed(
+    copy_runs: CopyRuns, stored_receipts: list[dict[str, Any]]
 ) -> None:
-    """What the killed attempt had copied the driver has written in its place."""
-    first = next(status.application_id for status in story.first if status.application_id)
-    mine = [receipt for receipt in kept if receipt["run"] == first]
+    """The driver writes the receipts of the killed attempt."""
+    first = next(status.application_id for status in copy_runs.first if status.application_id)
+    mine = [receipt for receipt in stored_receipts if receipt["run"] == first]
     lost = [receipt for receipt in mine if receipt["outcome"] == "lost"]
     assert lost
     for receipt in lost:
@@ -240,17 +240,17 @@ def test_receipts_account_for_every_record_although_a_worker_was_killed(
         assert sum(receipt["records"] for receipt in of_partition) == RECORDS_BEFORE_JVM_KILL
 
 
-def test_all_runs_are_one_table(story: CopyRuns, kept: list[dict[str, Any]]) -> None:
-    """The driver that followed the dead JVM may find everything copied already."""
-    runs = {status.application_id for status in [*story.first, *story.second]} - {""}
-    first = next(status.application_id for status in story.first if status.application_id)
-    copied_something = {first, story.second[-1].application_id}
-    assert copied_something <= {receipt["run"] for receipt in kept} <= runs
+def test_all_runs_are_one_table(copy_runs: CopyRuns, stored_receipts: list[dict[str, Any]]) -> None:
+    """The driver after the dead JVM may have had nothing left to copy."""
+    runs = {status.application_id for status in [*copy_runs.first, *copy_runs.second]} - {""}
+    first = next(status.application_id for status in copy_runs.first if status.application_id)
+    copied_something = {first, copy_runs.second[-1].application_id}
+    assert copied_something <= {receipt["run"] for receipt in stored_receipts} <= runs
 
 
-def test_no_receipt_claims_what_another_claims(kept: list[dict[str, Any]]) -> None:
+def test_receipts_do_not_overlap(stored_receipts: list[dict[str, Any]]) -> None:
     for number in range(PARTITIONS):
-        mine = [receipt for receipt in kept if receipt["partition"] == number]
+        mine = [receipt for receipt in stored_receipts if receipt["partition"] == number]
         ranges = sorted((r["source_first"], r["source_last"]) for r in mine)
         assert all(last < first for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False))
         assert sum(receipt["records"] for receipt in mine) <= FIRST_RUN + SECOND_RUN

@@ -33,26 +33,28 @@ FENCES = 2
 
 
 def test_two_clusters_mirror_each_other_and_java_clients_understand(
-    sides: MirroredClusters, tmp_path: Path
+    mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     mark = secrets.token_hex(3)
     aliases = east, west = f"east{mark}", f"west{mark}"
     topic, group = f"orders-{mark}", f"billing-{mark}"
-    for side in (sides, sides.reverse):
+    for side in (mirrored_clusters, mirrored_clusters.reverse):
         side.create_topic(topic)
         side.write_records(topic, range(RECORDS))
-    sides.commit_group_offset(group, topic, RECORDS // 2)
-    file = flow_properties(sides, aliases, topic, group) | {
+    mirrored_clusters.commit_group_offset(group, topic, RECORDS // 2)
+    file = flow_properties(mirrored_clusters, aliases, topic, group) | {
         f"{west}->{east}.enabled": "true",
         f"{west}->{east}.topics": f"{topic},.*{mark}.{topic}",
         "heartbeats.replication.enabled": "true",
-        "topics.exclude": "town.*",
+        "topics.exclude": "no-such-topic",
     }
     with running_mirror_maker(file, tmp_path) as program:
-        sides.wait_until_copied(topic, f"{east}.{topic}", timeout_s=SPARK_TIMEOUT_S)
-        sides.reverse.wait_until_copied(topic, f"{west}.{topic}", timeout_s=SPARK_TIMEOUT_S)
+        mirrored_clusters.wait_until_copied(topic, f"{east}.{topic}", timeout_s=SPARK_TIMEOUT_S)
+        mirrored_clusters.reverse.wait_until_copied(
+            topic, f"{west}.{topic}", timeout_s=SPARK_TIMEOUT_S
+        )
         wait_until(
-            lambda: sides.synced_group_offset(group, f"{east}.{topic}") == RECORDS // 2,
+            lambda: mirrored_clusters.synced_group_offset(group, f"{east}.{topic}") == RECORDS // 2,
             "the group",
             SPARK_TIMEOUT_S,
         )
@@ -66,24 +68,28 @@ def test_two_clusters_mirror_each_other_and_java_clients_understand(
             return {one["lag"] for one in standing if one["topic"] == topic}
 
         wait_until(lambda: lags() == {0}, "no lag to be shown")
-        wait_until(lambda: _sees(sides, east), f"heartbeats of {east} to arrive", SPARK_TIMEOUT_S)
-        _assert_java_agrees(sides.target.properties, aliases, topic, group)
+        wait_until(
+            lambda: _sees(mirrored_clusters, east),
+            f"heartbeats of {east} to arrive",
+            SPARK_TIMEOUT_S,
+        )
+        _assert_java_agrees(mirrored_clusters.target.properties, aliases, topic, group)
         program.stop()
-    sides.assert_copied(topic, f"{east}.{topic}", fences=FENCES)
-    sides.reverse.assert_copied(topic, f"{west}.{topic}", fences=FENCES)
-    loops = {name for name in sides.target_topics() if name.count(east) > 1}
-    loops |= {name for name in sides.reverse.target_topics() if name.count(west) > 1}
+    mirrored_clusters.assert_copied(topic, f"{east}.{topic}", fences=FENCES)
+    mirrored_clusters.reverse.assert_copied(topic, f"{west}.{topic}", fences=FENCES)
+    loops = {name for name in mirrored_clusters.target_topics() if name.count(east) > 1}
+    loops |= {name for name in mirrored_clusters.reverse.target_topics() if name.count(west) > 1}
     assert not loops, "records went round in circles"
 
 
 def test_the_oldest_script_mirrors_under_equal_names(
-    sides: MirroredClusters, tmp_path: Path
+    mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     topic = f"legacy-{secrets.token_hex(3)}"
-    sides.create_topic(topic, 2)
-    sides.write_records(topic, range(RECORDS), 2)
-    consumer = {"bootstrap.servers": sides.source.bootstrap, "group.id": topic}
-    producer = {"bootstrap.servers": sides.target.bootstrap}
+    mirrored_clusters.create_topic(topic, 2)
+    mirrored_clusters.write_records(topic, range(RECORDS), 2)
+    consumer = {"bootstrap.servers": mirrored_clusters.source.bootstrap, "group.id": topic}
+    producer = {"bootstrap.servers": mirrored_clusters.target.bootstrap}
     command = [
         str(SCRIPTS / "kafka-mirror-maker.sh"),
         *("--consumer.config", str(write_properties(tmp_path / "consumer", consumer))),
@@ -91,10 +97,10 @@ def test_the_oldest_script_mirrors_under_equal_names(
         *("--whitelist", topic, "--num.streams", "2"),
     ]
     with _occupied_port(8083), running_process(command, tmp_path / "run") as program:
-        sides.wait_until_copied(topic, topic, 2, SPARK_TIMEOUT_S)
+        mirrored_clusters.wait_until_copied(topic, topic, 2, SPARK_TIMEOUT_S)
         assert "source->target.MirrorSourceConnector" in program.get_json("/connectors")
         program.stop()
-    sides.assert_copied(topic, topic, 2, FENCES)
+    mirrored_clusters.assert_copied(topic, topic, 2, FENCES)
 
 
 @contextmanager
@@ -109,8 +115,8 @@ def _occupied_port(port: int) -> Iterator[None]:
         yield
 
 
-def _sees(sides: MirroredClusters, upstream: str) -> bool:
-    with MirrorClient(sides.target.properties) as client:
+def _sees(mirrored_clusters: MirroredClusters, upstream: str) -> bool:
+    with MirrorClient(mirrored_clusters.target.properties) as client:
         return client.replication_hops(upstream) == 1
 
 

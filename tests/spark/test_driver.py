@@ -1,4 +1,4 @@
-"""The life of a driver on real Spark, without Kafka: epochs, a killed worker, a signal, the end."""
+"""A driver on real Spark, without Kafka: epochs, a killed worker, commands, a signal, the end."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests.support.spark.noop_driver import LATE_CONNECTOR
 from tests.support.spark.observed_driver import JVM, PYTHON_WORKER, ObservedDriver
 
 EPOCH_S = 3600.0
-"""An epoch ends when the test says so: how long something takes decides nothing."""
+"""Epochs end by command only, so no test depends on time."""
 TASKS = 2
 SECRET = "a-secret-of-a-client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverRun:
-    """What happened."""
+    """What one driver did."""
 
     statuses: list[DriverStatus]
     after_kill: list[DriverStatus]
@@ -47,31 +47,36 @@ class DriverRun:
 
 
 @pytest.fixture(scope="module")
-def life(importable: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DriverRun]:
-    """Run a driver through all of it."""
-    directory = tmp_path_factory.mktemp("life")
+def driver_run(
+    tests_on_pythonpath: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DriverRun]:
+    """Run a driver through epochs, a killed worker, a change of log levels and SIGTERM."""
+    directory = tmp_path_factory.mktemp("driver")
     temporary = tmp_path_factory.mktemp("temporary")
     job = job_without_partitions(TASKS)
     properties = UNREACHABLE_CLIENT | {"sasl.password": SECRET}
     job = replace(job, settings=replace(job.settings, source=properties, target=properties))
-    assignment = DriverSpec(
+    spec = DriverSpec(
         job=job,
         receipts=str(directory / "receipts"),
         log=str(directory / "log"),
         epoch_s=EPOCH_S,
         conf={"spark.hadoop.fs.s3a.secret.key": SECRET},
     )
-    driver = ObservedDriver(assignment, "tests.support.spark.noop_driver", temporary)
+    driver = ObservedDriver(spec, "tests.support.spark.noop_driver", temporary)
     try:
         driver.wait_for_status("the first epoch", lambda s: s.epoch == 1 and joined(s) == 2)
         before = next_epoch(driver, 2)
         victim = before.snapshot.lanes["pids"]["0"]
         [process] = [one for one in driver.processes(PYTHON_WORKER) if one.pid == victim]
-        said_before = len(driver.statuses)
+        statuses_before = len(driver.statuses)
         process.kill()
         driver.wait_for_status("another attempt", lambda s: s.snapshot.lanes["pids"]["0"] != victim)
         for number in (1, 2):
             next_epoch(driver, before.epoch + number, attempts_lost=1)
+        driver.send_command(
+            DriverCommand(action=DriverAction.SET_LOG_LEVELS, log_levels={"sparkmirror.copy": 10})
+        )
         seen = driver.processes()
         environments = "".join(one.environment() for one in seen)
         driver.send_signal(signal.SIGTERM)
@@ -80,7 +85,7 @@ def life(importable: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         driver.close()
     yield DriverRun(
         statuses=driver.statuses,
-        after_kill=driver.statuses[said_before:],
+        after_kill=driver.statuses[statuses_before:],
         seen=seen,
         environments=environments,
         killed=victim,
@@ -88,7 +93,7 @@ def life(importable: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         code=code,
         remaining_processes=driver.remaining_processes(),
         temporary=temporary,
-        log=Path(assignment.log).read_text("utf-8"),
+        log=Path(spec.log).read_text("utf-8"),
     )
 
 
@@ -97,7 +102,7 @@ def joined(status: DriverStatus) -> int:
 
 
 def next_epoch(driver: ObservedDriver, epoch: int, attempts_lost: int = 0) -> DriverStatus:
-    """Have every task start anew, and wait until all are there."""
+    """Start the next epoch and wait until all its tasks are connected."""
     driver.send_command(DriverCommand(action=DriverAction.NEXT_EPOCH))
     return driver.wait_for_status(
         f"epoch {epoch}",
@@ -105,83 +110,90 @@ def next_epoch(driver: ObservedDriver, epoch: int, attempts_lost: int = 0) -> Dr
     )
 
 
-def test_a_driver_starts_runs_and_stops(life: DriverRun) -> None:
-    phases = list(dict.fromkeys(status.phase for status in life.statuses))
+def test_a_driver_starts_runs_and_stops(driver_run: DriverRun) -> None:
+    phases = list(dict.fromkeys(status.phase for status in driver_run.statuses))
     assert phases[:2] == [DriverPhase.STARTING, DriverPhase.RUNNING]
     assert phases[-1] is DriverPhase.STOPPED
-    troubles = {status.problem for status in life.statuses if status.problem}
-    assert all("tasks have a slot" in trouble for trouble in troubles), "a slow Spark is told so"
+    problems = {status.problem for status in driver_run.statuses if status.problem}
+    assert all("tasks have a slot" in problem for problem in problems), (
+        "no other problem than a slow Spark"
+    )
 
 
-def test_a_driver_names_its_application_and_its_slots(life: DriverRun) -> None:
-    running = [status for status in life.statuses if status.phase is DriverPhase.RUNNING][-1]
+def test_a_driver_names_its_application_and_its_slots(driver_run: DriverRun) -> None:
+    running = [status for status in driver_run.statuses if status.phase is DriverPhase.RUNNING][-1]
     assert running.application_id.startswith("local-")
     assert (running.slots, running.tasks) == (TASKS + SPARE_SLOTS, TASKS)
 
 
-def test_epochs_follow_one_another_and_every_task_comes_to_each(life: DriverRun) -> None:
-    numbers = list(dict.fromkeys(status.epoch for status in life.statuses))
+def test_epochs_have_consecutive_numbers_and_every_task_joins_each(driver_run: DriverRun) -> None:
+    numbers = list(dict.fromkeys(status.epoch for status in driver_run.statuses))
     assert numbers == list(range(numbers[-1] + 1))
-    last = life.statuses[-1].snapshot.lanes["counts"]
+    last = driver_run.statuses[-1].snapshot.lanes["counts"]
     assert last["joined"] >= TASKS * (numbers[-1] - 1)
     assert last["end_epoch"] >= numbers[-1] - 1
 
 
-def test_tasks_say_goodbye_before_they_go(life: DriverRun) -> None:
-    last = life.statuses[-1].snapshot.lanes["counts"]
+def test_tasks_send_done_before_they_leave(driver_run: DriverRun) -> None:
+    last = driver_run.statuses[-1].snapshot.lanes["counts"]
     assert last["done"] == last["joined"] - 1, "all but the one that was killed"
 
 
-def test_a_killed_worker_is_replaced_within_its_epoch(life: DriverRun) -> None:
+def test_a_killed_worker_is_replaced_within_its_epoch(driver_run: DriverRun) -> None:
     after = [
-        status for status in life.after_kill if status.snapshot.lanes["pids"]["0"] != life.killed
+        status
+        for status in driver_run.after_kill
+        if status.snapshot.lanes["pids"]["0"] != driver_run.killed
     ]
-    assert after[0].epoch == life.killed_in_epoch
+    assert after[0].epoch == driver_run.killed_in_epoch
 
 
-def test_a_signal_drains_the_driver(life: DriverRun) -> None:
-    assert life.code == 0
-    assert life.statuses[-1].phase is DriverPhase.STOPPED
+def test_a_driver_sets_log_levels_by_command(driver_run: DriverRun) -> None:
+    assert "Log levels set: {'sparkmirror.copy': 10}" in driver_run.log
 
 
-def test_nothing_is_left_behind(life: DriverRun) -> None:
-    assert life.remaining_processes == []
-    assert list(life.temporary.iterdir()) == []
+def test_a_signal_drains_the_driver(driver_run: DriverRun) -> None:
+    assert driver_run.code == 0
+    assert driver_run.statuses[-1].phase is DriverPhase.STOPPED
 
 
-def test_no_secret_is_seen_from_outside(life: DriverRun) -> None:
-    commands = " ".join(process.command for process in life.seen)
+def test_nothing_is_left_behind(driver_run: DriverRun) -> None:
+    assert driver_run.remaining_processes == []
+    assert list(driver_run.temporary.iterdir()) == []
+
+
+def test_no_secret_is_in_arguments_environment_or_log(driver_run: DriverRun) -> None:
+    commands = " ".join(process.command for process in driver_run.seen)
     assert JVM in commands
-    for place in (commands, life.environments, life.log):
-        assert SECRET not in place
+    for text in (commands, driver_run.environments, driver_run.log):
+        assert SECRET not in text
 
 
-def test_spark_runs_from_the_quick_home_with_its_archive(life: DriverRun) -> None:
+def test_spark_runs_from_the_linked_home_with_its_archive(driver_run: DriverRun) -> None:
     home = linked_spark_home(
         {key: value for key, value in os.environ.items() if key != "SPARK_HOME"}
     )
     assert home is not None
-    assert f"SPARK_HOME={home.path}\0" in life.environments
-    [jvm] = [process for process in life.seen if JVM in process.command]
+    assert f"SPARK_HOME={home.path}\0" in driver_run.environments
+    [jvm] = [process for process in driver_run.seen if JVM in process.command]
     assert f"-XX:SharedArchiveFile={home.cds_archive}" in jvm.command
 
 
-def test_troubles_are_told_and_outlived(importable: None, tmp_path: Path) -> None:
-    """A cluster that cannot be reached at first."""
-    assignment = DriverSpec(
+def test_the_status_names_an_unreachable_cluster_until_it_answers(
+    tests_on_pythonpath: None, tmp_path: Path
+) -> None:
+    spec = DriverSpec(
         job=replace(job_without_partitions(1), connector=LATE_CONNECTOR),
         receipts=str(tmp_path / "receipts"),
         log=str(tmp_path / "log"),
         epoch_s=1.0,
     )
-    driver = ObservedDriver(assignment, "tests.support.spark.noop_driver", tmp_path)
+    driver = ObservedDriver(spec, "tests.support.spark.noop_driver", tmp_path)
     try:
-        told = driver.wait_for_status(
-            "the cluster's trouble", lambda s: "not there yet" in s.problem
-        )
-        assert told.problem.startswith("waiting for cluster source: ")
-        assert told.phase is DriverPhase.STARTING
-        driver.wait_for_status("an end of the trouble", lambda status: not status.problem)
+        waiting = driver.wait_for_status("the problem", lambda s: "not there yet" in s.problem)
+        assert waiting.problem.startswith("waiting for cluster source: ")
+        assert waiting.phase is DriverPhase.STARTING
+        driver.wait_for_status("the end of the problem", lambda status: not status.problem)
         driver.wait_for_status("Spark", lambda status: status.phase is DriverPhase.RUNNING)
         driver.wait_for_status("the next epoch", lambda status: status.epoch > 1)
         driver.send_signal(signal.SIGINT)

@@ -35,45 +35,45 @@ STOP_S = 120.0
 class AlternatingMirrors:
     """One topic and one group, and whoever mirrors them takes turns."""
 
-    def __init__(self, sides: MirroredClusters) -> None:
+    def __init__(self, mirrored_clusters: MirroredClusters) -> None:
         mark = secrets.token_hex(3)
-        self.sides = sides
+        self.clusters = mirrored_clusters
         self.aliases = (f"east{mark}", f"west{mark}")
         self.topic, self.group = f"orders-{mark}", f"billing-{mark}"
         self.remote = f"{self.aliases[0]}.{self.topic}"
         self.turns = 0
         self.synced_at = 0
         self.heartbeats = 0
-        sides.create_topic(self.topic, PARTITIONS)
+        mirrored_clusters.create_topic(self.topic, PARTITIONS)
 
     def write(self) -> None:
         """Write some more, and let the group read on to the middle of it."""
         first = self.turns * RECORDS
-        self.sides.write_records(self.topic, range(first, first + RECORDS), PARTITIONS)
-        self.sides.commit_group_offset(self.group, self.topic, first + RECORDS // 2)
+        self.clusters.write_records(self.topic, range(first, first + RECORDS), PARTITIONS)
+        self.clusters.commit_group_offset(self.group, self.topic, first + RECORDS // 2)
         self.turns += 1
 
     def wait_until_mirrored(self, *, exactly: bool) -> None:
         """Wait until whoever runs now has copied all, translated the group, and beaten."""
-        self.sides.wait_until_copied(self.topic, self.remote, PARTITIONS, SPARK_TIMEOUT_S)
-        truth = self.sides.expected_offset(self.topic, self.remote, self._group_offset())
+        self.clusters.wait_until_copied(self.topic, self.remote, PARTITIONS, SPARK_TIMEOUT_S)
+        truth = self.clusters.expected_offset(self.topic, self.remote, self._group_offset())
         wait_until(
             lambda: self._is_translated(truth, exactly), "the group to be synced", SPARK_TIMEOUT_S
         )
-        self.synced_at = self.sides.synced_group_offset(self.group, self.remote) or 0
+        self.synced_at = self.clusters.synced_group_offset(self.group, self.remote) or 0
         beats = self.heartbeats
         wait_until(lambda: self._count_heartbeats() > beats, "heartbeats to go on", SPARK_TIMEOUT_S)
         self.heartbeats = self._count_heartbeats()
 
     def assert_copied(self, fences: int) -> None:
         """Every record is there once, whoever copied it."""
-        self.sides.assert_copied(self.topic, self.remote, PARTITIONS, fences)
+        self.clusters.assert_copied(self.topic, self.remote, PARTITIONS, fences)
 
     def _group_offset(self) -> int:
         return (self.turns - 1) * RECORDS + RECORDS // 2
 
     def _is_translated(self, truth: int, exactly: bool) -> bool:
-        synced = self.sides.synced_group_offset(self.group, self.remote)
+        synced = self.clusters.synced_group_offset(self.group, self.remote)
         if synced is None or synced <= self.synced_at or synced not in self._checkpoints():
             return False
         assert synced <= truth, "the group would miss records"
@@ -82,7 +82,7 @@ class AlternatingMirrors:
     def _checkpoints(self) -> set[int]:
         """Where checkpoints say that the group goes on in partition 0."""
         topic = f"{self.aliases[0]}.checkpoints.internal"
-        records = read_topic(self.sides.target.access, topic)
+        records = read_topic(self.clusters.target.access, topic)
         decoded = [Checkpoint.decode(RecordBytes(one.key, one.value)) for one in records]
         return {
             one.downstream
@@ -91,16 +91,16 @@ class AlternatingMirrors:
         }
 
     def _count_heartbeats(self) -> int:
-        records = read_topic(self.sides.target.access, "heartbeats")
+        records = read_topic(self.clusters.target.access, "heartbeats")
         decoded = [Heartbeat.decode(RecordBytes(one.key, one.value)) for one in records]
         return sum((one.source, one.target) == self.aliases for one in decoded)
 
 
 def test_java_begins_we_go_on_and_java_takes_it_back(
-    sides: MirroredClusters, tmp_path: Path
+    mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
-    relay = AlternatingMirrors(sides)
-    file = flow_properties(sides, relay.aliases, relay.topic, relay.group)
+    relay = AlternatingMirrors(mirrored_clusters)
+    file = flow_properties(mirrored_clusters, relay.aliases, relay.topic, relay.group)
     only = ("--clusters", relay.aliases[1])
     relay.write()
     with JavaReference.start_mirror_maker(file, clusters=only[1:], setup=JAVA_SETUP) as java:
@@ -118,11 +118,11 @@ def test_java_begins_we_go_on_and_java_takes_it_back(
 
 
 def test_a_java_worker_goes_on_with_our_connectors_and_we_with_its(
-    sides: MirroredClusters, tmp_path: Path
+    mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
-    relay = AlternatingMirrors(sides)
-    file = worker_properties(sides.target, f"workers-{relay.topic}")
-    connectors = connector_configs(sides, relay.aliases, relay.topic, relay.group)
+    relay = AlternatingMirrors(mirrored_clusters)
+    file = worker_properties(mirrored_clusters.target, f"workers-{relay.topic}")
+    connectors = connector_configs(mirrored_clusters, relay.aliases, relay.topic, relay.group)
     relay.write()
     with running_worker(file, tmp_path / "first") as ours:
         for name, config in connectors.items():

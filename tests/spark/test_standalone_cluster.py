@@ -1,4 +1,4 @@
-"""The same on a real Spark cluster: an executor is killed, a worker is lost, no record is."""
+"""Copying on a real Spark cluster: an executor and a worker die, and no record is lost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FENCES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandaloneRun:
-    """What happened on the cluster."""
+    """The result of one run on the cluster."""
 
     statuses: list[DriverStatus]
     tasks: list[RunningProcess]
@@ -51,7 +51,7 @@ def write(writer: BatchWriter, first: int, count: int) -> None:
 
 
 def worker_with_task(cluster: StandaloneCluster) -> Process:
-    """A worker whose executor has a task: killing another one would prove nothing."""
+    """A worker whose executor runs a task; the death of another one would change nothing."""
 
     def has_task(worker: Process) -> bool:
         executors = {one.pid for one in session_processes(worker.pid, EXECUTOR)}
@@ -61,10 +61,10 @@ def worker_with_task(cluster: StandaloneCluster) -> Process:
 
 
 @pytest.fixture(scope="module")
-def story(
+def standalone_run(
     flow: CopyFlow,
     writer: BatchWriter,
-    guard: ProcessReaper,
+    reaper: ProcessReaper,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> StandaloneRun:
     """Copy on three workers with two tasks; kill an executor, then a worker with all it runs."""
@@ -73,8 +73,8 @@ def story(
     flow.create_topics({TOPIC: (TOPICS[TOPIC], {}, {})})
     write(writer, 0, 500)
     settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
-    with running_standalone_cluster(guard, directory, workers=WORKERS) as cluster:
-        assignment = DriverSpec(
+    with running_standalone_cluster(reaper, directory, workers=WORKERS) as cluster:
+        spec = DriverSpec(
             job=flow.job(TOPICS, tasks=2, settings=settings, task_timeout_s=50.0),
             receipts=str(directory / "receipts"),
             log=str(log),
@@ -85,7 +85,7 @@ def story(
                 "spark.executor.extraJavaOptions": FAST_START_JVM_OPTIONS,
             },
         )
-        with DriverSupervisor(assignment) as supervisor:
+        with DriverSupervisor(spec) as supervisor:
             follower = StatusFollower(supervisor, flow, TOPICS, log)
             follower.wait_for_status("all slots", lambda status: status.slots == WORKERS)
             follower.wait_until_copied()
@@ -110,31 +110,31 @@ def story(
     )
 
 
-def test_tasks_run_in_executors_not_in_the_driver(story: StandaloneRun) -> None:
-    assert len(story.tasks) >= 2
-    assert story.tasks_in_driver == []
+def test_tasks_run_in_executors_not_in_the_driver(standalone_run: StandaloneRun) -> None:
+    assert len(standalone_run.tasks) >= 2
+    assert standalone_run.tasks_in_driver == []
 
 
-def test_nothing_is_lost_or_doubled_when_executors_and_workers_die(
-    story: StandaloneRun, flow: CopyFlow
+def test_no_record_is_lost_or_copied_twice_when_executors_and_workers_die(
+    standalone_run: StandaloneRun, flow: CopyFlow
 ) -> None:
     flow.assert_mirrored(TOPICS, fences=FENCES)
 
 
-def test_a_dead_executor_does_not_end_the_driver(story: StandaloneRun) -> None:
-    assert len({status.application_id for status in story.statuses} - {""}) == 1
-    assert {status.phase for status in story.statuses} <= {
+def test_a_dead_executor_does_not_end_the_driver(standalone_run: StandaloneRun) -> None:
+    assert len({status.application_id for status in standalone_run.statuses} - {""}) == 1
+    assert {status.phase for status in standalone_run.statuses} <= {
         DriverPhase.STARTING,
         DriverPhase.RUNNING,
         DriverPhase.DRAINING,
         DriverPhase.STOPPED,
     }
-    assert story.statuses[-1].phase is DriverPhase.STOPPED
+    assert standalone_run.statuses[-1].phase is DriverPhase.STOPPED
 
 
-def test_slots_are_those_of_the_cluster(story: StandaloneRun) -> None:
-    assert max(status.slots for status in story.statuses) == WORKERS
+def test_slots_are_those_of_the_cluster(standalone_run: StandaloneRun) -> None:
+    assert max(status.slots for status in standalone_run.statuses) == WORKERS
 
 
-def test_receipts_come_back_from_the_executors(story: StandaloneRun) -> None:
-    assert story.receipts
+def test_receipts_of_executors_are_written(standalone_run: StandaloneRun) -> None:
+    assert standalone_run.receipts

@@ -81,19 +81,19 @@ def wait_for_rest(tutorial: Tutorial, command: str) -> None:
     wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", SPARK_TIMEOUT_S)
 
 
-def test_quickstart_of_one_connector(sides: MirroredClusters, tmp_path: Path) -> None:
+def test_quickstart_of_one_connector(mirrored_clusters: MirroredClusters, tmp_path: Path) -> None:
     mark = secrets.token_hex(3)
     topic, remote = f"to_replicate_{mark}", f"source.to_replicate_{mark}"
     here = {
-        "broker:29092": sides.source.bootstrap,
-        "broker2:29093": sides.target.bootstrap,
+        "broker:29092": mirrored_clusters.source.bootstrap,
+        "broker2:29093": mirrored_clusters.target.bootstrap,
         "28082": free_port(tmp_path),
         "to_replicate": topic,
         "quickstart": f"quickstart_{mark}",
     }
     tutorial = Tutorial("quickstart", tmp_path, here)
-    sides.create_topic(topic)
-    sides.write_records(topic, range(RECORDS))
+    mirrored_clusters.create_topic(topic)
+    mirrored_clusters.write_records(topic, range(RECORDS))
     with running_process(script(tutorial, "kafka-connect.properties"), tmp_path / "run"):
         wait_for_rest(tutorial, "curl -s localhost:28082/connectors")
         created = tutorial.json(
@@ -103,30 +103,32 @@ def test_quickstart_of_one_connector(sides: MirroredClusters, tmp_path: Path) ->
         assert created["name"] == "test_mirror"
         assert created["type"] == "source"
         assert tutorial.json("curl localhost:28082/connectors") == ["test_mirror"]
-        sides.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
-        sides.write_records(topic, range(RECORDS, 2 * RECORDS))
-        sides.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
-    sides.assert_copied(topic, remote, fences=FENCES)
+        mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
+        mirrored_clusters.write_records(topic, range(RECORDS, 2 * RECORDS))
+        mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
+    mirrored_clusters.assert_copied(topic, remote, fences=FENCES)
     assert {
         *(f"quickstart_{mark}_{what}" for what in ("config", "offsets", "status")),
         "mm2-offset-syncs.target.internal",
-    } <= topic_names(sides.source)
+    } <= topic_names(mirrored_clusters.source)
 
 
-def test_script_that_deploys_three_connectors(sides: MirroredClusters, tmp_path: Path) -> None:
+def test_script_that_deploys_three_connectors(
+    mirrored_clusters: MirroredClusters, tmp_path: Path
+) -> None:
     mark = secrets.token_hex(3)
     topic = f"test_{mark}"
     here = {
-        "kafka-source-0:9092": sides.source.bootstrap,
-        "kafka-target-0:9092": sides.target.bootstrap,
+        "kafka-source-0:9092": mirrored_clusters.source.bootstrap,
+        "kafka-target-0:9092": mirrored_clusters.target.bootstrap,
         "8083": free_port(tmp_path),
         '"topics": "test"': f'"topics": "{topic}"',
         "topic=connect-": f"topic=connect-{mark}-",
         "group.id=connect-": f"group.id=connect-{mark}-",
     }
     tutorial = Tutorial("scripted", tmp_path, here)
-    sides.create_topic(topic, 5)
-    sides.write_records(topic, range(RECORDS), 5)
+    mirrored_clusters.create_topic(topic, 5)
+    mirrored_clusters.write_records(topic, range(RECORDS), 5)
     with running_process(
         script(tutorial, "connect-distributed.properties"), tmp_path / "run"
     ) as program:
@@ -142,11 +144,11 @@ def test_script_that_deploys_three_connectors(sides: MirroredClusters, tmp_path:
         )
         again = tutorial.shell("./mm2.sh deploy source-0")
         assert again.count("connector already deployed") == 3
-        sides.wait_until_copied(topic, topic, 5, SPARK_TIMEOUT_S)
-        sides.assert_copied(topic, topic, 5, FENCES)
+        mirrored_clusters.wait_until_copied(topic, topic, 5, SPARK_TIMEOUT_S)
+        mirrored_clusters.assert_copied(topic, topic, 5, FENCES)
         program.wait_for_states("mm2-msc-source-0", "RUNNING", "RUNNING", "RUNNING")
-        _wait_for_topics(sides.source, "mm2-offset-syncs.target-0.internal")
-        _wait_for_topics(sides.target, "heartbeats", "source-0.checkpoints.internal")
+        _wait_for_topics(mirrored_clusters.source, "mm2-offset-syncs.target-0.internal")
+        _wait_for_topics(mirrored_clusters.target, "heartbeats", "source-0.checkpoints.internal")
         said = tutorial.shell("./mm2.sh redeploy source-0").splitlines()
         undeployed = [f"{kind} connector undeployed" for kind in KINDS]
         assert said == [*undeployed, *deploying]
@@ -157,21 +159,23 @@ def test_script_that_deploys_three_connectors(sides: MirroredClusters, tmp_path:
         )
 
 
-def test_migration_with_a_policy_of_its_own(sides: MirroredClusters, tmp_path: Path) -> None:
+def test_migration_with_a_policy_of_its_own(
+    mirrored_clusters: MirroredClusters, tmp_path: Path
+) -> None:
     mark = secrets.token_hex(3)
     topic, group = f"ExampleTopic-{mark}", f"example-group-{mark}"
     here = {
-        "$brokersmsksource": sides.source.bootstrap,
-        "$brokersmskdest": sides.target.bootstrap,
+        "$brokersmsksource": mirrored_clusters.source.bootstrap,
+        "$brokersmskdest": mirrored_clusters.target.bootstrap,
         "8083": free_port(tmp_path),
         "ExampleTopic": topic,
         "topic=connect-": f"topic=connect-{mark}-",
         "group.id=connect-": f"group.id=connect-{mark}-",
     }
     tutorial = Tutorial("msk", tmp_path, here)
-    sides.create_topic(topic, 3)
-    sides.write_records(topic, range(RECORDS), 3)
-    sides.commit_group_offset(group, topic, RECORDS // 2)
+    mirrored_clusters.create_topic(topic, 3)
+    mirrored_clusters.write_records(topic, range(RECORDS), 3)
+    mirrored_clusters.commit_group_offset(group, topic, RECORDS // 2)
     tutorial.shell(
         's=connect-distributed-auth.properties; sed -i -e "s/bootstrap.servers=/bootstrap.servers='
         '$brokersmskdest/g" $s && cp $s connect-distributed.properties'
@@ -202,8 +206,8 @@ def test_migration_with_a_policy_of_its_own(sides: MirroredClusters, tmp_path: P
                 f" --data @{file} http://localhost:8083/connectors/{name}/config | jq '.'"
             )
             assert (echo["name"], echo["type"]) == (name, "source")
-        sides.wait_until_copied(topic, topic, 3, SPARK_TIMEOUT_S)
-        sides.assert_copied(topic, topic, 3, FENCES)
+        mirrored_clusters.wait_until_copied(topic, topic, 3, SPARK_TIMEOUT_S)
+        mirrored_clusters.assert_copied(topic, topic, 3, FENCES)
         wait_until(
             lambda: _all_run(program, "mm2-msc", at_least=3), "its tasks to run", SPARK_TIMEOUT_S
         )
@@ -212,12 +216,12 @@ def test_migration_with_a_policy_of_its_own(sides: MirroredClusters, tmp_path: P
             status = tutorial.json(f"curl -s localhost:8083/connectors/{name}/status | jq .")
             assert status["connector"]["state"] == "RUNNING"
         wait_until(
-            lambda: sides.synced_group_offset(group, topic) == RECORDS // 2,
+            lambda: mirrored_clusters.synced_group_offset(group, topic) == RECORDS // 2,
             "the group's offsets",
             SPARK_TIMEOUT_S,
         )
-        _wait_for_topics(sides.source, "mm2-offset-syncs.mskdest.internal")
-        _wait_for_topics(sides.target, "heartbeats", "msksource.checkpoints.internal")
+        _wait_for_topics(mirrored_clusters.source, "mm2-offset-syncs.mskdest.internal")
+        _wait_for_topics(mirrored_clusters.target, "heartbeats", "msksource.checkpoints.internal")
 
 
 def _all_run(program: MirrorProcess, connector: str, at_least: int) -> bool:

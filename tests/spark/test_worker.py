@@ -1,4 +1,4 @@
-"""A Connect worker as one process, with Spark behind it: what operators do to it, and its end."""
+"""A Connect worker with Spark: what operators do to it, its passwords, and its end."""
 
 from __future__ import annotations
 
@@ -11,61 +11,101 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
+from sparkmirror.lab.cluster.properties_file import write_properties
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
     MirrorProcess,
     connector_path,
     running_worker,
 )
-from tests.support.cli.property_files import worker_properties
+from tests.support.cli.property_files import connector_configs, worker_properties
+from tests.support.kafka.clusters import SharedCluster
 from tests.support.processes import session_processes
 from tests.support.spark.mirrored_clusters import MirroredClusters
-from tests.support.spark.observed_driver import JVM
+from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
 from tests.support.waiting import wait_until
 
 RECORDS = 300
-AT_ONCE = 130
-"""The exit code of who was asked twice."""
+EXIT_SECOND_SIGNAL = 130
 FENCES = 3
 """One for a driver that was killed, and some for a busy computer."""
+USER = "mirror"
+CLIENTS = ("", "producer.", "consumer.", "admin.")
+VIEWS = ("", "/config", "/status", "/tasks", "/tasks-config", "/offsets", "/partitions", "/groups")
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    program_clusters: tuple[Cluster, Cluster], tmp_path_factory: pytest.TempPathFactory
+) -> SharedCluster:
+    """The target with a login whose password is in a file."""
+    vault = tmp_path_factory.mktemp("vault") / "vault"
+    write_properties(vault, {"password": program_clusters[1].spec.users[USER]})
+    return SharedCluster(
+        name="guarded", properties=login(program_clusters[1], f"${{file:{vault}:password}}")
+    )
+
+
+@pytest.fixture(scope="module")
+def properties(guarded: SharedCluster) -> dict[str, str]:
+    """The file of the worker. It logs in to the target."""
+    return worker_properties(guarded, f"group-{secrets.token_hex(3)}") | {
+        **{f"{kind}{key}": value for kind in CLIENTS for key, value in guarded.properties.items()},
+        "config.providers": "file",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    }
 
 
 @pytest.fixture(scope="module")
 def program(
-    sides: MirroredClusters, tmp_path_factory: pytest.TempPathFactory
+    properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MirrorProcess]:
     """A worker on the target."""
-    properties = worker_properties(sides.target, f"group-{secrets.token_hex(3)}")
     with running_worker(properties, tmp_path_factory.mktemp("worker")) as started:
         yield started
 
 
 @pytest.fixture
 def name(program: MirrorProcess) -> Iterator[str]:
-    """Of a connector, and the beginning of all its topics.
+    """A name for a connector, and a prefix for all its topics.
 
-    The worker is shared: the connector, and its driver, are gone when the next test begins.
+    The worker is shared: the connector and its driver are gone when the next test begins.
     """
-    made = new_name()
-    yield made
-    program.request("DELETE", connector_path(made))
-    wait_until(
-        lambda: not program.drivers(), "the driver to end with its connector", SPARK_TIMEOUT_S
-    )
+    created = new_name()
+    yield created
+    delete_connectors(program, created)
 
 
 def new_name() -> str:
     return f"w{secrets.token_hex(3)}"
 
 
-def source_config(sides: MirroredClusters, name: str, **more: str) -> dict[str, str]:
-    """A source connector that mirrors every topic whose name begins with its own."""
+def delete_connectors(program: MirrorProcess, *names: str) -> None:
+    """Delete connectors and wait for the end of their drivers."""
+    for name in names:
+        program.request("DELETE", connector_path(name))
+    wait_until(
+        lambda: not program.drivers(), "the driver to end with its connector", SPARK_TIMEOUT_S
+    )
+
+
+def login(cluster: Cluster, password: str) -> dict[str, str]:
+    """Client properties that log in with a password, or with a reference to one."""
+    known = cluster.client_properties(ListenerProtocol.SASL_PLAINTEXT, USER, "PLAIN")
+    return {key: value.replace(cluster.spec.users[USER], password) for key, value in known.items()}
+
+
+def source_config(mirrored_clusters: MirroredClusters, name: str, **more: str) -> dict[str, str]:
+    """A source connector for all topics whose names begin with its own."""
     return {
         "connector.class": "MirrorSourceConnector",
         "source.cluster.alias": "east",
         "target.cluster.alias": "west",
-        "source.cluster.bootstrap.servers": sides.source.bootstrap,
-        "target.cluster.bootstrap.servers": sides.target.bootstrap,
+        "source.cluster.bootstrap.servers": mirrored_clusters.source.bootstrap,
+        "target.cluster.bootstrap.servers": mirrored_clusters.target.bootstrap,
         "topics": f"{name}.*",
         "replication.factor": "1",
         "offset-syncs.topic.replication.factor": "1",
@@ -75,45 +115,49 @@ def source_config(sides: MirroredClusters, name: str, **more: str) -> dict[str, 
     }
 
 
-def test_a_connector_obeys_while_records_flow(
-    sides: MirroredClusters, program: MirrorProcess, name: str
+def test_a_connector_follows_requests_while_records_flow(
+    mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
     one, two = f"{name}.one", f"{name}.two"
-    sides.create_topic(one, 2)
-    sides.write_records(one, range(RECORDS), 2)
-    program.call_json("PUT", f"{connector_path(name)}/config", source_config(sides, name))
-    sides.wait_until_copied(one, f"east.{one}", 2, SPARK_TIMEOUT_S)
+    mirrored_clusters.create_topic(one, 2)
+    mirrored_clusters.write_records(one, range(RECORDS), 2)
+    program.call_json(
+        "PUT", f"{connector_path(name)}/config", source_config(mirrored_clusters, name)
+    )
+    mirrored_clusters.wait_until_copied(one, f"east.{one}", 2, SPARK_TIMEOUT_S)
     program.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
     [driver] = program.drivers()
 
-    sides.create_topic(two)
-    sides.write_records(two, range(RECORDS))
-    sides.wait_until_copied(two, f"east.{two}", timeout_s=SPARK_TIMEOUT_S)
-    with Admin(sides.source.access) as admin:
+    mirrored_clusters.create_topic(two)
+    mirrored_clusters.write_records(two, range(RECORDS))
+    mirrored_clusters.wait_until_copied(two, f"east.{two}", timeout_s=SPARK_TIMEOUT_S)
+    with Admin(mirrored_clusters.source.access) as admin:
         assert not admin.create_partitions({two: 3})
-    sides.write_records(two, range(RECORDS, 2 * RECORDS), 3)
-    sides.wait_until_copied(two, f"east.{two}", 3, timeout_s=SPARK_TIMEOUT_S)
+    mirrored_clusters.write_records(two, range(RECORDS, 2 * RECORDS), 3)
+    mirrored_clusters.wait_until_copied(two, f"east.{two}", 3, timeout_s=SPARK_TIMEOUT_S)
 
     program.call_json("PUT", f"{connector_path(name)}/pause")
     program.wait_for_states(name, "PAUSED", "PAUSED", "PAUSED")
-    sides.write_records(one, range(RECORDS, 2 * RECORDS), 2)
+    mirrored_clusters.write_records(one, range(RECORDS, 2 * RECORDS), 2)
     time.sleep(2)
-    assert sides.target_record_counts(one, f"east.{one}", 2) == 2 * [RECORDS], "copied while paused"
+    assert mirrored_clusters.target_record_counts(one, f"east.{one}", 2) == 2 * [RECORDS], (
+        "copied while paused"
+    )
     program.call_json("PUT", f"{connector_path(name)}/resume")
     program.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
-    sides.wait_until_copied(one, f"east.{one}", 2, timeout_s=SPARK_TIMEOUT_S)
+    mirrored_clusters.wait_until_copied(one, f"east.{one}", 2, timeout_s=SPARK_TIMEOUT_S)
 
     restarted = program.call_json(
         "POST", f"{connector_path(name)}/restart?includeTasks=true&onlyFailed=false"
     )
     assert restarted["name"] == name
     program.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
-    sides.write_records(one, range(2 * RECORDS, 3 * RECORDS), 2)
-    sides.wait_until_copied(one, f"east.{one}", 2, timeout_s=SPARK_TIMEOUT_S)
+    mirrored_clusters.write_records(one, range(2 * RECORDS, 3 * RECORDS), 2)
+    mirrored_clusters.wait_until_copied(one, f"east.{one}", 2, timeout_s=SPARK_TIMEOUT_S)
 
-    assert [one.pid for one in program.drivers()] == [driver.pid], "Spark was started anew"
-    sides.assert_copied(one, f"east.{one}", 2, FENCES)
-    sides.assert_copied(two, f"east.{two}", 3, FENCES)
+    assert [one.pid for one in program.drivers()] == [driver.pid], "Spark was restarted"
+    mirrored_clusters.assert_copied(one, f"east.{one}", 2, FENCES)
+    mirrored_clusters.assert_copied(two, f"east.{two}", 3, FENCES)
     remotes = {f"east.{one}", f"east.{two}"}
     wait_until(
         lambda: set(program.get_json(f"{connector_path(name)}/topics")[name]["topics"]) == remotes,
@@ -139,27 +183,27 @@ def test_a_connector_obeys_while_records_flow(
     assert program.request("GET", f"{connector_path(name)}/status").status == 404
 
 
-def test_offsets_are_altered_before_it_runs_and_forgotten_when_it_stopped(
-    sides: MirroredClusters, program: MirrorProcess, name: str
+def test_offsets_can_be_altered_and_reset_while_a_connector_is_stopped(
+    mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
     topic, remote = f"{name}.t", f"east.{name}.t"
-    sides.create_topic(topic)
-    sides.write_records(topic, range(RECORDS))
-    config = source_config(sides, name)
+    mirrored_clusters.create_topic(topic)
+    mirrored_clusters.write_records(topic, range(RECORDS))
+    config = source_config(mirrored_clusters, name)
     program.call_json(
         "POST", "/connectors", {"name": name, "config": config, "initial_state": "STOPPED"}
     )
     program.wait_for_states(name, "STOPPED")
     partition = {"cluster": "east", "partition": 0, "topic": topic}
     wanted = {"offsets": [{"partition": partition, "offset": {"offset": RECORDS - 11}}]}
-    said = program.call_json("PATCH", f"{connector_path(name)}/offsets", wanted)
-    assert "altered successfully" in said["message"]
+    answer = program.call_json("PATCH", f"{connector_path(name)}/offsets", wanted)
+    assert "altered successfully" in answer["message"]
     assert program.get_json(f"{connector_path(name)}/offsets") == wanted
     program.call_json("PUT", f"{connector_path(name)}/resume")
     wait_until(
         lambda: (
-            sides.reverse.source_end_offsets(remote).get(0, 0) >= 10
-            and sides.target_record_counts(topic, remote) == [10]
+            mirrored_clusters.reverse.source_end_offsets(remote).get(0, 0) >= 10
+            and mirrored_clusters.target_record_counts(topic, remote) == [10]
         ),
         "the last ten to be copied",
         SPARK_TIMEOUT_S,
@@ -177,90 +221,186 @@ def test_offsets_are_altered_before_it_runs_and_forgotten_when_it_stopped(
     )
     latest = {"offsets": [{"partition": partition, "offset": {"offset": RECORDS - 1}}]}
     assert program.get_json(f"{connector_path(name)}/offsets") == latest
-    said = program.call_json("DELETE", f"{connector_path(name)}/offsets")
-    assert "reset successfully" in said["message"]
+    answer = program.call_json("DELETE", f"{connector_path(name)}/offsets")
+    assert "reset successfully" in answer["message"]
     assert program.get_json(f"{connector_path(name)}/offsets") == {"offsets": []}
     program.call_json("DELETE", connector_path(name))
-    assert sides.target_record_counts(topic, remote) == [10]
+    assert mirrored_clusters.target_record_counts(topic, remote) == [10]
 
 
-def test_a_changed_config_takes_effect_and_a_killed_driver_comes_back(
-    sides: MirroredClusters, program: MirrorProcess, name: str
+def test_a_changed_config_takes_effect_and_a_killed_jvm_is_replaced(
+    mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
     one, two = f"{name}.one", f"{name}.two"
     for topic in (one, two):
-        sides.create_topic(topic)
-        sides.write_records(topic, range(RECORDS))
-    config = source_config(sides, name, topics=one)
+        mirrored_clusters.create_topic(topic)
+        mirrored_clusters.write_records(topic, range(RECORDS))
+    config = source_config(mirrored_clusters, name, topics=one)
     program.call_json("PUT", f"{connector_path(name)}/config", config)
-    sides.wait_until_copied(one, f"east.{one}", timeout_s=SPARK_TIMEOUT_S)
+    mirrored_clusters.wait_until_copied(one, f"east.{one}", timeout_s=SPARK_TIMEOUT_S)
     [driver] = program.drivers()
     wider = config | {"topics": f"{one},{two}"}
     assert program.call_json("PUT", f"{connector_path(name)}/config", wider)["config"] == {
         **wider,
         "name": name,
     }
-    sides.wait_until_copied(two, f"east.{two}", timeout_s=SPARK_TIMEOUT_S)
+    mirrored_clusters.wait_until_copied(two, f"east.{two}", timeout_s=SPARK_TIMEOUT_S)
 
-    [machine] = session_processes(driver.pid, JVM)
-    machine.kill()
-    sides.write_records(one, range(RECORDS, 2 * RECORDS))
+    [jvm] = session_processes(driver.pid, JVM)
+    jvm.kill()
+    mirrored_clusters.write_records(one, range(RECORDS, 2 * RECORDS))
     assert program.get_json(f"{connector_path(name)}/status")["connector"]["state"] == "RUNNING"
     assert program.get_json("/health")["status"] == "healthy"
-    sides.wait_until_copied(one, f"east.{one}", timeout_s=SPARK_TIMEOUT_S)
+    mirrored_clusters.wait_until_copied(one, f"east.{one}", timeout_s=SPARK_TIMEOUT_S)
     program.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
     for topic in (one, two):
-        sides.assert_copied(topic, f"east.{topic}", fences=FENCES)
+        mirrored_clusters.assert_copied(topic, f"east.{topic}", fences=FENCES)
 
 
-def test_an_unknown_target_is_named_in_the_status(
-    sides: MirroredClusters, program: MirrorProcess, name: str
+def test_the_status_names_an_unreachable_target(
+    mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
-    sides.create_topic(f"{name}.t")
-    nowhere = "127.0.0.1:1"
-    config = source_config(sides, name) | {"target.cluster.bootstrap.servers": nowhere}
+    mirrored_clusters.create_topic(f"{name}.t")
+    unreachable = "127.0.0.1:1"
+    config = source_config(mirrored_clusters, name) | {
+        "target.cluster.bootstrap.servers": unreachable
+    }
     program.call_json("PUT", f"{connector_path(name)}/config", config)
 
-    def says_so() -> bool:
+    def is_named() -> bool:
         status = program.request("GET", f"{connector_path(name)}/status").content.decode()
-        return f"west ({nowhere})" in status or f"{nowhere}: connection refused" in status
+        return f"west ({unreachable})" in status or f"{unreachable}: connection refused" in status
 
-    wait_until(says_so, "the status to name the broker", SPARK_TIMEOUT_S)
+    wait_until(is_named, "the status to name the broker", SPARK_TIMEOUT_S)
 
 
-def test_it_answers_at_once_drains_when_asked_and_leaves_at_once_when_asked_twice(
-    sides: MirroredClusters, tmp_path: Path
+def test_a_password_from_a_file_reaches_the_brokers_and_no_log_topic_rest_answer_or_process_list(
+    mirrored_clusters: MirroredClusters,
+    program_clusters: tuple[Cluster, Cluster],
+    guarded: SharedCluster,
+    properties: dict[str, str],
+    program: MirrorProcess,
+) -> None:
+    password = program_clusters[1].spec.users[USER]
+    wrong = f"wrong-{secrets.token_hex(8)}"
+    mark = secrets.token_hex(3)
+    aliases, topic, group = (f"east{mark}", f"west{mark}"), f"orders-{mark}", f"billing-{mark}"
+    remote = f"{aliases[0]}.{topic}"
+    connectors = connector_configs(
+        MirroredClusters(source=mirrored_clusters.source, target=guarded), aliases, topic, group
+    )
+    refused = connectors[f"{aliases[0]}-Heartbeat"] | {"name": "refused"}
+    refused |= {f"target.cluster.{k}": v for k, v in login(program_clusters[1], wrong).items()}
+    refused |= {f"producer.override.{k}": v for k, v in login(program_clusters[1], wrong).items()}
+    mirrored_clusters.create_topic(topic)
+    mirrored_clusters.write_records(topic, range(RECORDS))
+    mirrored_clusters.commit_group_offset(group, topic, RECORDS // 2)
+    for name, config in (*connectors.items(), ("refused", refused)):
+        program.call_json("PUT", f"{connector_path(name)}/config", config)
+    mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
+    wait_until(
+        lambda: mirrored_clusters.synced_group_offset(group, remote) == RECORDS // 2,
+        "the group",
+        SPARK_TIMEOUT_S,
+    )
+    wait_until(lambda: is_refused(program), "the wrong password to be refused", SPARK_TIMEOUT_S)
+    answers = rest_answers(program, connectors)
+    kind = connectors[f"{aliases[0]}-Source"]["connector.class"]
+    assert kind.encode() in answers[f"GET {aliases[0]}-Source/config"]
+    processes = {
+        f"process {one.pid}": f"{one.command}\n{one.environment()}".encode()
+        for one in program.processes()
+    }
+    assert len(processes) > 3, "Spark does not run"
+    delete_connectors(program, *connectors, "refused")
+    texts = {
+        **answers,
+        **processes,
+        **topic_contents(mirrored_clusters, properties),
+        **file_contents(program.log.parent),
+    }
+    assert any("spark" in name for name in texts)
+    assert [name for name, text in texts.items() if password.encode() in text] == []
+    # The config topic holds what the operator wrote, and that was the wrong password itself.
+    del texts[f"topic {properties['config.storage.topic']}"]
+    assert [name for name, text in texts.items() if wrong.encode() in text] == []
+
+
+def is_refused(program: MirrorProcess) -> bool:
+    status = program.request("GET", "/connectors/refused/status").content.decode()
+    return "uthentication" in status
+
+
+def rest_answers(program: MirrorProcess, connectors: dict[str, dict[str, str]]) -> dict[str, bytes]:
+    """All answers about these connectors, and those about `refused` that hold no config."""
+    answers = {
+        f"GET {name}{view}": program.request("GET", f"{connector_path(name)}{view}").content
+        for name in (*connectors, "refused")
+        for view in VIEWS
+        if name != "refused" or view in ("/status", "/offsets", "/partitions", "/groups")
+    }
+    for name, config in connectors.items():
+        path = f"/connector-plugins/{config['connector.class']}/config/validate"
+        answers[f"PUT {path} {name}"] = program.request("PUT", path, config).content
+    return answers
+
+
+def topic_contents(clusters: MirroredClusters, properties: dict[str, str]) -> dict[str, bytes]:
+    """The records of Connect's three topics."""
+    return {
+        f"topic {name}": b"\n".join(
+            (record.key or b"") + b" " + (record.value or b"")
+            for record in read_topic(clusters.target.access, name)
+        )
+        for name in (properties[f"{what}.storage.topic"] for what in ("config", "offset", "status"))
+    }
+
+
+def file_contents(directory: Path) -> dict[str, bytes]:
+    """All files of the worker: its log, Spark's logs, receipts."""
+    return {str(file): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
+
+
+def test_the_first_signal_drains_and_the_second_ends_the_worker_and_with_it_all_of_spark(
+    mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     name = new_name()
     topic, remote = f"{name}.t", f"east.{name}.t"
-    sides.create_topic(topic)
-    sides.write_records(topic, range(RECORDS))
-    properties = worker_properties(sides.target, name)
+    mirrored_clusters.create_topic(topic)
+    mirrored_clusters.write_records(topic, range(RECORDS))
+    properties = worker_properties(mirrored_clusters.target, name)
     with running_worker(properties, tmp_path / "first") as first:
         assert first.request("GET", "/health").status in (200, 503)
         took_s = time.monotonic() - first.started_at
         assert took_s < 60, f"REST answered after {took_s:.1f} s"
-        first.call_json("PUT", f"{connector_path(name)}/config", source_config(sides, name))
+        first.call_json(
+            "PUT", f"{connector_path(name)}/config", source_config(mirrored_clusters, name)
+        )
         began_at = time.monotonic()
         assert first.get_json("/connectors") == [name]
         is_quick = time.monotonic() - began_at < 5
-        assert is_quick or not sides.reverse.source_end_offsets(remote), "REST waits for Spark"
-        sides.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
+        assert is_quick or not mirrored_clusters.reverse.source_end_offsets(remote), (
+            "REST waits for Spark"
+        )
+        mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
         first.stop()
-    sides.write_records(topic, range(RECORDS, 2 * RECORDS))
+    mirrored_clusters.write_records(topic, range(RECORDS, 2 * RECORDS))
     with running_worker(properties, tmp_path / "second") as second:
-        sides.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
+        mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
         assert "fence" not in second.output.lower()
-        sides.assert_copied(topic, remote, fences=0)
+        mirrored_clusters.assert_copied(topic, remote, fences=0)
         [driver] = second.drivers()
-        driver.send_signal(
-            signal.SIGSTOP
-        )  # so that it cannot have drained before it is asked twice
+        assert session_processes(driver.pid, JVM)
+        assert session_processes(driver.pid, PYTHON_WORKER)
+        driver.send_signal(signal.SIGSTOP)  # it must not drain before the second signal
         try:
             second.send_signal()
-            wait_until(lambda: "Kafka Connect stopping" in second.output, "it to begin to end")
+            wait_until(lambda: "Kafka Connect stopping" in second.output, "the worker to stop")
             second.send_signal()
-            assert second.wait_for_exit(30) == AT_ONCE
+            assert second.wait_for_exit(30) == EXIT_SECOND_SIGNAL
         finally:
             driver.send_signal(signal.SIGCONT)
-        wait_until(lambda: not session_processes(driver.pid), "Spark to end too", SPARK_TIMEOUT_S)
+        # The driver notices the end of its standard input; its JVM and workers end with it.
+        wait_until(
+            lambda: not session_processes(driver.pid), "all of Spark to end", SPARK_TIMEOUT_S
+        )

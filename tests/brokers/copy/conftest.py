@@ -54,14 +54,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def one_broker_clusters(
-    guard: ProcessReaper, lab_directory: Path
+    reaper: ProcessReaper, lab_directory: Path
 ) -> Iterator[tuple[Cluster, Cluster]]:
     """The source and the target cluster."""
     specs = [
         ClusterSpec(name=name, fast_start=True, properties=PROPERTIES)
         for name in ("copy-source", "copy-target")
     ]
-    source, target = Cluster.start_all(specs, lab_directory, guard, log.info)
+    source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
     yield source, target
     for cluster in (source, target):
         cluster.remove()

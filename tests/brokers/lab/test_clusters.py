@@ -179,12 +179,12 @@ def test_a_cluster_is_found_again_by_its_description(solo: Cluster, topic: str) 
 
 
 def test_there_is_no_other_broker_and_no_second_use_of_a_directory(
-    solo: Cluster, guard: ProcessReaper
+    solo: Cluster, reaper: ProcessReaper
 ) -> None:
     with pytest.raises(NotFound, match="solo has no broker 2: it has 1"):
         solo.kill_broker(2)
     with pytest.raises(AlreadyExists):
-        Cluster.start(ClusterSpec(name="solo"), solo.directory, guard)
+        Cluster.start(ClusterSpec(name="solo"), solo.directory, reaper)
 
 
 def test_three_brokers_know_each_other_and_outlive_one(trio: Cluster, topic: str) -> None:
@@ -255,10 +255,10 @@ def stolen_port(tmp_path: Path) -> Iterator[OccupiedPorts]:
 
 
 def test_a_cluster_that_loses_a_port_moves_to_another(
-    guard: ProcessReaper, lab_directory: Path, stolen_port: OccupiedPorts
+    reaper: ProcessReaper, lab_directory: Path, stolen_port: OccupiedPorts
 ) -> None:
     spec = ClusterSpec(name="moved", fast_start=True)
-    cluster = Cluster.start(spec, lab_directory / "moved", guard, ports=stolen_port)
+    cluster = Cluster.start(spec, lab_directory / "moved", reaper, ports=stolen_port)
     try:
         assert stolen_port.occupier is not None
         stolen = stolen_port.occupier.getsockname()[1]
@@ -271,17 +271,17 @@ def test_a_cluster_that_loses_a_port_moves_to_another(
 
 
 def test_a_broker_that_cannot_start_says_why_and_leaves_nothing(
-    guard: ProcessReaper, lab_directory: Path
+    reaper: ProcessReaper, lab_directory: Path
 ) -> None:
     spec = ClusterSpec(name="broken", properties={"log.segment.bytes": "many"})
     with pytest.raises(BrokerFailed, match="many for configuration log.segment.bytes"):
-        Cluster.start(spec, lab_directory / "broken", guard)
+        Cluster.start(spec, lab_directory / "broken", reaper)
     assert not (lab_directory / "broken").exists()
 
 
-def test_clusters_side_by_side_share_nothing(guard: ProcessReaper, lab_directory: Path) -> None:
+def test_clusters_side_by_side_share_nothing(reaper: ProcessReaper, lab_directory: Path) -> None:
     specs = [ClusterSpec(name=name, fast_start=True) for name in ("left", "right")]
-    left, right = Cluster.start_all(specs, lab_directory / "side-by-side", guard)
+    left, right = Cluster.start_all(specs, lab_directory / "side-by-side", reaper)
     try:
         assert not _ports(left) & _ports(right)
         assert left.cluster_id != right.cluster_id

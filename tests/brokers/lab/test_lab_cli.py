@@ -34,7 +34,7 @@ def _brokers(sparkmirror: CommandLine) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def started(sparkmirror: CommandLine, guard: ProcessReaper, labs: Path) -> Iterator[CommandResult]:
+def started(sparkmirror: CommandLine, reaper: ProcessReaper, labs: Path) -> Iterator[CommandResult]:
     """Bring a secured lab up for all tests here; afterwards, take it down and find it gone."""
     options = ("--listener", "SASL_SSL", "--authorizer", "--topic", "orders:2", "--user", "bob:pw")
     # A killed broker may not come back before its session has ended: nine seconds by default.
@@ -43,7 +43,7 @@ def started(sparkmirror: CommandLine, guard: ProcessReaper, labs: Path) -> Itera
     answer = sparkmirror.run("lab", "up", "--clusters", "west,east", *options, *properties)
     brokers = _brokers(sparkmirror)
     for broker in brokers.values():
-        guard.register(broker["pid"])
+        reaper.register(broker["pid"])
     yield answer
     last = {broker["pid"] for broker in _brokers(sparkmirror).values()}
     assert sparkmirror.run("lab", "down").stdout == "Lab 'default' is down: west, east.\n"
@@ -115,7 +115,7 @@ def test_paused_broker_is_shown_as_paused_until_resumed(
 
 
 def test_killed_broker_is_down_until_started_again(
-    started: CommandResult, sparkmirror: CommandLine, guard: ProcessReaper
+    started: CommandResult, sparkmirror: CommandLine, reaper: ProcessReaper
 ) -> None:
     before = _brokers(sparkmirror)["east"]["pid"]
     assert sparkmirror.run("lab", "kill", "east", "--broker", "1").stdout == "east/1 is down.\n"
@@ -127,7 +127,7 @@ def test_killed_broker_is_down_until_started_again(
             assert "is down: start it first" in refused.stderr
     assert sparkmirror.run("lab", "start", "east").stdout == "east runs.\n"
     after = _brokers(sparkmirror)["east"]["pid"]
-    guard.register(after)
+    reaper.register(after)
     assert after != before
 
 

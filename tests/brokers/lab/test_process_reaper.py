@@ -18,17 +18,17 @@ from sparkmirror.lab.processes.process import ProcessIdentity
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.support.waiting import wait_until
 
-# A program that starts something under a guard, says what, and waits for its end.
+# A program that starts something under a reaper, prints what, and waits for its end.
 SLEEPER = """
 import json, pathlib, sys, time
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 directory = pathlib.Path(sys.argv[1])
 directory.mkdir()
-with ProcessReaper.start() as guard:
-    guard.remove_on_exit(directory)
+with ProcessReaper.start() as reaper:
+    reaper.remove_on_exit(directory)
     shell = "sleep 600 & sleep 600"
-    process = guard.launch(["/bin/sh", "-c", shell], log=directory / "log")
+    process = reaper.launch(["/bin/sh", "-c", shell], log=directory / "log")
     print(json.dumps({"pids": [process.pid]}), flush=True)
     time.sleep(600)
 """
@@ -49,8 +49,8 @@ def progress(line):
     if early and "waiting for" in line:
         say()
 
-with ProcessReaper.start() as guard:
-    Cluster.start(ClusterSpec(name="doomed", fast_start=True), directory, guard, progress)
+with ProcessReaper.start() as reaper:
+    Cluster.start(ClusterSpec(name="doomed", fast_start=True), directory, reaper, progress)
     if not early:
         say()
     time.sleep(600)
@@ -151,9 +151,9 @@ def test_ctrl_c_ends_a_cluster_that_is_starting(tmp_path: Path) -> None:
 def test_a_closed_guard_has_removed_everything(tmp_path: Path) -> None:
     directory = tmp_path / "lab"
     directory.mkdir()
-    with ProcessReaper.start() as guard:
-        guard.remove_on_exit(directory)
-        process = guard.launch(["sleep", "600"], log=directory / "log")
+    with ProcessReaper.start() as reaper:
+        reaper.remove_on_exit(directory)
+        process = reaper.launch(["sleep", "600"], log=directory / "log")
         assert process.is_running()
     assert not process.is_running()
     assert not directory.exists()
@@ -162,11 +162,11 @@ def test_a_closed_guard_has_removed_everything(tmp_path: Path) -> None:
 def test_a_released_guard_lets_things_live(tmp_path: Path) -> None:
     directory = tmp_path / "lab"
     directory.mkdir()
-    with ProcessReaper.start() as guard:
-        guard.remove_on_exit(directory)
-        process = guard.launch(["sleep", "600"], log=directory / "log")
-        guard.release()
-        later = guard.launch(["sleep", "600"], log=directory / "log")
+    with ProcessReaper.start() as reaper:
+        reaper.remove_on_exit(directory)
+        process = reaper.launch(["sleep", "600"], log=directory / "log")
+        reaper.release()
+        later = reaper.launch(["sleep", "600"], log=directory / "log")
     try:
         assert directory.exists()
         assert process.is_running()
@@ -180,32 +180,32 @@ def test_a_released_guard_lets_things_live(tmp_path: Path) -> None:
 def test_a_registered_process_is_killed_and_one_that_ended_is_unregistered(
     tmp_path: Path,
 ) -> None:
-    with subprocess.Popen(["sleep", "600"]) as stranger, ProcessReaper.start() as guard:
-        guard.register(stranger.pid)
-        ended = guard.launch(["true"], log=tmp_path / "log")
+    with subprocess.Popen(["sleep", "600"]) as stranger, ProcessReaper.start() as reaper:
+        reaper.register(stranger.pid)
+        ended = reaper.launch(["true"], log=tmp_path / "log")
         assert ended.wait_for_exit(60)
-        guard.unregister(ended)
-        assert guard.close()
+        reaper.unregister(ended)
+        assert reaper.close()
         assert stranger.wait(timeout=60) == -signal.SIGKILL
 
 
 def test_nothing_is_started_after_the_reaper_process_died(tmp_path: Path) -> None:
-    with ProcessReaper.start() as guard:
-        assert guard.pid is not None
-        os.kill(guard.pid, signal.SIGKILL)
+    with ProcessReaper.start() as reaper:
+        assert reaper.pid is not None
+        os.kill(reaper.pid, signal.SIGKILL)
         wait_until(
-            lambda: ProcessIdentity.of(guard.pid or 0) is None, "the reaper process was killed"
+            lambda: ProcessIdentity.of(reaper.pid or 0) is None, "the reaper process was killed"
         )
         with pytest.raises(LabError, match="reaper process has died"):
-            guard.launch(["touch", str(tmp_path / "trace")], log=tmp_path / "log")
+            reaper.launch(["touch", str(tmp_path / "trace")], log=tmp_path / "log")
     assert not (tmp_path / "trace").exists()
 
 
 def test_only_a_directory_of_ones_own_can_be_registered_for_removal() -> None:
-    guard = ProcessReaper.detached()
+    reaper = ProcessReaper.detached()
     for path in (Path("/"), Path("/tmp"), Path("relative/lab"), Path.home()):  # noqa: S108
         with pytest.raises(LabError):
-            guard.remove_on_exit(path)
+            reaper.remove_on_exit(path)
 
 
 def _all_zombies(group: int) -> bool:

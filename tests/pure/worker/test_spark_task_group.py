@@ -1,4 +1,4 @@
-"""The tasks of a source connector: what the herder asks reaches the driver, and the way back."""
+"""The tasks of a source connector: herder requests reach the driver, and statuses come back."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).parents[3]
 
 
-class Heard:
-    """What was said of each task, the latest last."""
+class RecordingListener:
+    """A TaskListener that records all calls."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[str, int]] = []
+        self.calls: list[tuple[str, int]] = []
         self.remarks: dict[int, str] = {}
         self.all_remarks: list[str] = []
         self.errors: dict[int, BaseException] = {}
 
     def on_running(self, task: int, remark: str = "") -> None:
-        self.said.append(("running", task))
+        self.calls.append(("running", task))
         self.remarks[task] = remark
         self.all_remarks.append(remark)
 
     def on_paused(self, task: int) -> None:
-        self.said.append(("paused", task))
+        self.calls.append(("paused", task))
 
     def on_failed(self, task: int, error: BaseException) -> None:
-        self.said.append(("failed", task))
+        self.calls.append(("failed", task))
         self.errors[task] = error
 
     def on_stopped(self, task: int) -> None:
-        self.said.append(("stopped", task))
+        self.calls.append(("stopped", task))
 
     def on_topics(self, task: int, topics: Collection[str]) -> None:
-        self.said.append(("topics", task))
+        self.calls.append(("topics", task))
 
     def last(self, task: int) -> str:
-        """What was said of a task last."""
-        return next((what for what, whose in reversed(self.said) if whose == task), "")
+        """The last reported state of a task."""
+        return next((state for state, number in reversed(self.calls) if number == task), "")
 
-    def are(self, what: str, *tasks: int) -> Callable[[], bool]:
-        """Whether that is the latest word on these tasks."""
-        return lambda: all(self.last(task) == what for task in tasks)
+    def are(self, state: str, *tasks: int) -> Callable[[], bool]:
+        """Whether this is the last reported state of these tasks."""
+        return lambda: all(self.last(task) == state for task in tasks)
 
 
 def plan(tasks: int, *, user: str = "s", generation: int = 0) -> TaskPlan:
@@ -71,27 +71,27 @@ def plan(tasks: int, *, user: str = "s", generation: int = 0) -> TaskPlan:
 @contextmanager
 def group(
     directory: Path, monkeypatch: pytest.MonkeyPatch, script: str = "well"
-) -> Iterator[tuple[SparkTaskGroup, Heard]]:
+) -> Iterator[tuple[SparkTaskGroup, RecordingListener]]:
     """Tasks whose driver follows a script (see tests.support.spark.fake_driver)."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     settings = SparkSettings(log_directory=directory, receipts=str(directory / "receipts"))
 
-    def job_of(wanted: TaskPlan) -> CopyJob:
-        job = job_without_partitions(len(wanted.tasks))
-        client = {"bootstrap.servers": "nowhere:1", "sasl.jaas.config": wanted.config["user"]}
+    def to_job(task_plan: TaskPlan) -> CopyJob:
+        job = job_without_partitions(len(task_plan.tasks))
+        client = {"bootstrap.servers": "nowhere:1", "sasl.jaas.config": task_plan.config["user"]}
         return replace(job, connector=script, settings=replace(job.settings, source=client))
 
-    def supervise(job: CopyJob) -> DriverSupervisor:
+    def create_supervisor(job: CopyJob) -> DriverSupervisor:
         return DriverSupervisor(
             settings.driver_spec(job),
             module="tests.support.spark.fake_driver",
-            backoff=Backoff(initial_s=1.0),  # long enough for what is said meanwhile to be heard
+            backoff=Backoff(initial_s=1.0),  # long enough to see the status in between
         )
 
-    heard = Heard()
-    tasks = SparkTaskGroup("well", heard, job_of, supervise)
+    listener = RecordingListener()
+    tasks = SparkTaskGroup("well", listener, to_job, create_supervisor)
     try:
-        yield tasks, heard
+        yield tasks, listener
     finally:
         tasks.stop(50)
 
@@ -101,77 +101,73 @@ def starts(directory: Path) -> int:
     return len(path.read_text().split()) if path.exists() else 0
 
 
-def test_tasks_run_hold_still_go_on_and_end_in_one_driver(
+def test_tasks_run_pause_resume_and_stop_in_one_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with group(tmp_path, monkeypatch) as (tasks, heard):
+    with group(tmp_path, monkeypatch) as (tasks, listener):
         tasks.start(plan(2), paused=False)
-        wait_until(heard.are("running", 0, 1), "both to run")
+        wait_until(listener.are("running", 0, 1), "both to run")
         tasks.pause()
-        wait_until(heard.are("paused", 0, 1), "both to hold still")
+        wait_until(listener.are("paused", 0, 1), "both to pause")
         tasks.resume()
-        wait_until(heard.are("running", 0, 1), "both to go on")
-    assert heard.are("stopped", 0, 1)()
+        wait_until(listener.are("running", 0, 1), "both to resume")
+    assert listener.are("stopped", 0, 1)()
     assert starts(tmp_path) == 1
 
 
-def test_another_plan_needs_no_other_driver(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with group(tmp_path, monkeypatch) as (tasks, heard):
+def test_another_plan_needs_no_new_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with group(tmp_path, monkeypatch) as (tasks, listener):
         tasks.start(plan(2), paused=False)
-        wait_until(heard.are("running", 0, 1), "both to run")
+        wait_until(listener.are("running", 0, 1), "both to run")
         tasks.reassign(plan(3, generation=1))
-        wait_until(heard.are("running", 0, 1, 2), "three to run")
+        wait_until(listener.are("running", 0, 1, 2), "three to run")
         tasks.reassign(plan(1, generation=2))
-        assert heard.are("stopped", 1, 2)()
+        assert listener.are("stopped", 1, 2)()
         assert starts(tmp_path) == 1
 
 
-def test_another_secret_needs_another_driver(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with group(tmp_path, monkeypatch) as (tasks, heard):
+def test_another_secret_needs_a_new_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with group(tmp_path, monkeypatch) as (tasks, listener):
         tasks.start(plan(1), paused=False)
-        wait_until(heard.are("running", 0), "it to run")
+        wait_until(listener.are("running", 0), "it to run")
         tasks.reassign(plan(1, user="another", generation=1))
         wait_until(lambda: starts(tmp_path) == 2, "the next driver")
-        wait_until(heard.are("running", 0), "it to run again")
-        assert "failed" not in [what for what, _ in heard.said]
+        wait_until(listener.are("running", 0), "it to run again")
+        assert "failed" not in [state for state, _ in listener.calls]
 
 
-def test_paused_tasks_start_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with group(tmp_path, monkeypatch) as (tasks, heard):
+def test_paused_tasks_start_no_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with group(tmp_path, monkeypatch) as (tasks, listener):
         tasks.start(plan(2), paused=True)
-        assert heard.are("paused", 0, 1)()
+        assert listener.are("paused", 0, 1)()
         tasks.reassign(plan(3))
-        assert heard.are("paused", 0, 1, 2)()
+        assert listener.are("paused", 0, 1, 2)()
         assert tasks.status is None
         assert starts(tmp_path) == 0
 
 
-def test_a_driver_that_cannot_work_fails_every_task_and_a_restart_tries_again(
+def test_a_driver_that_gives_up_fails_every_task_and_a_restart_tries_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with group(tmp_path, monkeypatch, "refuses") as (tasks, heard):
+    with group(tmp_path, monkeypatch, "refuses") as (tasks, listener):
         tasks.start(plan(2), paused=False)
-        wait_until(heard.are("failed", 0, 1), "both to fail")
-        assert str(heard.errors[0]) == "the job is invalid"
+        wait_until(listener.are("failed", 0, 1), "both to fail")
+        assert str(listener.errors[0]) == "the job is invalid"
         tasks.restart({0: {"number": "0"}})
         wait_until(lambda: starts(tmp_path) == 2, "another try")
-        wait_until(lambda: heard.said.count(("failed", 1)) == 2, "it to fail again")
+        wait_until(lambda: listener.calls.count(("failed", 1)) == 2, "it to fail again")
 
 
-def test_a_driver_that_dies_is_no_failure_of_its_tasks(
+def test_tasks_stay_running_when_their_driver_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with group(tmp_path, monkeypatch) as (tasks, heard):
+    with group(tmp_path, monkeypatch) as (tasks, listener):
         tasks.start(plan(1), paused=False)
-        wait_until(heard.are("running", 0), "it to run")
+        wait_until(listener.are("running", 0), "it to run")
         os.kill(int((tmp_path / "starts").read_text()), 9)
-        wait_until(lambda: "ended with code -9" in str(heard.all_remarks), "the reason to be said")
-        wait_until(lambda: starts(tmp_path) == 2 and heard.remarks[0] == "", "it to be well again")
-        assert "failed" not in [what for what, _ in heard.said]
+        wait_until(lambda: "ended with code -9" in str(listener.all_remarks), "the reason")
+        wait_until(lambda: starts(tmp_path) == 2 and listener.remarks[0] == "", "the remark to go")
+        assert "failed" not in [state for state, _ in listener.calls]
 
 
 def view(task: int, reason: str = "", records: int = 0) -> PartitionView:
@@ -180,7 +176,7 @@ def view(task: int, reason: str = "", records: int = 0) -> PartitionView:
     )
 
 
-def test_what_stops_partitions_is_told_of_their_task_the_first_few_in_full() -> None:
+def test_remarks_name_the_first_partitions_that_are_not_copied() -> None:
     held = {f"many-{n}": view(1, "why") for n in range(7)}
     snapshot = CopySnapshot(partitions={"well-0": view(0), "bad-0": view(2, "because"), **held})
     remarks = remarks_by_task(snapshot)
@@ -190,6 +186,6 @@ def test_what_stops_partitions_is_told_of_their_task_the_first_few_in_full() -> 
     assert 0 not in remarks
 
 
-def test_topics_count_once_something_was_copied() -> None:
+def test_topics_are_reported_once_a_record_was_copied() -> None:
     snapshot = CopySnapshot(partitions={"a-0": view(0), "a-1": view(1, records=3)})
     assert topics_by_task(snapshot) == {1: {"A.1"}}

@@ -43,14 +43,14 @@ def worker_properties(cluster: SharedCluster, group: str) -> dict[str, str]:
 
 
 def flow_properties(
-    sides: MirroredClusters, aliases: tuple[str, str], topics: str, groups: str
+    clusters: MirroredClusters, aliases: tuple[str, str], topics: str, groups: str
 ) -> dict[str, str]:
     """An mm2.properties with one flow."""
     source, target = aliases
     return {
         "clusters": f"{source}, {target}",
-        f"{source}.bootstrap.servers": sides.source.bootstrap,
-        f"{target}.bootstrap.servers": sides.target.bootstrap,
+        f"{source}.bootstrap.servers": clusters.source.bootstrap,
+        f"{target}.bootstrap.servers": clusters.target.bootstrap,
         f"{source}->{target}.enabled": "true",
         f"{source}->{target}.topics": topics,
         f"{source}->{target}.groups": groups,
@@ -69,13 +69,13 @@ def flow_properties(
 
 
 def connector_configs(
-    sides: MirroredClusters, aliases: tuple[str, str], topics: str, groups: str
+    clusters: MirroredClusters, aliases: tuple[str, str], topics: str, groups: str
 ) -> dict[str, dict[str, str]]:
     """The same flow as three connectors, by name."""
     source, target = aliases
     return {
         f"{source}-{kind}": {
-            **connector_config(kind, f"{source}-{kind}", sides.source, sides.target),
+            **connector_config(kind, f"{source}-{kind}", clusters.source, clusters.target),
             "source.cluster.alias": source,
             "target.cluster.alias": target,
             "topics": topics,

@@ -1,4 +1,4 @@
-"""Two clusters mirrored by a whole program: what is written to one must be on the other."""
+"""Two clusters that a whole program mirrors: write to the source, compare with the target."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class MirroredClusters:
     ) -> None:
         """Wait until the target's logs are as long as the source's."""
 
-        def is_so() -> bool:
+        def is_copied() -> bool:
             wanted = self.source_end_offsets(topic, partitions)
-            there = _end_offsets(self.target, remote, partitions)
-            if not len(wanted) == len(there) == partitions:
-                return False  # a partition is not there yet, or its leader does not answer now
-            return all(there[number] >= end for number, end in wanted.items()) and all(
+            copied = _end_offsets(self.target, remote, partitions)
+            if not len(wanted) == len(copied) == partitions:
+                return False  # a partition does not exist yet, or its leader does not answer now
+            return all(copied[number] >= end for number, end in wanted.items()) and all(
                 len(source.records) == len(target.records)
                 for source, target in self.partition_logs(topic, remote, partitions)
             )
 
         try:
-            wait_until(is_so, "", timeout_s)
+            wait_until(is_copied, "", timeout_s)
         except AssertionError:
             raise AssertionError(
                 f"{remote} has {_end_offsets(self.target, remote, partitions)},"
@@ -84,7 +84,7 @@ class MirroredClusters:
             assert_copied(source.records, target, fences=fences)
 
     def expected_offset(self, topic: str, remote: str, position: int) -> int:
-        """Where a consumer at a position of partition 0 goes on: found by comparing the logs."""
+        """The target offset for a source position of partition 0, found by comparing the logs."""
         [(source, target)] = self.partition_logs(topic, remote)
         before = sum(one.offset < position for one in source.records)
         return target.records[before].offset
@@ -92,7 +92,7 @@ class MirroredClusters:
     def partition_logs(
         self, topic: str, remote: str, partitions: int = 1
     ) -> list[tuple[PartitionLog, PartitionLog]]:
-        """A topic as it lies on both sides, partition by partition."""
+        """The logs of a topic on both clusters, partition by partition."""
         source, target = self.source.access.new_router(), self.target.access.new_router()
         try:
             return [
@@ -107,24 +107,24 @@ class MirroredClusters:
             target.close()
 
     def commit_group_offset(self, group: str, topic: str, offset: int) -> None:
-        """Let a group of the source have read partition 0 up to an offset."""
+        """Commit an offset of partition 0 for a group of the source."""
         router = self.source.access.new_router()
         try:
-            where = OffsetAndMetadata(offset, "")
-            alter_consumer_group_offsets(router, group, {TopicPartition(topic, 0): where})
+            committed = OffsetAndMetadata(offset, "")
+            alter_consumer_group_offsets(router, group, {TopicPartition(topic, 0): committed})
         finally:
             router.close()
 
     def synced_group_offset(self, group: str, remote: str) -> int | None:
-        """Where a group stands in partition 0 of a topic of the target; None if nowhere."""
+        """The offset that a group has committed in partition 0 of a target topic, if it has."""
         router = self.target.access.new_router()
         try:
             found = list_consumer_group_offsets(router, [group])[group]
         finally:
             router.close()
         assert not isinstance(found, ClusterError), found
-        place = found.get(TopicPartition(remote, 0))
-        return place.offset if place else None
+        committed = found.get(TopicPartition(remote, 0))
+        return committed.offset if committed else None
 
     def target_topics(self) -> set[str]:
         """The names of the target's topics."""
@@ -154,7 +154,7 @@ def _end_offsets(cluster: SharedCluster, topic: str, partitions: int) -> dict[in
 
 
 def _varied_record(number: int) -> Record:
-    """Records that can be told apart, of all kinds."""
+    """Different records, with and without key, value and headers."""
     key = None if number % 7 == 0 else b"key %d" % number
     value = None if number % 11 == 0 else b"value %d" % number
     headers = ((b"n", b"%d" % number), (b"n", b""), (b"nothing", None))[: number % 4]

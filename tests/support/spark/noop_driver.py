@@ -1,7 +1,7 @@
 """A driver with Spark and without Kafka: `python -m tests.support.spark.noop_driver`.
 
-Its tasks stay until their epoch ends; its snapshot tells in which process each task is. With a job
-whose connector is called `late` it is as if a cluster could be reached at the third try only.
+Its tasks stay until their epoch ends; its snapshot has the pid of each task. With a connector named
+`late` its conductor starts only at the third try, as if a cluster were unreachable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LATE_CONNECTOR = "late"
 
 @dataclass(slots=True)
 class PidReportingConductor(NoopConductor):
-    """A rehearsal that shows where its tasks are, by task: `attempt` and `pid`."""
+    """A no-op conductor whose snapshot has the pid of each task."""
 
     hold_tasks: bool = True
     pids: dict[str, int] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class PidReportingConductor(NoopConductor):
     def start(self) -> None:
         self.counts["start"] += 1
         if self.job.connector == LATE_CONNECTOR and self.counts["start"] < 3:
-            raise ClusterUnavailable("source", "it is not there yet")
+            raise ClusterUnavailable("source", "not there yet")
 
     def on_task_joined(self, hello: Hello, send: Callable[[ControlMessage], None]) -> None:
         self.pids[str(hello.task)] = hello.pid

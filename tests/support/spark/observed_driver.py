@@ -1,4 +1,4 @@
-"""A driver process under observation: everything it says is kept."""
+"""A driver process that keeps all its statuses."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ PYTHON_WORKER = "daemon pyspark.worker"
 
 
 class ObservedDriver:
-    """Starts a driver and listens to it."""
+    """Starts a driver and collects its statuses."""
 
-    def __init__(self, assignment: DriverSpec, module: str, temporary: Path) -> None:
+    def __init__(self, spec: DriverSpec, module: str, temporary: Path) -> None:
         self.statuses: list[DriverStatus] = []
         self._examined = 0
-        self.process = DriverProcess(module, temporary, Path(assignment.log))
-        self.process.write_line(assignment.to_line())
-        self._log = Path(assignment.log)
+        self.process = DriverProcess(module, temporary, Path(spec.log))
+        self.process.write_line(spec.to_line())
+        self._log = Path(spec.log)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._read_statuses, daemon=True)
         self._thread.start()
 
     @property
     def pid(self) -> int:
-        """Its number, and that of its session."""
+        """Its process id, which is also the id of its session."""
         return self.process.pid
 
     def wait_for_status(
         self, reason: str, condition: Callable[[DriverStatus], bool], timeout_s: float = 400
     ) -> DriverStatus:
-        """Wait for a status as wanted, and return it; ends early when the driver does.
+        """Wait for a status that meets the condition; fails when the driver ends before.
 
-        Every status since the one that was returned last is looked at: none is too short-lived.
+        Examines every status since the last one that was returned.
         """
 
-        def is_so() -> bool:
+        def is_reached() -> bool:
             has_ended = self._ended.is_set()
             while self._examined < len(self.statuses):
                 if condition(self.statuses[self._examined]):
@@ -55,12 +55,12 @@ class ObservedDriver:
             assert not has_ended, f"it ended before: {self.describe()}"
             return False
 
-        wait_until(is_so, reason, timeout_s)
+        wait_until(is_reached, reason, timeout_s)
         return self.statuses[self._examined]
 
-    def send_command(self, order: DriverCommand) -> None:
-        """Give it an order, as its supervisor would."""
-        self.process.write_line(order.to_line())
+    def send_command(self, command: DriverCommand) -> None:
+        """Send a command, as a supervisor does."""
+        self.process.write_line(command.to_line())
 
     def wait_for_exit(self, timeout_s: float = 120) -> int:
         """Wait until it has ended by itself; returns its exit code."""
@@ -74,24 +74,24 @@ class ObservedDriver:
         self.process.shut_down(10)
 
     def remaining_processes(self, within_s: float = 30) -> list[RunningProcess]:
-        """Who is still there when those who notice the end by themselves have had time to."""
+        """The processes that are still there after a time in which they may end by themselves."""
         deadline = time.monotonic() + within_s
-        while (there := self.processes()) and time.monotonic() < deadline:
+        while (left := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return there
+        return left
 
     def processes(self, *parts: str) -> list[RunningProcess]:
-        """What runs on its behalf."""
+        """The processes of its session."""
         return session_processes(self.pid, *parts)
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Signal the driver alone."""
+        """Signal the driver process only."""
         os.kill(self.pid, number)
 
     def describe(self) -> str:
         """For the message of a failed test."""
-        said = [(s.phase, s.epoch, s.problem) for s in self.statuses]
-        return f"{said[-5:]}\n{self._log.read_text('utf-8', errors='replace')[-3000:]}"
+        last = [(s.phase, s.epoch, s.problem) for s in self.statuses[-5:]]
+        return f"{last}\n{self._log.read_text('utf-8', errors='replace')[-3000:]}"
 
     def _read_statuses(self) -> None:
         for line in self.process.read_lines(lambda _: 60.0):

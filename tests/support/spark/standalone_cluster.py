@@ -41,7 +41,7 @@ class StandaloneCluster:
 
 @contextmanager
 def running_standalone_cluster(
-    guard: ProcessReaper, directory: Path, workers: int
+    reaper: ProcessReaper, directory: Path, workers: int
 ) -> Iterator[StandaloneCluster]:
     """Start a cluster; it ends with the block."""
     found = find_spec("pyspark")
@@ -62,8 +62,8 @@ def running_standalone_cluster(
     def launch(name: str, *arguments: str) -> Process:
         command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
         log = directory / f"{name}-{len(started)}"
-        where = ["--host", LOOPBACK, "--webui-port", "0"]
-        process = guard.launch([*command, *where, *arguments], log=log, environ=environ)
+        address = ["--host", LOOPBACK, "--webui-port", "0"]
+        process = reaper.launch([*command, *address, *arguments], log=log, environ=environ)
         started.append(process)
         return process
 
@@ -72,20 +72,20 @@ def running_standalone_cluster(
         launch("master.Master", "--port", str(port))
         wait_until(lambda: _is_listening(port), "the master to listen", timeout_s=180)
         size = ["--cores", "1", "--memory", "600m"]
-        made = [
+        processes = [
             launch("worker.Worker", *size, "--work-dir", str(directory / f"work-{number}"), master)
             for number in range(workers)
         ]
-        yield StandaloneCluster(master=master, workers=made)
+        yield StandaloneCluster(master=master, workers=processes)
     finally:
         for process in started:
             _stop_process(process)
-            guard.unregister(process)
+            reaper.unregister(process)
 
 
 def _stop_process(process: Process) -> None:
-    for seen in session_processes(process.pid):
-        seen.kill()
+    for member in session_processes(process.pid):
+        member.kill()
     assert process.wait_for_exit(60)
 
 

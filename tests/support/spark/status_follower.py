@@ -1,4 +1,4 @@
-"""Follows what a supervisor says about a flow."""
+"""Collects the statuses of a supervisor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.processes import all_processes
 
 
 def own_driver_pid() -> int:
-    """The driver that a supervisor of ours has started."""
+    """The driver process of a supervisor in this process."""
     [driver] = [
         one for one in all_processes() if one.parent == os.getpid() and DRIVER_MODULE in one.command
     ]
@@ -22,10 +22,10 @@ def own_driver_pid() -> int:
 
 
 class StatusFollower:
-    """Keeps every status; what does not come fails with the story so far.
+    """Collects every status; a wait that ends without success fails with the last ones.
 
-    Listens in a thread of its own: a supervisor tells a slow listener the latest status only, and
-    some last but a moment.
+    Reads in a thread of its own: a slow reader gets only the latest status, and some statuses are
+    short-lived.
     """
 
     def __init__(
@@ -43,22 +43,22 @@ class StatusFollower:
 
     @property
     def latest(self) -> DriverStatus:
-        """What was said last; there must have been something."""
+        """The last status; there must be one."""
         with self._changed:
             return self._statuses[-1]
 
     def wait_for_status(
         self, reason: str, condition: Callable[[DriverStatus], bool]
     ) -> DriverStatus:
-        """Listen until a status is as wanted; none since the one before is left out."""
+        """Wait for a status that meets the condition; examines every status since the last call."""
         while (status := self._next_status()) is not None:
             if condition(status):
                 return status
-        said = self._log.read_text("utf-8", errors="replace")[-3000:]
-        raise AssertionError(f"it ended before {reason}: {self._statuses[-3:]}\n{said}")
+        log = self._log.read_text("utf-8", errors="replace")[-3000:]
+        raise AssertionError(f"it ended before {reason}: {self._statuses[-3:]}\n{log}")
 
     def wait_until_copied(self, *numbers: int) -> DriverStatus:
-        """Listen until these partitions (or all) have reached the source's end."""
+        """Wait until these partitions (or all) have reached the end of the source."""
         ends = {
             key: end
             for key, end in self._flow.source_end_offsets(self._topics).items()
@@ -66,19 +66,19 @@ class StatusFollower:
         }
 
         def copied(status: DriverStatus) -> bool:
-            there = status.snapshot.partitions
-            return all(key in there and there[key].position >= ends[key] for key in ends)
+            views = status.snapshot.partitions
+            return all(key in views and views[key].position >= ends[key] for key in ends)
 
         return self.wait_for_status("everything was copied", copied)
 
     def wait_for_end(self) -> list[DriverStatus]:
-        """Everything until it is over."""
+        """Wait for the end of the supervisor; returns all statuses."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended)
             return self._statuses
 
     def _next_status(self) -> DriverStatus | None:
-        """The next status that was not looked at, as soon as there is one; None at the end."""
+        """The next status that was not examined; waits for it. None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or self._examined < len(self._statuses))
             if self._examined == len(self._statuses):

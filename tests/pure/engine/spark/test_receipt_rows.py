@@ -29,8 +29,8 @@ RECEIPT = Receipt(
 
 
 def test_a_row_has_a_value_for_every_column_of_the_schema() -> None:
-    stay = TaskAttemptInfo(flow="A->B", epoch=4, task=1, attempt=2, started_ms=5, ended_ms=6)
-    row = dict(zip(NAMES, stay.to_row(RECEIPT, {"plain": 1}), strict=True))
+    attempt = TaskAttemptInfo(flow="A->B", epoch=4, task=1, attempt=2, started_ms=5, ended_ms=6)
+    row = dict(zip(NAMES, attempt.to_row(RECEIPT, {"plain": 1}), strict=True))
     assert (row["flow"], row["topic"], row["partition"]) == ("A->B", "orders", 3)
     assert (row["records"], row["bytes"], row["lanes"]) == (9, 900, {"plain": 1})
     assert (row["epoch"], row["task"], row["attempt"], row["outcome"]) == (4, 1, 2, "done")
@@ -38,7 +38,7 @@ def test_a_row_has_a_value_for_every_column_of_the_schema() -> None:
         assert any(name in column for column in TABLE_COLUMNS), name
 
 
-def test_what_the_driver_writes_for_a_lost_attempt_says_so() -> None:
+def test_the_row_of_a_lost_attempt_has_outcome_lost() -> None:
     hello = Hello(task=1, attempt=77, host="h", pid=1, epoch=4, retry=2)
     lost = MissingReceipt(hello=hello, started_ms=5, ended_ms=6, receipt=RECEIPT)
     row = dict(zip(NAMES, missing_receipt_row("A->B", lost), strict=True))

@@ -1,4 +1,4 @@
-"""Landing: everything that comes is written once, whatever goes wrong meanwhile."""
+"""The receipt writer writes all rows once, and retries rows that it cannot write."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.support.waiting import wait_until
 
 
 class Disk:
-    """Keeps rows, unless it is full."""
+    """Stores rows, unless it is full."""
 
     def __init__(self) -> None:
-        self.kept: list[ReceiptRow] = []
+        self.rows: list[ReceiptRow] = []
         self.is_full = False
         self.tried = threading.Event()
 
@@ -23,40 +23,40 @@ class Disk:
         self.tried.set()
         if self.is_full:
             raise DriverLost("the disk is full")
-        self.kept += rows
+        self.rows += rows
 
 
 def test_rows_are_written_in_order_and_once() -> None:
     disk = Disk()
-    landing = ReceiptWriter(disk.write)
-    landing.start()
+    writer = ReceiptWriter(disk.write)
+    writer.start()
     for number in range(20):
-        landing.add([(number,), (number, "again")])
-    wait_until(lambda: landing.pending_rows == 0, "all to be written")
-    assert disk.kept == [row for n in range(20) for row in ((n,), (n, "again"))]
-    landing.close()
+        writer.add([(number,), (number, "again")])
+    wait_until(lambda: writer.pending_rows == 0, "all to be written")
+    assert disk.rows == [row for n in range(20) for row in ((n,), (n, "again"))]
+    writer.close()
 
 
-def test_what_cannot_be_written_is_told_and_tried_again() -> None:
+def test_a_failed_write_is_a_problem_and_is_retried() -> None:
     disk = Disk()
     disk.is_full = True
-    landing = ReceiptWriter(disk.write)
-    landing.start()
-    landing.add([(1,)])
-    wait_until(lambda: "the disk is full" in landing.problem, "the trouble to be told")
-    assert landing.pending_rows == 1
+    writer = ReceiptWriter(disk.write)
+    writer.start()
+    writer.add([(1,)])
+    wait_until(lambda: "the disk is full" in writer.problem, "the problem")
+    assert writer.pending_rows == 1
     disk.is_full = False
-    landing.retry_now()
-    wait_until(lambda: landing.pending_rows == 0, "it to be written")
-    assert disk.kept == [(1,)]
-    wait_until(lambda: landing.problem == "", "all to be well")
-    landing.close()
+    writer.retry_now()
+    wait_until(lambda: writer.pending_rows == 0, "the row to be written")
+    assert disk.rows == [(1,)]
+    wait_until(lambda: writer.problem == "", "the end of the problem")
+    writer.close()
 
 
-def test_nothing_is_written_after_the_end() -> None:
+def test_nothing_is_written_after_close() -> None:
     disk = Disk()
-    landing = ReceiptWriter(disk.write)
-    landing.start()
-    landing.close()
-    landing.add([(1,)])
+    writer = ReceiptWriter(disk.write)
+    writer.start()
+    writer.close()
+    writer.add([(1,)])
     assert not disk.tried.wait(0.2)
