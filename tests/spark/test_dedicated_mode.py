@@ -69,7 +69,7 @@ def test_two_clusters_mirror_each_other_and_java_clients_understand(
 
         wait_until(lambda: lags() == {0}, "no lag to be shown")
         wait_until(
-            lambda: _sees(mirrored_clusters, east),
+            lambda: _has_upstream(mirrored_clusters, east),
             f"heartbeats of {east} to arrive",
             SPARK_TIMEOUT_S,
         )
@@ -79,10 +79,10 @@ def test_two_clusters_mirror_each_other_and_java_clients_understand(
     mirrored_clusters.reverse.assert_copied(topic, f"{west}.{topic}", fences=FENCES)
     loops = {name for name in mirrored_clusters.target_topics() if name.count(east) > 1}
     loops |= {name for name in mirrored_clusters.reverse.target_topics() if name.count(west) > 1}
-    assert not loops, "records went round in circles"
+    assert not loops, "records were copied in a loop"
 
 
-def test_the_oldest_script_mirrors_under_equal_names(
+def test_kafka_mirror_maker_sh_copies_to_topics_of_the_same_name(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     topic = f"legacy-{secrets.token_hex(3)}"
@@ -105,17 +105,17 @@ def test_the_oldest_script_mirrors_under_equal_names(
 
 @contextmanager
 def _occupied_port(port: int) -> Iterator[None]:
-    """Somebody else has a port, as Connect workers on the same computer have."""
+    """Occupy a port, as another Connect worker on the same computer does."""
     try:
-        taken = socket.create_server(("127.0.0.1", port))
+        listener = socket.create_server(("127.0.0.1", port))
     except OSError:
-        yield  # somebody else has it indeed
+        yield  # another program has the port
         return
-    with taken:
+    with listener:
         yield
 
 
-def _sees(mirrored_clusters: MirroredClusters, upstream: str) -> bool:
+def _has_upstream(mirrored_clusters: MirroredClusters, upstream: str) -> bool:
     with MirrorClient(mirrored_clusters.target.properties) as client:
         return client.replication_hops(upstream) == 1
 
@@ -123,7 +123,7 @@ def _sees(mirrored_clusters: MirroredClusters, upstream: str) -> bool:
 def _assert_java_agrees(
     properties: Mapping[str, str], aliases: tuple[str, str], topic: str, group: str
 ) -> None:
-    """Java's MirrorClient sees on the target what ours sees, and that is right."""
+    """Java's MirrorClient and ours give the same, correct answers about the target."""
     east, west = aliases
     remote = TopicPartition(f"{east}.{topic}", 0)
     with (
@@ -158,7 +158,7 @@ def _assert_java_agrees(
 
 
 def _agree(mine: Callable[[], AbstractSet[str]], theirs: Callable[[], Any], expected: str) -> bool:
-    """Both see the same, and what is expected among it; mirrors run, so that topics may come."""
+    """Whether both answers are the same and hold the expected name."""
     found = mine()
     return expected in found and found == set(theirs())
 

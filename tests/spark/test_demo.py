@@ -1,4 +1,4 @@
-"""The demo, as a user runs it: a live mirror both ways, everything checked, nothing left."""
+"""The demo as a user runs it: it mirrors both ways, checks everything, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ COMMAND = [sys.executable, "-m", "sparkmirror", "demo"]
 FILE = re.compile(r"Now: sparkmirror run (\S+sparkmirror-demo-\S+)")
 
 
-def wait_until_nothing_is_left(said: str) -> None:
-    """Wait until the directory is gone that a demo has named; others may run demos too."""
-    file = FILE.search(said)
+def wait_until_removed(output: str) -> None:
+    """Wait until the directory that the demo has printed is gone."""
+    file = FILE.search(output)
     assert file
     home = Path(file[1]).parent
     wait_until(lambda: not home.exists(), f"{home} to be gone")
@@ -31,15 +31,15 @@ def test_the_demo_mirrors_checks_and_leaves_nothing() -> None:
     for line in ("orders = primary.orders", "returns = backup.returns", "group shop"):
         assert line in done.stdout
     assert "Everything holds." in done.stdout
-    wait_until_nothing_is_left(done.stdout)
+    wait_until_removed(done.stdout)
 
 
 def test_ctrl_c_twice_ends_the_demo_at_once() -> None:
-    said = ""
+    output = ""
     running = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert running.stdout
     for line in running.stdout:
-        said += line
+        output += line
         if "Spark is starting" in line:
             break
     running.send_signal(signal.SIGINT)
@@ -50,4 +50,4 @@ def test_ctrl_c_twice_ends_the_demo_at_once() -> None:
     rest = running.stdout.read()
     running.stdout.close()
     assert running.wait(timeout=180) == 130, rest
-    wait_until_nothing_is_left(said)
+    wait_until_removed(output)

@@ -1,4 +1,4 @@
-"""Java's MirrorMaker 2 and we take turns on the same files and topics, on real clusters."""
+"""Java MirrorMaker 2 and sparkmirror take turns with the same files and topics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STOP_S = 120.0
 
 
 class AlternatingMirrors:
-    """One topic and one group, and whoever mirrors them takes turns."""
+    """One topic and one group, mirrored by Java and sparkmirror in turn."""
 
     def __init__(self, mirrored_clusters: MirroredClusters) -> None:
         mark = secrets.token_hex(3)
@@ -47,14 +47,14 @@ class AlternatingMirrors:
         mirrored_clusters.create_topic(self.topic, PARTITIONS)
 
     def write(self) -> None:
-        """Write some more, and let the group read on to the middle of it."""
+        """Write more records and commit the group's offset in the middle of them."""
         first = self.turns * RECORDS
         self.clusters.write_records(self.topic, range(first, first + RECORDS), PARTITIONS)
         self.clusters.commit_group_offset(self.group, self.topic, first + RECORDS // 2)
         self.turns += 1
 
     def wait_until_mirrored(self, *, exactly: bool) -> None:
-        """Wait until whoever runs now has copied all, translated the group, and beaten."""
+        """Wait until all records are copied, the group is synced, and heartbeats arrive."""
         self.clusters.wait_until_copied(self.topic, self.remote, PARTITIONS, SPARK_TIMEOUT_S)
         truth = self.clusters.expected_offset(self.topic, self.remote, self._group_offset())
         wait_until(
@@ -66,7 +66,7 @@ class AlternatingMirrors:
         self.heartbeats = self._count_heartbeats()
 
     def assert_copied(self, fences: int) -> None:
-        """Every record is there once, whoever copied it."""
+        """Every record is on the target once."""
         self.clusters.assert_copied(self.topic, self.remote, PARTITIONS, fences)
 
     def _group_offset(self) -> int:
@@ -96,62 +96,62 @@ class AlternatingMirrors:
         return sum((one.source, one.target) == self.aliases for one in decoded)
 
 
-def test_java_begins_we_go_on_and_java_takes_it_back(
+def test_sparkmirror_continues_after_java_and_java_after_sparkmirror(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
-    relay = AlternatingMirrors(mirrored_clusters)
-    file = flow_properties(mirrored_clusters, relay.aliases, relay.topic, relay.group)
-    only = ("--clusters", relay.aliases[1])
-    relay.write()
+    mirrors = AlternatingMirrors(mirrored_clusters)
+    file = flow_properties(mirrored_clusters, mirrors.aliases, mirrors.topic, mirrors.group)
+    only = ("--clusters", mirrors.aliases[1])
+    mirrors.write()
     with JavaReference.start_mirror_maker(file, clusters=only[1:], setup=JAVA_SETUP) as java:
-        relay.wait_until_mirrored(exactly=False)
+        mirrors.wait_until_mirrored(exactly=False)
         assert java.stop(STOP_S)
-    relay.write()
+    mirrors.write()
     with running_mirror_maker(file, tmp_path, *only) as ours:
-        relay.wait_until_mirrored(exactly=True)
+        mirrors.wait_until_mirrored(exactly=True)
         ours.stop()
-    relay.write()
+    mirrors.write()
     with JavaReference.start_mirror_maker(file, clusters=only[1:], setup=JAVA_SETUP) as java:
-        relay.wait_until_mirrored(exactly=False)
+        mirrors.wait_until_mirrored(exactly=False)
         assert java.stop(STOP_S)
-    relay.assert_copied(FENCES)
+    mirrors.assert_copied(FENCES)
 
 
-def test_a_java_worker_goes_on_with_our_connectors_and_we_with_its(
+def test_a_java_worker_continues_our_connectors_and_we_continue_its(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
-    relay = AlternatingMirrors(mirrored_clusters)
-    file = worker_properties(mirrored_clusters.target, f"workers-{relay.topic}")
-    connectors = connector_configs(mirrored_clusters, relay.aliases, relay.topic, relay.group)
-    relay.write()
+    mirrors = AlternatingMirrors(mirrored_clusters)
+    file = worker_properties(mirrored_clusters.target, f"workers-{mirrors.topic}")
+    connectors = connector_configs(mirrored_clusters, mirrors.aliases, mirrors.topic, mirrors.group)
+    mirrors.write()
     with running_worker(file, tmp_path / "first") as ours:
         for name, config in connectors.items():
             ours.call_json("PUT", f"{connector_path(name)}/config", config)
-        relay.wait_until_mirrored(exactly=True)
+        mirrors.wait_until_mirrored(exactly=True)
         ours.stop()
-    relay.write()
+    mirrors.write()
     with JavaReference.start_connect_worker(file, setup=JAVA_SETUP) as java:
-        relay.wait_until_mirrored(exactly=False)
+        mirrors.wait_until_mirrored(exactly=False)
         theirs = _running_connectors(java.rest_url, connectors)
         assert java.stop(STOP_S)
     assert {name: one["info"]["config"] for name, one in theirs.items()} == connectors
     assert {one["status"]["connector"]["state"] for one in theirs.values()} == {"RUNNING"}
-    relay.write()
+    mirrors.write()
     with running_worker(file, tmp_path / "second") as ours:
-        relay.wait_until_mirrored(exactly=True)
+        mirrors.wait_until_mirrored(exactly=True)
         mine = _running_connectors(ours.address, connectors)
-        source = f"{relay.aliases[0]}-Source"
+        source = f"{mirrors.aliases[0]}-Source"
         listed = ours.get_json(f"{connector_path(source)}/offsets")["offsets"]
         ours.stop()
     assert {name: one["info"] for name, one in mine.items()} == {
         name: one["info"] for name, one in theirs.items()
     }
-    assert {one["partition"]["topic"] for one in listed} == {relay.topic}
-    relay.assert_copied(FENCES)
+    assert {one["partition"]["topic"] for one in listed} == {mirrors.topic}
+    mirrors.assert_copied(FENCES)
 
 
 def _running_connectors(url: str, connectors: dict[str, dict[str, str]]) -> Any:
-    """What a worker tells of all connectors."""
+    """Infos and statuses of all connectors of a worker, once all run."""
 
     def all_run() -> bool:
         states = [

@@ -1,8 +1,7 @@
-"""What tutorials tell people to type works against our worker, on clusters of one broker.
+"""The commands of public tutorials work with our worker, on one-broker clusters.
 
-Only hosts and ports are the lab's; topics and groups get names that no other run has used. The
-tutorials leave replication factors of 2 and 3 at their defaults: topics that cannot be made so are
-left to the brokers.
+Only hosts, ports, and names of topics and groups differ from the tutorials. The tutorials keep
+default replication factors of 2 and 3; the brokers create the topics that we cannot create so.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ TUTORIALS = Path(__file__).parent / "tutorials"
 RECORDS = 100
 KINDS = ("checkpoints", "heartbeats", "source")
 FENCES = 2
-"""For a computer so busy that a task is taken for dead."""
+"""For a busy computer, on which a task may miss its reports."""
 
 
 class Tutorial:
-    """The files of a tutorial in a directory of their own, and a shell in it."""
+    """A copy of a tutorial's files, and a shell in its directory."""
 
-    def __init__(self, name: str, directory: Path, here: Mapping[str, str]) -> None:
-        """`here` says what stands for which address and name of the tutorial."""
-        self._replacements = here
+    def __init__(self, name: str, directory: Path, replacements: Mapping[str, str]) -> None:
+        """`replacements` maps addresses and names of the tutorial to ours."""
+        self._replacements = replacements
         self.directory = directory / name
         shutil.copytree(TUTORIALS / name, self.directory)
         for file in self.directory.iterdir():
             file.write_text(self._localized(file.read_text("utf-8")), "utf-8")
 
     def shell(self, command: str) -> str:
-        """Run what the tutorial says."""
+        """Run a command of the tutorial; returns its output."""
         done = subprocess.run(
             ["bash", "-c", self._localized(command)],
             cwd=self.directory,
@@ -56,42 +55,42 @@ class Tutorial:
         return done.stdout
 
     def json(self, command: str) -> Any:
-        """Run what the tutorial says, which prints JSON."""
+        """Run a command of the tutorial; returns the JSON that it prints."""
         return json.loads(self.shell(command))
 
     def _localized(self, text: str) -> str:
-        for name, here in self._replacements.items():
-            text = text.replace(name, here)
+        for name, replacement in self._replacements.items():
+            text = text.replace(name, replacement)
         return text
 
 
 def free_port(owner: Path) -> str:
-    """A port that nobody gets but us as long as a directory is there."""
+    """A port that stays reserved while the directory exists."""
     [port] = PortRegistry().claim(1, owner)
     return str(port)
 
 
 def script(tutorial: Tutorial, file: str) -> list[str]:
-    """How Kafka's script is called for a worker's file."""
+    """The command line of Kafka's script for a worker's file."""
     return [str(SCRIPTS / "connect-distributed.sh"), str(tutorial.directory / file)]
 
 
 def wait_for_rest(tutorial: Tutorial, command: str) -> None:
-    """Wait until a call gets an answer, as people do who try again."""
+    """Repeat a command until REST answers."""
     wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", SPARK_TIMEOUT_S)
 
 
 def test_quickstart_of_one_connector(mirrored_clusters: MirroredClusters, tmp_path: Path) -> None:
     mark = secrets.token_hex(3)
     topic, remote = f"to_replicate_{mark}", f"source.to_replicate_{mark}"
-    here = {
+    replacements = {
         "broker:29092": mirrored_clusters.source.bootstrap,
         "broker2:29093": mirrored_clusters.target.bootstrap,
         "28082": free_port(tmp_path),
         "to_replicate": topic,
         "quickstart": f"quickstart_{mark}",
     }
-    tutorial = Tutorial("quickstart", tmp_path, here)
+    tutorial = Tutorial("quickstart", tmp_path, replacements)
     mirrored_clusters.create_topic(topic)
     mirrored_clusters.write_records(topic, range(RECORDS))
     with running_process(script(tutorial, "kafka-connect.properties"), tmp_path / "run"):
@@ -118,7 +117,7 @@ def test_script_that_deploys_three_connectors(
 ) -> None:
     mark = secrets.token_hex(3)
     topic = f"test_{mark}"
-    here = {
+    replacements = {
         "kafka-source-0:9092": mirrored_clusters.source.bootstrap,
         "kafka-target-0:9092": mirrored_clusters.target.bootstrap,
         "8083": free_port(tmp_path),
@@ -126,7 +125,7 @@ def test_script_that_deploys_three_connectors(
         "topic=connect-": f"topic=connect-{mark}-",
         "group.id=connect-": f"group.id=connect-{mark}-",
     }
-    tutorial = Tutorial("scripted", tmp_path, here)
+    tutorial = Tutorial("scripted", tmp_path, replacements)
     mirrored_clusters.create_topic(topic, 5)
     mirrored_clusters.write_records(topic, range(RECORDS), 5)
     with running_process(
@@ -149,9 +148,9 @@ def test_script_that_deploys_three_connectors(
         program.wait_for_states("mm2-msc-source-0", "RUNNING", "RUNNING", "RUNNING")
         _wait_for_topics(mirrored_clusters.source, "mm2-offset-syncs.target-0.internal")
         _wait_for_topics(mirrored_clusters.target, "heartbeats", "source-0.checkpoints.internal")
-        said = tutorial.shell("./mm2.sh redeploy source-0").splitlines()
+        output = tutorial.shell("./mm2.sh redeploy source-0").splitlines()
         undeployed = [f"{kind} connector undeployed" for kind in KINDS]
-        assert said == [*undeployed, *deploying]
+        assert output == [*undeployed, *deploying]
         assert tutorial.shell("./mm2.sh undeploy source-0").splitlines() == undeployed
         assert tutorial.shell("./mm2.sh undeploy source-0").count("WARN: ") == 3
         wait_until(
@@ -164,7 +163,7 @@ def test_migration_with_a_policy_of_its_own(
 ) -> None:
     mark = secrets.token_hex(3)
     topic, group = f"ExampleTopic-{mark}", f"example-group-{mark}"
-    here = {
+    replacements = {
         "$brokersmsksource": mirrored_clusters.source.bootstrap,
         "$brokersmskdest": mirrored_clusters.target.bootstrap,
         "8083": free_port(tmp_path),
@@ -172,7 +171,7 @@ def test_migration_with_a_policy_of_its_own(
         "topic=connect-": f"topic=connect-{mark}-",
         "group.id=connect-": f"group.id=connect-{mark}-",
     }
-    tutorial = Tutorial("msk", tmp_path, here)
+    tutorial = Tutorial("msk", tmp_path, replacements)
     mirrored_clusters.create_topic(topic, 3)
     mirrored_clusters.write_records(topic, range(RECORDS), 3)
     mirrored_clusters.commit_group_offset(group, topic, RECORDS // 2)
@@ -225,13 +224,13 @@ def test_migration_with_a_policy_of_its_own(
 
 
 def _all_run(program: MirrorProcess, connector: str, at_least: int) -> bool:
-    """A connector and all its tasks run; one more if others have left heartbeats at the source."""
+    """Whether a connector and all its tasks run; old heartbeats topics may add a task."""
     state, tasks = program.states(connector)
     return {state, *tasks} == {"RUNNING"} and len(tasks) >= at_least
 
 
 def _wait_for_topics(cluster: SharedCluster, *names: str) -> None:
-    """Topics that brokers make by themselves come with their first record."""
+    """Wait for topics; the brokers create some of them with the first record."""
     wait_until(
         lambda: set(names) <= topic_names(cluster),
         f"{cluster.name} to have {names}",
