@@ -118,7 +118,7 @@ def test_a_copy_continues_after_its_driver_died_after_everything_was_killed_and_
         running.send_signal(signal.SIGINT)
         output = running.stdout.read()
         assert running.wait(180) == INTERRUPTED, output
-    assert "Interrupted. The same command goes on from there." in output
+    assert "Interrupted. The same command continues from there." in output
     before = copied.record_count()
     assert 0 < before < PARTITIONS * RECORDS
 

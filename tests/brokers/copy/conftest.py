@@ -68,7 +68,7 @@ def one_broker_clusters(
 
 
 @pytest.fixture(scope="session")
-def started_three_broker_cluster(guard: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+def started_three_broker_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
     """Use `three_broker_cluster` instead."""
     spec = ClusterSpec(
         name="copy-three",
@@ -77,7 +77,7 @@ def started_three_broker_cluster(guard: ProcessReaper, lab_directory: Path) -> I
         racks=RACKS,
         properties={**PROPERTIES, "replica.selector.class": RACK_AWARE_SELECTOR},
     )
-    (cluster,) = Cluster.start_all([spec], lab_directory, guard, log.info)
+    (cluster,) = Cluster.start_all([spec], lab_directory, reaper, log.info)
     yield cluster
     cluster.remove()
 
