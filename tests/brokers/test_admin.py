@@ -1,4 +1,4 @@
-"""Talking to a cluster: what the control plane asks, and whole topics in and out."""
+"""The admin client, and whole topics written and read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def admin(primary: SharedCluster) -> Iterator[Admin]:
 
 @pytest.fixture
 def mute() -> Iterator[Address]:
-    """A host that takes connections and never says a word."""
+    """A host that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield Address(*server.getsockname())
 
@@ -131,9 +131,9 @@ def test_mute_hosts_alone_end_in_time(mute: Address) -> None:
     assert fastest_run_s(ask) < 5
 
 
-def test_nobody_there_is_told_with_the_address() -> None:
+def test_an_unreachable_broker_is_named_with_its_address() -> None:
     with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # taken, so that nobody else can listen there meanwhile
+        silent.bind(("127.0.0.1", 0))  # taken, so that no other process listens there meanwhile
         gone = Address(*silent.getsockname())
         access = ClusterAccess(
             cluster="nowhere", bootstrap_servers=(gone,), security=ClientSecurity()

@@ -52,14 +52,14 @@ class OldBroker:
         while True:
             yield self._reply
 
-    def _reply(self, heard: ReceivedRequest) -> bytes:
-        if heard.api_key == API_VERSIONS:
-            return api_versions_reply(RANGES)(heard)
-        if heard.api_key == FIND_COORDINATOR:
-            return response_reply(self._coordinator())(heard)
-        if heard.api_key == METADATA:
-            return response_reply(self._metadata())(heard)
-        return self.rules[heard.api_key](heard)
+    def _reply(self, received: ReceivedRequest) -> bytes:
+        if received.api_key == API_VERSIONS:
+            return api_versions_reply(RANGES)(received)
+        if received.api_key == FIND_COORDINATOR:
+            return response_reply(self._coordinator())(received)
+        if received.api_key == METADATA:
+            return response_reply(self._metadata())(received)
+        return self.rules[received.api_key](received)
 
     def _coordinator(self) -> FindCoordinatorResponse:
         host, port = self.broker.address
@@ -96,8 +96,8 @@ def _fetched(code: int = 0) -> Any:
 
 
 def test_offsets_of_many_groups_are_asked_for_one_by_one() -> None:
-    def fetch(heard: ReceivedRequest) -> bytes:
-        return response_reply(_fetched(30 if b"secret" in heard.body else 0))(heard)
+    def fetch(received: ReceivedRequest) -> bytes:
+        return response_reply(_fetched(30 if b"secret" in received.body else 0))(received)
 
     with old_broker({OFFSET_FETCH: fetch}) as (router, broker):
         found = list_consumer_group_offsets(router, ["one", "secret", "two"])
@@ -111,12 +111,14 @@ def test_offsets_of_many_groups_are_asked_for_one_by_one() -> None:
     ("said", "state"), [("Stable", "Stable"), ("Empty", "Empty"), ("Dead", None)]
 )
 def test_states_are_told_in_the_older_dialect(said: str, state: str | None) -> None:
-    def describe(heard: ReceivedRequest) -> bytes:
-        assert heard.body == b"\x00\x00\x00\x01" + encode_string("g")
+    def describe(received: ReceivedRequest) -> bytes:
+        assert received.body == b"\x00\x00\x00\x01" + encode_string("g")
         body = (
             b"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00" + encode_string("g") + encode_string(said)
         )
-        return length_prefixed(heard.correlation_id.to_bytes(4, "big") + body + b"what members say")
+        return length_prefixed(
+            received.correlation_id.to_bytes(4, "big") + body + b"what members say"
+        )
 
     with old_broker({DESCRIBE_GROUPS: describe}) as (router, _):
         assert describe_group_state(router, "g") == state

@@ -1,4 +1,4 @@
-"""The fake broker itself: heard by a client of another make, it behaves as one."""
+"""The fake broker itself: received by a client of another make, it behaves as one."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_without_replies_left_it_is_silent() -> None:
         sock.settimeout(0.05)
         with pytest.raises(TimeoutError):
             sock.recv(1)
-        wait_until(lambda: broker.api_keys() == [18, 18], "both to be heard")
+        wait_until(lambda: broker.api_keys() == [18, 18], "both to be received")
 
 
 def test_a_wrong_correlation_id_can_be_had() -> None:

@@ -1,4 +1,4 @@
-"""Clusters as tests see them: somewhere to connect to, whoever started them."""
+"""Clusters for tests, started here or outside, and their topics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SharedCluster:
 
     @property
     def access(self) -> ClusterAccess:
-        """The way in for our own clients."""
+        """How clients of sparkmirror reach it."""
         return ClusterAccess.from_properties(self.name, self.properties)
 
 
@@ -54,7 +54,7 @@ def create_topic(
     replicas: int = -1,
     configs: Mapping[str, str] | None = None,
 ) -> None:
-    """Create a topic that can be used at once, even by who asks only once."""
+    """Create a topic and wait until its leaders answer."""
     with Admin(access) as admin:
         admin.create_topic(
             NewTopic(

@@ -1,9 +1,8 @@
-"""A broker that says whatever a test wants, for what a real one cannot be made to do on demand.
+"""A broker with prepared replies, for what a real broker does not do on demand.
 
-It listens on the loopback interface, one thread for each connection. Requests are really received
-and taken apart; each is answered by the next of the replies it was given, after a proper greeting
-(ApiVersions) if it greets at all. A reply is a function from the request heard to the bytes to
-say; it may also say nothing, or hang up.
+It listens on the loopback interface, with one thread per connection. It parses each request and
+answers with the next reply, after a normal ApiVersions response unless `greets` is false. A reply
+is a function from the received request to the bytes to send; it may also send nothing or close.
 """
 
 from __future__ import annotations
@@ -54,50 +53,50 @@ class CloseConnection(Exception):
 Reply = Callable[[ReceivedRequest], bytes]
 
 
-def no_reply(heard: ReceivedRequest) -> bytes:
-    """Say nothing and keep the connection."""
+def no_reply(received: ReceivedRequest) -> bytes:
+    """Send nothing and keep the connection."""
     return b""
 
 
-def close_connection(heard: ReceivedRequest) -> bytes:
+def close_connection(received: ReceivedRequest) -> bytes:
     """Close the connection instead of answering."""
     raise CloseConnection
 
 
 def raw_reply(words: bytes) -> Reply:
-    """Answer with bytes as they are, sense or nonsense."""
-    return lambda heard: words
+    """Answer with these bytes, valid or not."""
+    return lambda received: words
 
 
 def truncated_reply(reply: Reply) -> Reply:
-    """Say the first half of an answer and then hang up."""
+    """Send the first half of an answer and close."""
 
-    def half(heard: ReceivedRequest) -> bytes:
-        whole = reply(heard)
+    def half(received: ReceivedRequest) -> bytes:
+        whole = reply(received)
         raise CloseConnection(whole[: len(whole) // 2])
 
     return half
 
 
 def response_reply(message: Any, *, correlation_off_by: int = 0) -> Reply:
-    """Answer with a message of the library, in the version that was asked for."""
+    """Answer with a message of kafka-python, in the version of the request."""
 
-    def answer(heard: ReceivedRequest) -> bytes:
-        flexible = message.flexible_version_q(heard.version) and heard.api_key != API_VERSIONS
+    def answer(received: ReceivedRequest) -> bytes:
+        flexible = message.flexible_version_q(received.version) and received.api_key != API_VERSIONS
         tags = b"\x00" if flexible else b""
-        head = struct.pack(">i", heard.correlation_id + correlation_off_by) + tags
-        return length_prefixed(head + message.encode(version=heard.version))
+        head = struct.pack(">i", received.correlation_id + correlation_off_by) + tags
+        return length_prefixed(head + message.encode(version=received.version))
 
     return answer
 
 
 def length_prefixed(content: bytes) -> bytes:
-    """Put the length before what an answer holds."""
+    """Prepend the length to a response."""
     return struct.pack(">i", len(content)) + content
 
 
 def api_versions_reply(ranges: Mapping[int, tuple[int, int]] = API_VERSION_RANGES) -> Reply:
-    """Answer ApiVersions with what the broker takes."""
+    """Answer ApiVersions with these ranges."""
     key = ApiVersionsResponse.ApiVersion
     keys = [
         key(api_key=api_key, min_version=lowest, max_version=highest)
@@ -107,11 +106,11 @@ def api_versions_reply(ranges: Mapping[int, tuple[int, int]] = API_VERSION_RANGE
 
 
 class FakeBroker:
-    """Answers with its replies in turn, over all connections; when they run out it is silent."""
+    """Answers with its replies in turn, over all connections; after the last it sends nothing."""
 
     def __init__(self, replies: Iterable[Reply] = (), *, greets: bool = True) -> None:
         self.requests: list[ReceivedRequest] = []
-        """Every request, greetings too, in order."""
+        """Every request in order, also ApiVersions."""
         self.connections = 0
         self._replies = chain([api_versions_reply()] if greets else [], replies)
         self._lock = threading.Lock()
@@ -122,8 +121,8 @@ class FakeBroker:
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
 
     def api_keys(self) -> list[int]:
-        """Which requests it heard."""
-        return [heard.api_key for heard in self.requests]
+        """The API keys of all requests received."""
+        return [received.api_key for received in self.requests]
 
     def __enter__(self) -> Self:
         self._threads[0].start()
@@ -138,7 +137,7 @@ class FakeBroker:
         self.stop()
 
     def stop(self) -> None:
-        """Close the door and hang up on everybody. May be called again."""
+        """Close the listener and all connections. May be called again."""
         with self._lock:
             self._closing = True
             for connection in self._connections:
@@ -167,11 +166,11 @@ class FakeBroker:
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             try:
-                while (heard := _read_request(connection)) is not None:
+                while (received := _read_request(connection)) is not None:
                     with self._lock:
-                        self.requests.append(heard)
+                        self.requests.append(received)
                         reply = next(self._replies, no_reply)
-                    connection.sendall(reply(heard))
+                    connection.sendall(reply(received))
             except CloseConnection as last_words:
                 connection.sendall(b"".join(last_words.args))
             except OSError:
@@ -202,7 +201,7 @@ def _read_exactly(connection: socket.socket, count: int) -> bytes | None:
 
 
 def _close_socket(sock: socket.socket) -> None:
-    """Wake whoever waits on a socket, and close it."""
+    """Wake a thread that waits on a socket, and close the socket."""
     with suppress(OSError):  # the other side may have been faster
         sock.shutdown(socket.SHUT_RDWR)
     sock.close()

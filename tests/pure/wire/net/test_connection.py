@@ -80,16 +80,18 @@ def test_opening_agrees_on_versions_and_calls_are_answered() -> None:
         assert ask(connection) == 7
         connection.close()
     assert broker.api_keys() == [18, 3]
-    assert {heard.client_id for heard in broker.requests} == {"tester"}
+    assert {received.client_id for received in broker.requests} == {"tester"}
     assert broker.requests[1].version == 13
 
 
 def test_a_broker_older_than_us_is_greeted_again_in_its_own_version() -> None:
     key = ApiVersionsResponse.ApiVersion(api_key=18, min_version=0, max_version=2)
 
-    def too_new(heard: ReceivedRequest) -> bytes:
+    def too_new(received: ReceivedRequest) -> bytes:
         refusal: Any = ApiVersionsResponse(error_code=35, api_keys=[key])
-        return length_prefixed(heard.correlation_id.to_bytes(4, "big") + refusal.encode(version=0))
+        return length_prefixed(
+            received.correlation_id.to_bytes(4, "big") + refusal.encode(version=0)
+        )
 
     with FakeBroker([too_new, api_versions_reply({18: (0, 2), 3: (0, 7)})], greets=False) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
@@ -99,7 +101,7 @@ def test_a_broker_older_than_us_is_greeted_again_in_its_own_version() -> None:
                 DESCRIBE_PRODUCERS.request_type(topics=[]), connection.api_versions
             )
         connection.close()
-    assert [heard.version for heard in broker.requests] == [4, 2]
+    assert [received.version for received in broker.requests] == [4, 2]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +184,8 @@ def test_nonsense_ends_the_connection_and_loses_the_request_once(reply: Reply, t
 
 
 def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
-    def twice(heard: ReceivedRequest) -> bytes:
-        return response_reply(metadata())(heard) * 2
+    def twice(received: ReceivedRequest) -> bytes:
+        return response_reply(metadata())(received) * 2
 
     with FakeBroker([twice]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
@@ -207,8 +209,8 @@ def test_an_idle_connection_that_the_broker_closes_is_noticed() -> None:
 
 
 def test_last_words_count_although_the_broker_hangs_up() -> None:
-    def farewell(heard: ReceivedRequest) -> bytes:
-        raise CloseConnection(response_reply(metadata(9))(heard))
+    def farewell(received: ReceivedRequest) -> bytes:
+        raise CloseConnection(response_reply(metadata(9))(received))
 
     with FakeBroker([farewell]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
@@ -220,12 +222,12 @@ def test_last_words_count_although_the_broker_hangs_up() -> None:
 def test_answers_come_in_order_however_they_are_cut() -> None:
     later: list[bytes] = []
 
-    def keep(heard: ReceivedRequest) -> bytes:
-        later.append(response_reply(metadata(len(later)))(heard))
+    def keep(received: ReceivedRequest) -> bytes:
+        later.append(response_reply(metadata(len(later)))(received))
         return b""
 
-    def all_at_once(heard: ReceivedRequest) -> bytes:
-        return b"".join([*later, response_reply(metadata(2))(heard)])
+    def all_at_once(received: ReceivedRequest) -> bytes:
+        return b"".join([*later, response_reply(metadata(2))(received)])
 
     answers: list[int] = []
     with FakeBroker([keep, keep, all_at_once]) as broker:
@@ -247,10 +249,10 @@ def test_answers_come_in_order_however_they_are_cut() -> None:
 def test_a_loop_drives_it_by_a_selector_alone() -> None:
     batch = bytes(30 << 20)  # more than the kernel takes at once
 
-    def acknowledge(heard: ReceivedRequest) -> bytes:
-        assert len(heard.body) > len(batch)
+    def acknowledge(received: ReceivedRequest) -> bytes:
+        assert len(received.body) > len(batch)
         return length_prefixed(
-            heard.correlation_id.to_bytes(4, "big")
+            received.correlation_id.to_bytes(4, "big")
             + b"\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x01"
             + bytes(6)
             + (77).to_bytes(8, "big")
@@ -400,9 +402,9 @@ def test_a_login_that_cannot_be_made_here_says_why(mechanism: str, text: str) ->
 def test_a_session_is_renewed_behind_what_is_in_flight_and_before_what_comes() -> None:
     release = threading.Event()
 
-    def slowly(heard: ReceivedRequest) -> bytes:
+    def slowly(received: ReceivedRequest) -> bytes:
         release.wait(50)
-        return response_reply(metadata(1))(heard)
+        return response_reply(metadata(1))(received)
 
     replies = [
         *(shaking(), letting_in(life_ms=3000), slowly),

@@ -61,12 +61,12 @@ class FakeCluster:
             FIND_COORDINATOR: lambda index: response_reply(self.found()),
         }
         self.asked: list[tuple[int, int]] = []
-        """Which broker heard which request, greetings left out."""
+        """Which broker received which request, greetings left out."""
 
-    def reply(self, index: int, heard: ReceivedRequest) -> bytes:
-        if heard.api_key != API_VERSIONS:
-            self.asked.append((index, heard.api_key))
-        return self.rules[heard.api_key](index)(heard)
+    def reply(self, index: int, received: ReceivedRequest) -> bytes:
+        if received.api_key != API_VERSIONS:
+            self.asked.append((index, received.api_key))
+        return self.rules[received.api_key](index)(received)
 
     def address(self, index: int) -> Address:
         return self.brokers[index].address
@@ -112,7 +112,7 @@ def fake_cluster(size: int) -> Iterator[FakeCluster]:
     cluster: FakeCluster
 
     def serve(index: int) -> Iterator[Reply]:
-        return itertools.repeat(lambda heard: cluster.reply(index, heard))
+        return itertools.repeat(lambda received: cluster.reply(index, received))
 
     with ExitStack() as stack:
         brokers = [FakeBroker(serve(index), greets=False) for index in range(size)]
