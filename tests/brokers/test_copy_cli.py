@@ -1,4 +1,4 @@
-"""`sparkmirror copy` between two real clusters, with a stage in the place of Spark."""
+"""`sparkmirror copy` between two real clusters, with the copy harness in the place of Spark."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_topics_are_created_as_they_are_and_everything_is_copied(
 def test_exactly_once_is_an_option_of_the_same_command(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
-    """Each run goes on where the one before stood, with and without it."""
+    """Each run continues where the one before ended, with and without the option."""
     create_topic(primary.access, topic)
     for number, options in enumerate([[], ["--exactly-once"], [], ["--exactly-once"]]):
         write_values(primary.access, topic, b"%d" % number)
@@ -97,7 +97,7 @@ def test_exactly_once_is_an_option_of_the_same_command(
     assert seen[-1].offset == 4, "one commit lies between them"
 
 
-def test_the_same_command_goes_on_where_it_stood(
+def test_the_same_command_continues_where_it_ended(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -142,7 +142,7 @@ def test_a_copy_that_is_too_small_grows(
     assert [record.partition for record in read_topic(backup.access, topic)] == [2]
 
 
-def test_records_of_others_are_appended_to_only_if_somebody_says_so(
+def test_other_records_are_appended_to_only_with_yes(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     for cluster, value in ((primary, b"ours"), (backup, b"theirs")):
@@ -156,7 +156,7 @@ def test_records_of_others_are_appended_to_only_if_somebody_says_so(
     assert read_values(backup.access, topic) == [b"theirs", b"ours"]
 
 
-def test_a_loss_halts_until_somebody_decides(
+def test_data_loss_halts_until_the_operator_decides(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -174,7 +174,7 @@ def test_a_loss_halts_until_somebody_decides(
     assert read_values(backup.access, topic) == [b"1", b"2", b"4"]
 
 
-def test_a_source_that_was_recreated_is_not_taken_for_caught_up(
+def test_a_recreated_source_topic_does_not_count_as_caught_up(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -193,7 +193,7 @@ def test_a_source_that_was_recreated_is_not_taken_for_caught_up(
     assert read_values(backup.access, topic) == [b"1", b"2", b"3"]
 
 
-def test_new_partitions_begin_where_they_are_told_to(
+def test_new_partitions_start_at_the_offsets_of_the_file(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(primary.access, topic)
@@ -208,8 +208,8 @@ def test_new_partitions_begin_where_they_are_told_to(
     assert read_values(backup.access, topic) == [b"3"]
 
 
-@pytest.mark.parametrize("start", ["latest", "time", "milliseconds"])
-def test_new_partitions_begin_at_the_end_or_at_a_time(
+@pytest.mark.parametrize("start", ["latest", "time"])
+def test_new_partitions_start_at_the_end_or_at_a_time(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str, start: str
 ) -> None:
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
@@ -217,28 +217,30 @@ def test_new_partitions_begin_at_the_end_or_at_a_time(
     create_topic(primary.access, topic)
     old = ProducerRecord(value=b"old", partition=0, timestamp_ms=an_hour_ago_ms - 60_000)
     produce_records(primary.access, topic, [old, ProducerRecord(value=b"young", partition=0)])
-    text = {"time": an_hour_ago.isoformat(), "milliseconds": str(an_hour_ago_ms)}.get(start, start)
+    text = an_hour_ago.isoformat() if start == "time" else start
     command = ("--topics", topic, "--until-caught-up", "--start", text)
     first = copying.run(*command)
     assert first.exit_code == 0, first.output
-    begun = [] if start == "latest" else [b"young"]
-    assert read_values(backup.access, topic) == begun
+    copied_first = [] if start == "latest" else [b"young"]
+    assert read_values(backup.access, topic) == copied_first
     write_values(primary.access, topic, b"new")
     assert copying.run(*command).exit_code == 0
-    assert read_values(backup.access, topic) == [*begun, b"new"], "it goes on where it stood"
+    assert read_values(backup.access, topic) == [*copied_first, b"new"], (
+        "it continues where it ended"
+    )
 
 
 @pytest.mark.parametrize(
-    ("said", "values"),
+    ("options", "values"),
     [((), [b"kept"]), (("--read-uncommitted",), [b"kept", b"given up"])],
     ids=["committed", "uncommitted"],
 )
-def test_aborted_transactions_are_copied_only_if_somebody_says_so(
+def test_aborted_transactions_are_copied_only_with_read_uncommitted(
     copying: CopyCommand,
     primary: SharedCluster,
     backup: SharedCluster,
     topic: str,
-    said: tuple[str, ...],
+    options: tuple[str, ...],
     values: list[bytes],
 ) -> None:
     create_topic(primary.access, topic)
@@ -249,12 +251,12 @@ def test_aborted_transactions_are_copied_only_if_somebody_says_so(
     transaction.write_batch(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"given up")])
     transaction.abort()
     writer.close()
-    copied = copying.run("--topics", topic, "--until-caught-up", *said)
+    copied = copying.run("--topics", topic, "--until-caught-up", *options)
     assert copied.exit_code == 0, copied.output
     assert read_values(backup.access, topic) == values
 
 
-def test_an_offsets_topic_that_forgets_is_refused(
+def test_an_offsets_topic_without_compaction_is_rejected(
     copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -263,7 +265,7 @@ def test_an_offsets_topic_that_forgets_is_refused(
     assert "cleanup.policy=delete, so the" in str(refused.exception)
 
 
-def test_a_cluster_that_is_not_there_is_told_within_seconds(copying: CopyCommand) -> None:
+def test_an_unreachable_cluster_is_reported_within_seconds(copying: CopyCommand) -> None:
     refused = copying.run("--from", "127.0.0.1:1", "--topics", "x")
     assert isinstance(refused.exception, ClusterUnavailable)
     assert "127.0.0.1:1" in str(refused.exception)

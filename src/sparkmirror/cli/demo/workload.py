@@ -1,7 +1,7 @@
-"""The life on the demo's primary: somebody who writes, and a consumer group that reads along.
+"""The workload of the demo's primary cluster: a producer, and a consumer group that commits.
 
-A thread of its own. What it writes has keys, headers and times, so that the check in the end means
-something; the group commits a little behind the end of every partition.
+Runs in its own thread. Records have keys, headers and timestamps, so that the checks at the end
+compare them. The group commits a little behind the end of every partition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMMIT_LAG = 20
 
 
 class DemoWorkload:
-    """Writes to topics (by partitions) until it is stopped. Use as a context."""
+    """Writes to topics until it is stopped. `topics` maps names to numbers of partitions."""
 
     def __init__(self, access: ClusterAccess, topics: Mapping[str, int]) -> None:
         self._access = access
@@ -38,34 +38,34 @@ class DemoWorkload:
         self._stopping = threading.Event()
         self._next_number = 0
         self.failure: MirrorError | None = None
-        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="workload", daemon=True)
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
-        """Where the group stands once the load has stopped."""
+        """The group's committed offsets after `stop`."""
         return {partition: max(end - COMMIT_LAG, 0) for partition, end in self._end_offsets.items()}
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write no more; the group commits once more, and leaves."""
+        """Stop writing; the group commits once more. Blocks up to 30 s."""
         self._stopping.set()
         if self._thread.ident:
             self._thread.join(timeout=30)
 
     def _run(self) -> None:
         router = self._access.new_router("sparkmirror-demo")
-        turn = 0
+        batches = 0
         try:
             while not self._stopping.wait(BATCH_INTERVAL_S):
-                turn += 1
-                partition = self._partitions[turn % len(self._partitions)]
+                batches += 1
+                partition = self._partitions[batches % len(self._partitions)]
                 self._end_offsets[partition] = (
                     append_records(router, partition, self._next_batch()) + BATCH_RECORDS
                 )
-                if turn % BATCHES_PER_COMMIT == 0:
+                if batches % BATCHES_PER_COMMIT == 0:
                     self._commit(router)
             self._commit(router)
         except MirrorError as error:
@@ -86,11 +86,11 @@ class DemoWorkload:
         first, self._next_number = self._next_number, self._next_number + BATCH_RECORDS
         return [
             Record(
-                place,
+                position,
                 now_ms,
                 f"customer-{number % 97}".encode(),
                 f'{{"order":{number},"total":{number % 500}}}'.encode(),
                 ((b"trace", f"{number:08x}".encode()),),
             )
-            for place, number in enumerate(range(first, first + BATCH_RECORDS))
+            for position, number in enumerate(range(first, first + BATCH_RECORDS))
         ]
