@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import threading
 import time
@@ -61,12 +62,16 @@ def short_timeouts() -> Iterator[str]:
 
 
 def send_raw(address: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
-    """Send bytes, pause after each part, and read until the server closes the connection."""
+    """Send bytes, pause after each part, and read until the server closes the connection.
+
+    A part that is sent after the server closed would discard the answer, so sending ends with it.
+    """
     url = urlsplit(address)
     with socket.create_connection((url.hostname, url.port), timeout=50) as connection:
         for part in parts:
             connection.sendall(part)
-            time.sleep(pause_s)
+            if select.select([connection], [], [], pause_s)[0]:
+                break
         read = b""
         while chunk := connection.recv(65536):
             read += chunk
