@@ -1,4 +1,4 @@
-"""`sparkmirror groups`: what became of consumer groups' offsets on the target, and why."""
+"""`sparkmirror groups`: shows the translated offsets of consumer groups, and the reasons."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def explain(group: str | None, url: str) -> int:
     console = rich.console.Console(highlight=False, soft_wrap=True)
     shown = 0
     for connector in api.connectors():
-        found = [one for one in api.groups(connector.name) if group in (None, one["group"])]
+        found = [entry for entry in api.groups(connector.name) if group in (None, entry["group"])]
         if found:
             console.print(_table(connector.name, found))
             shown += len(found)
     if not shown:
-        who = f"group {group}" if group else "any group"
+        wanted = f"group {group}" if group else "any group"
         console.print(
-            f"No checkpoint connector follows {who} yet: look at groups, groups.exclude and"
+            f"No checkpoint connector follows {wanted} yet: look at groups, groups.exclude and"
             " refresh.groups.interval.seconds."
         )
     return 0 if shown else NO_GROUP_FOUND
@@ -50,17 +50,16 @@ def _table(connector: str, found: list[Mapping[str, Any]]) -> rich.table.Table:
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, title=connector)
     for heading in ("group", "source", "offset", "target", "offset", "why"):
         table.add_column(heading, justify="right" if heading == "offset" else "left")
-    for one in found:
-        remote = one["remote"]
-        said = [one[key] for key in ("translated", "checkpoint", "written") if one[key]]
-        why = "; ".join(dict.fromkeys(said))
+    for entry in found:
+        remote = entry["remote"]
+        reasons = [entry[key] for key in ("translated", "checkpoint", "written") if entry[key]]
         table.add_row(
-            rich.text.Text(one["group"]),
-            rich.text.Text(f"{one['topic']}-{one['partition']}"),
-            _offset_text(one["upstream"]),
+            rich.text.Text(entry["group"]),
+            rich.text.Text(f"{entry['topic']}-{entry['partition']}"),
+            _offset_text(entry["upstream"]),
             rich.text.Text(f"{remote['topic']}-{remote['partition']}" if remote else "-"),
-            _offset_text(one["downstream"]),
-            rich.text.Text(why),
+            _offset_text(entry["downstream"]),
+            rich.text.Text("; ".join(dict.fromkeys(reasons))),
         )
     return table
 

@@ -1,12 +1,12 @@
-"""Kafka's own scripts, by name: the same flags, usage texts and exit codes, our mirror behind them.
+"""Entry points with the names of Kafka's scripts: same flags, usage texts and exit codes.
 
 connect-mirror-maker.sh [-daemon] mm2.properties [--clusters CLUSTER ...]
 connect-distributed.sh [-daemon] connect-distributed.properties
-kafka-mirror-maker.sh --consumer.config F --producer.config F --include REGEX     (`legacy`)
+kafka-mirror-maker.sh --consumer.config F --producer.config F --include REGEX   (MirrorMaker 1)
 
-exit code   255   arguments of connect-mirror-maker that make no sense
-            1     usage of the others; a herder has died
-            2     anything that went wrong while starting
+exit code   255   connect-mirror-maker cannot read its arguments
+            1     another script cannot read its arguments, or a herder has died
+            2     the start failed
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DAEMON_FLAG = "-daemon"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Ends as Java's parser does, whatever it has to say."""
+    """Ends with the exit code of Java's parser, also after `--help`."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -46,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def connect_mirror_maker(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run all flows of a file."""
+    """Run all flows of an mm2.properties file."""
     given = _daemonize("connect-mirror-maker", sys.argv[1:] if arguments is None else arguments)
     parser = _Parser(prog="connect-mirror-maker", description="MirrorMaker 2.0 driver")
     parser.add_argument("config", metavar="mm2.properties", help="MM2 configuration file.")
@@ -111,7 +111,10 @@ def _run(command: Callable[[], int]) -> NoReturn:
 
 
 def _daemonize(name: str, arguments: Sequence[str]) -> list[str]:
-    """Start again without a terminal, and leave, if that is asked for; else the arguments."""
+    """Return the arguments if the first one is not `-daemon`.
+
+    Otherwise start the script again in the background, with its output in `$LOG_DIR`, and exit.
+    """
     given = list(arguments)
     if DAEMON_FLAG not in given[:1]:
         return given

@@ -1,6 +1,6 @@
-"""A running mirror as people see it: flows, states, topics with bars, rates, lag and ETA.
+"""The live view of a running worker: connectors, states, topics with bars, rates, lag and ETA.
 
-Figures come from one look at a worker's REST API after the other; rates are of the last few looks.
+The numbers come from polls of the worker's REST API. A rate is the mean of RATE_WINDOW_S.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TopicRow:
 
     @property
     def eta_s(self) -> float | None:
-        """When it will have caught up; None as long as nothing moves."""
+        """Seconds until the lag is 0; None while no record is copied."""
         if self.lag == 0:
             return 0.0
         return self.lag / self.records_per_s if self.records_per_s > 0 else None
@@ -48,58 +48,59 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveView:
-    """Everything at one moment."""
+    """The result of one poll: all connectors and all topics."""
 
     connectors: tuple[ConnectorSummary, ...]
     topics: tuple[TopicRow, ...]
 
     @property
     def records(self) -> int:
-        """Copied, of all topics."""
+        """Copied records of all topics."""
         return sum(topic.records for topic in self.topics)
 
     @property
     def lag(self) -> int:
-        """Still to go, of all topics."""
+        """Records of all topics that are not copied yet."""
         return sum(topic.lag for topic in self.topics)
 
     @property
     def is_healthy(self) -> bool:
-        """Whether every connector and task runs and nobody has a remark."""
+        """Whether every connector and task runs and no connector reports an error."""
         return all(
-            not one.errors and {one.state, *one.tasks} == {_RUNNING} for one in self.connectors
+            not connector.errors and {connector.state, *connector.tasks} == {_RUNNING}
+            for connector in self.connectors
         )
 
 
 class WorkerPoller:
-    """Looks at a worker again and again, and works out rates."""
+    """Polls a worker's REST API and computes rates from the last polls."""
 
     def __init__(self, api: WorkerRestClient) -> None:
         self._client = api
         self._samples: dict[tuple[str, str], deque[tuple[float, int, int]]] = defaultdict(deque)
 
     def poll(self, now: float) -> LiveView:
-        """Ask for everything. RequestFailed if the worker cannot be asked."""
+        """Return the state of all connectors and topics. Raises RequestFailed."""
         connectors = self._client.connectors()
-        lines = [
-            self._topic_row(one.name, topic, partitions, now)
-            for one in connectors
-            for topic, partitions in _by_topic(self._client.partitions(one.name)).items()
+        rows = [
+            self._topic_row(connector.name, topic, partitions, now)
+            for connector in connectors
+            for topic, partitions in _by_topic(self._client.partitions(connector.name)).items()
         ]
-        return LiveView(connectors=connectors, topics=tuple(lines))
+        return LiveView(connectors=connectors, topics=tuple(rows))
 
     def _topic_row(
         self, connector: str, topic: str, partitions: list[PartitionSummary], now: float
     ) -> TopicRow:
-        records = sum(one.records for one in partitions)
-        size = sum(one.bytes for one in partitions)
-        lag = sum(one.lag for one in partitions)
-        seen = self._samples[connector, topic]
-        seen.append((now, records, size))
-        while seen[0][0] < now - RATE_WINDOW_S:
-            seen.popleft()
-        then, records_then, size_then = seen[0]
-        passed_s = max(now - then, 1e-9)
+        records = sum(partition.records for partition in partitions)
+        size = sum(partition.bytes for partition in partitions)
+        lag = sum(partition.lag for partition in partitions)
+        samples = self._samples[connector, topic]
+        samples.append((now, records, size))
+        while samples[0][0] < now - RATE_WINDOW_S:
+            samples.popleft()
+        first, first_records, first_size = samples[0]
+        elapsed_s = max(now - first, 1e-9)
         return TopicRow(
             connector=connector,
             topic=topic,
@@ -107,33 +108,37 @@ class WorkerPoller:
             records=records,
             lag=lag,
             fraction=records / (records + lag) if records + lag else 1.0,
-            records_per_s=max(records - records_then, 0) / passed_s if now > then else 0.0,
-            bytes_per_s=max(size - size_then, 0) / passed_s if now > then else 0.0,
+            records_per_s=max(records - first_records, 0) / elapsed_s if now > first else 0.0,
+            bytes_per_s=max(size - first_size, 0) / elapsed_s if now > first else 0.0,
             reasons=tuple(
-                f"{one.topic}-{one.partition}: {one.reason}" for one in partitions if one.reason
+                f"{partition.topic}-{partition.partition}: {partition.reason}"
+                for partition in partitions
+                if partition.reason
             ),
         )
 
 
 def _by_topic(partitions: tuple[PartitionSummary, ...]) -> dict[str, list[PartitionSummary]]:
     topics: dict[str, list[PartitionSummary]] = defaultdict(list)
-    for one in partitions:
-        topics[one.topic].append(one)
+    for partition in partitions:
+        topics[partition.topic].append(partition)
     return dict(sorted(topics.items()))
 
 
 def render(view: LiveView) -> rich.console.RenderableType:
-    """The view for a terminal."""
+    """Return the view as tables for a terminal, with the first errors below them."""
     parts: list[rich.console.RenderableType] = [_connector_table(view), _topic_table(view)]
-    remarks = [f"{one.name}: {text}" for one in view.connectors for text in one.errors]
-    remarks += [reason for topic in view.topics for reason in topic.reasons]
-    parts += [rich.text.Text(remark, style="yellow") for remark in remarks[:MAX_REASONS]]
+    reasons = [
+        f"{connector.name}: {error}" for connector in view.connectors for error in connector.errors
+    ]
+    reasons += [reason for topic in view.topics for reason in topic.reasons]
+    parts += [rich.text.Text(reason, style="yellow") for reason in reasons[:MAX_REASONS]]
     return rich.console.Group(*parts)
 
 
 def summary_line(view: LiveView) -> str:
-    """The view in one line, where lines stay."""
-    running = sum(one.state == _RUNNING for one in view.connectors)
+    """Return the view as one line, for output that is not a terminal."""
+    running = sum(connector.state == _RUNNING for connector in view.connectors)
     rate = sum(topic.records_per_s for topic in view.topics)
     return "  ".join(
         (
@@ -152,16 +157,19 @@ def _connector_table(view: LiveView) -> rich.table.Table:
     table = rich.table.Table(box=None, pad_edge=False)
     for heading in ("connector", "state", "tasks"):
         table.add_column(heading, no_wrap=True)
-    for one in view.connectors:
-        style = "green" if one.state == _RUNNING else "yellow"
-        tasks = ", ".join(f"{one.tasks.count(state)} {state}" for state in dict.fromkeys(one.tasks))
-        table.add_row(rich.text.Text(one.name), rich.text.Text(one.state, style=style), tasks)
+    for connector in view.connectors:
+        style = "green" if connector.state == _RUNNING else "yellow"
+        tasks = ", ".join(
+            f"{connector.tasks.count(state)} {state}" for state in dict.fromkeys(connector.tasks)
+        )
+        state = rich.text.Text(connector.state, style=style)
+        table.add_row(rich.text.Text(connector.name), state, tasks)
     return table
 
 
 def _topic_table(view: LiveView) -> rich.table.Table:
     table = rich.table.Table(box=None, pad_edge=False)
-    table.add_column("topic", overflow="fold")  # what gives way where there is little room
+    table.add_column("topic", overflow="fold")  # the only column that wraps in a narrow terminal
     table.add_column("", no_wrap=True)
     for heading in ("records", "records/s", "bytes/s", "lag", "ETA"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -1,7 +1,7 @@
-"""The `sparkmirror` command: one sub-command per module of this room, imported when asked for.
+"""The `sparkmirror` command. It imports the module of a sub-command when the user runs it.
 
-Turns the errors raised on purpose into one sentence on stderr and an exit code: 1 for what the user
-said wrongly, 2 for what failed while running. A stack trace is for bugs only.
+A MirrorError becomes one sentence on stderr and an exit code: 1 for wrong arguments, a ConfigError
+or a RequestError, 2 for every other error. A stack trace always means a bug.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMMANDS = {
     "status": ("sparkmirror.cli.status:status", "Show how a running worker's flows are doing."),
     "worker": ("sparkmirror.cli.worker:worker", "Run a Connect worker that mirrors."),
 }
-"""Where each command is, and what the list of commands says of it without importing it."""
+"""The module and object of each command, and its line in `--help`, which imports no command."""
 
 BAD_USAGE = 1
 FAILED = 2
@@ -42,11 +42,11 @@ class LazyGroup(click.Group):
     """A group whose commands are imported on use, so that `--help` and completion stay quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands, in alphabetical order."""
+        """Return the command names in alphabetical order."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module behind a name and take its command."""
+        """Import the command's module and return the command; None if the name is unknown."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands; none is imported for that."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
@@ -67,7 +67,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; the only place that decides an exit code from an error."""
+    """Run the command line and exit. Only this function turns errors into exit codes."""
     try:
         code = cli.main(standalone_mode=False, prog_name="sparkmirror")
         sys.exit(code if isinstance(code, int) else 0)
@@ -75,7 +75,7 @@ def main() -> None:
         error.show()
         sys.exit(BAD_USAGE)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing more can be said to him.
+        # The reader closed the pipe. Without the redirect, Python's flush at exit fails again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (click.Abort, KeyboardInterrupt):

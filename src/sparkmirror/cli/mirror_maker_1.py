@@ -1,8 +1,9 @@
-"""MirrorMaker 1 (`kafka-mirror-maker.sh`), as far as a mirror of today can be one.
+"""MirrorMaker 1 (`kafka-mirror-maker.sh`), run as a MirrorMaker 2 flow.
 
 Two client files and a pattern become one flow with equal topic names and without heartbeats,
-checkpoints and syncs. What differs on purpose: partitions keep their numbers, and positions live on
-the target, not in the consumer group of the source. Options that ask for Java code are refused.
+checkpoints and syncs. Two things differ from MirrorMaker 1: records keep their partition, and the
+target cluster holds the source offsets, not the consumer group on the source. Options that name
+Java classes are rejected.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorMaker1Arguments:
-    """What the old script was told."""
+    """The command line of `kafka-mirror-maker.sh`."""
 
     consumer: Path
     producer: Path
@@ -47,7 +48,7 @@ class MirrorMaker1Arguments:
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> Self:
-        """Read the command line. BadRequest says what is wrong with it."""
+        """Return the parsed command line. Raises BadRequest, which names the wrong argument."""
         parser = _Parser(prog="kafka-mirror-maker", allow_abbrev=False, add_help=True)
         add = parser.add_argument
         add("--consumer.config", dest="consumer", type=Path, required=True, metavar="FILE")
@@ -75,7 +76,7 @@ class MirrorMaker1Arguments:
 
 
 def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
-    """Mirror until a signal ends it; returns the exit code."""
+    """Mirror until a signal stops the process; return the exit code. Blocks."""
     shutdown = ShutdownSignal()
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
@@ -95,7 +96,7 @@ def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
 def mm2_properties(
     arguments: MirrorMaker1Arguments, consumer: Mapping[str, str], producer: Mapping[str, str]
 ) -> Properties:
-    """The same as an mm2.properties."""
+    """Return the mm2.properties with the same meaning."""
     values = {
         "clusters": f"{SOURCE},{TARGET}",
         **_cluster_properties(SOURCE, "consumer", consumer),
@@ -127,7 +128,10 @@ def mm2_properties(
 
 
 def _cluster_properties(alias: str, kind: str, client: Mapping[str, str]) -> dict[str, str]:
-    """A client's file as a cluster: the login counts for all clients, the rest for this one."""
+    """Return a client's file as properties of a cluster.
+
+    Addresses and security settings apply to all clients of the cluster, the rest to this client.
+    """
     properties = {}
     for name, value in client.items():
         if name in _CLIENT_ONLY:

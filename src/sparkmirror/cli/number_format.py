@@ -1,4 +1,4 @@
-"""Numbers as people read them: counts, sizes, rates and times. Knows no screen."""
+"""Formats counts, sizes, rates and durations as text."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ _DAY_S = 86400
 
 
 def count(number: int) -> str:
-    """Write a number in full: 1,234,567."""
+    """Format a number in full: 1,234,567."""
     return f"{number:,}"
 
 
 def count_with_noun(number: int, noun: str) -> str:
-    """Write a number with its noun: 1 topic, 2 topics."""
+    """Format a number with its noun: 1 topic, 2 topics."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def size(number: float) -> str:
-    """Write a number of bytes: 1.2 MB."""
+    """Format a number of bytes: 1.2 MB."""
     shown, unit = _scaled(number, _SIZES)
     return f"{shown} {unit}"
 
 
 def per_second(number: float) -> str:
-    """Write a rate of things: 1.2k/s."""
+    """Format a rate of records: 1.2k/s."""
     shown, unit = _scaled(number, _COUNTS)
     return f"{shown}{unit}/s"
 
 
 def size_per_second(number: float) -> str:
-    """Write a rate of bytes: 1.2 MB/s."""
+    """Format a rate of bytes: 1.2 MB/s."""
     return f"{size(number)}/s"
 
 
 def duration(seconds: float) -> str:
-    """Write a time that passes: 4.2 s, 3m 12s, 2h 05m, 3d 04h."""
+    """Format a duration: 4.2 s, 3m 12s, 2h 05m, 3d 04h."""
     if seconds < _MINUTE_S:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
 
 
 def _scaled(number: float, units: tuple[str, ...]) -> tuple[str, str]:
-    """Give at most three digits before the point and the unit they are counted in."""
+    """Return the number with at most three digits before the point, and its unit."""
     if round(number) < _THOUSAND:
         return f"{number:.0f}", units[0]
     for unit in units[1:-1]:
