@@ -14,8 +14,8 @@ from pathlib import Path
 import click
 import rich.console
 
-from sparkmirror.cli.config import json_output, tables
-from sparkmirror.cli.config.connectors import (
+from sparkmirror.cli.config import json_output, text_output
+from sparkmirror.cli.config.connector_json import (
     ConnectorWorker,
     is_connector_json,
     validate_connectors,
@@ -74,7 +74,7 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
     if form == "json":
         _print_json(json_output.flows(opened, running))
     else:
-        tables.show_flows(_console(), opened, running)
+        text_output.show_flows(_console(), opened, running)
 
 
 @config.command("explain")
@@ -101,9 +101,9 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
     if form == "json":
         _print_json(json_output.explanations(explanations))
     elif key:
-        tables.show_explanations(_console(), explanations)
+        text_output.show_explanations(_console(), explanations)
     else:
-        tables.show_settings(_console(), explanations)
+        text_output.show_settings(_console(), explanations)
 
 
 @config.command()
@@ -125,7 +125,7 @@ def validate(file: Path, worker: Path | None, form: str) -> None:
     if form == "json":
         _print_json(json_output.validation_report(report))
     else:
-        tables.show_validation_report(_console(), str(file), report)
+        text_output.show_validation_report(_console(), str(file), report)
     if report.errors:
         raise SystemExit(1)
 

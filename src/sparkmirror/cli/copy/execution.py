@@ -17,7 +17,7 @@ from functools import partial
 import click
 import rich.console
 
-from sparkmirror.cli.copy import clusters, tables
+from sparkmirror.cli.copy import clusters, text_output
 from sparkmirror.cli.copy.completion import CompletionCheck, blocked_partitions
 from sparkmirror.cli.copy.engine import EngineFactory, LaunchOptions
 from sparkmirror.cli.copy.plan import CopyPlan, make_job, plan_copy
@@ -66,7 +66,7 @@ def run_copy(
         validate_start_offsets(request.start, plan.partitions)
         job = make_job(request, plan)
         ranges = fetch_ranges(job, plan, descriptions)
-        tables.show_plan(console, request, descriptions, plan, ranges)
+        text_output.show_plan(console, request, descriptions, plan, ranges)
         if options.dry_run:
             console.print("Nothing was changed: --dry-run.")
             return DONE
@@ -134,23 +134,23 @@ def _show_result(
     copy: _PreparedCopy, result: CopyRunResult, launch: LaunchOptions, console: rich.console.Console
 ) -> int:
     flow = copy.request.flow
-    tables.show_summary(console, result.progress, len(copy.job.tasks), result.events)
+    text_output.show_summary(console, result.progress, len(copy.job.tasks), result.events)
     console.print(f"Receipts: {launch.receipts}", soft_wrap=True)
     match result.reason:
         case StopReason.CAUGHT_UP:
             console.print(f"Everything that {flow.source} held at the start is on {flow.target}.")
             return DONE
         case StopReason.INTERRUPTED:
-            tables.show_positions(console, result.progress)
-            tables.show_blocked(console, blocked_partitions(result.status.snapshot))
+            text_output.show_positions(console, result.progress)
+            text_output.show_blocked(console, blocked_partitions(result.status.snapshot))
             console.print(f"Interrupted. {_RESUME_HINT}")
             return INTERRUPTED if copy.options.until_caught_up else DONE
         case StopReason.STUCK:
             console.print("No partition makes progress:")
-            tables.show_blocked(console, blocked_partitions(result.status.snapshot))
+            text_output.show_blocked(console, blocked_partitions(result.status.snapshot))
             return FAILED
         case StopReason.FAILED:
-            tables.show_positions(console, result.progress)
+            text_output.show_positions(console, result.progress)
             problem = result.status.problem or "The engine ended without an error message."
             console.print(f"Spark's log: {launch.log}", soft_wrap=True)
             click.echo(f"Error: {problem}\n{_RESUME_HINT}", err=True)

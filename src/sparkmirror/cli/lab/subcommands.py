@@ -20,7 +20,7 @@ from sparkmirror.cli.lab.lookup import (
     require_lab,
     start_hint,
 )
-from sparkmirror.cli.lab.tables import show_status
+from sparkmirror.cli.lab.text_output import show_status
 from sparkmirror.cli.progress_line import progress_line
 from sparkmirror.errors import Conflict
 from sparkmirror.lab.cluster.cluster_actions import CLUSTER_ACTIONS, ClusterAction

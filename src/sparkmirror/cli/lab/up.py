@@ -19,7 +19,7 @@ from sparkmirror.cli.lab.options import (
     parse_user,
     repeated_option_callback,
 )
-from sparkmirror.cli.lab.tables import show_clients, show_next_steps, show_status
+from sparkmirror.cli.lab.text_output import show_clients, show_next_steps, show_status
 from sparkmirror.cli.progress_line import ProgressLine, progress_line
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.detached_lab import DetachedLab

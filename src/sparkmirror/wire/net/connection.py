@@ -23,7 +23,7 @@ from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool
 from sparkmirror.wire.net.channel import DEFAULT_TIMEOUT_S, Channel, InFlightRequest, ignore_error
-from sparkmirror.wire.net.endpoint import Endpoint
+from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.net.sasl import SaslClientAuthenticator
 from sparkmirror.wire.net.transport import connect
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions

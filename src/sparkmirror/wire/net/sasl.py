@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from kafka.net.sasl import SASL_MECHANISMS
 
-from sparkmirror.wire.net.endpoint import Endpoint
+from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import (
     SaslAuthenticateRequest,

@@ -10,7 +10,7 @@ from sparkmirror.errors import (
     RequestRefused,
     TopicMissing,
 )
-from sparkmirror.wire.net.endpoint import CHECK_BROKER
+from sparkmirror.wire.net.endpoint_errors import CHECK_BROKER
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import rich.console
 
-from sparkmirror.cli.copy import tables
+from sparkmirror.cli.copy import text_output
 from sparkmirror.cli.copy.completion import BlockedPartition
 from sparkmirror.cli.copy.plan import plan_copy
 from sparkmirror.cli.copy.progress import CopyProgress, ProgressTracker
@@ -163,7 +163,9 @@ def test_the_plan_shows_creations_start_positions_and_lost_offsets() -> None:
             start_offset=1000, end_offset=1000, is_in_ledger=True
         ),
     }
-    printed = _printed(lambda console: tables.show_plan(console, request, clusters, plan, ranges))
+    printed = _printed(
+        lambda console: text_output.show_plan(console, request, clusters, plan, ranges)
+    )
     rows = [" ".join(line.split()) for line in printed.splitlines()]
     assert "a a 1 to be created: 1 replica earliest 1,000" in rows
     assert "b b 2 grows to 2 partitions stored position, new ones earliest 1,991" in rows
@@ -178,13 +180,17 @@ def test_the_plan_says_how_to_read_what_is_copied_exactly_once() -> None:
     clusters = cluster_descriptions([topic_view("a")], [])
     plan = plan_copy(request, clusters)
     ranges = {TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=1)}
-    printed = _printed(lambda console: tables.show_plan(console, request, clusters, plan, ranges))
+    printed = _printed(
+        lambda console: text_output.show_plan(console, request, clusters, plan, ranges)
+    )
     assert "isolation.level=read_committed" in printed
     assert "transactional ids begin with A-mm2-MirrorSourceConnector-." in printed
 
 
 def test_the_summary_counts_records_lanes_and_events() -> None:
-    printed = _printed(lambda console: tables.show_summary(console, _progress(2), 2, [LOSS, LOSS]))
+    printed = _printed(
+        lambda console: text_output.show_summary(console, _progress(2), 2, [LOSS, LOSS])
+    )
     rows = [" ".join(line.split()) for line in printed.splitlines()]
     assert "t00 t00 1 500 50.0 kB 500 plain 7, compacted 1" in rows
     assert "Copied 1,000 records, 100.0 kB, in 12.0 s" in printed
@@ -193,17 +199,17 @@ def test_the_summary_counts_records_lanes_and_events() -> None:
 
 
 def test_positions_are_printed_per_topic() -> None:
-    printed = _printed(lambda console: tables.show_positions(console, _progress()))
+    printed = _printed(lambda console: text_output.show_positions(console, _progress()))
     assert ["t00", "500", "500"] in [line.split() for line in printed.splitlines()]
 
 
 def test_blocked_partitions_are_printed_with_advice() -> None:
     halted = BlockedPartition(partition="a-0", reason="gone", is_halted=True)
     held = BlockedPartition(partition="a-1", reason="grant Read on the topic", is_halted=False)
-    printed = _printed(lambda console: tables.show_blocked(console, [halted, held]))
+    printed = _printed(lambda console: text_output.show_blocked(console, [halted, held]))
     assert "a-0 is halted: gone\n" in printed
     assert "a-1 is held: grant Read on the topic\n" in printed
     assert "--on-loss skip continues" in printed
     assert "Fix the reasons above" in printed
-    only = _printed(lambda console: tables.show_blocked(console, [held]))
+    only = _printed(lambda console: text_output.show_blocked(console, [held]))
     assert "--on-loss" not in only

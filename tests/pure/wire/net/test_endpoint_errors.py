@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
-from sparkmirror.wire.net.endpoint import Endpoint
+from sparkmirror.wire.net.endpoint_errors import Endpoint
 
 PLACE = Endpoint(
     cluster="primary", address=Address("b1.example", 9093), security_protocol="SASL_SSL"
