@@ -1,11 +1,11 @@
-"""Where labs that outlive their command are written down.
+"""Stores the labs that keep running after the command that started them.
 
-    <labs>/<name>/lab.json          which clusters it has, as each described itself; private
+    <labs>/<name>/lab.json          the descriptions of its clusters; readable by the owner only
     <labs>/<name>/<cluster>/        all files of one cluster
     <labs>/.lock-<name>             held while a command changes the lab
 
-A lab whose file was written before the computer last started has no processes any more. Knows
-files only: what a description means is the cluster's business.
+The file names the boot of the computer. After a reboot no process of the lab exists. This module
+reads and writes files only; `lab.cluster` gives the descriptions their meaning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def labs_directory(environ: Mapping[str, str] | None = None) -> Path:
-    """Return where labs live: SPARKMIRROR_LABS, else the user's state directory."""
+    """Return the directory of all labs: SPARKMIRROR_LABS, else in the user's state directory."""
     environ = os.environ if environ is None else environ
     if environ.get("SPARKMIRROR_LABS"):
         return Path(environ["SPARKMIRROR_LABS"]).expanduser().absolute()
@@ -39,7 +39,7 @@ def labs_directory(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def current_boot_id() -> str:
-    """Name the time since the computer was started; "" where the system does not tell."""
+    """Return the kernel's id of the current boot; "" if the system has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -48,14 +48,14 @@ def current_boot_id() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabRecord:
-    """One lab, written down. Descriptions hold passwords."""
+    """The stored form of one lab. Its cluster descriptions hold passwords."""
 
     name: str
     clusters: tuple[Mapping[str, Any], ...] = field(repr=False)
     boot_id: str = field(default_factory=current_boot_id)
 
     def is_from_previous_boot(self) -> bool:
-        """Tell whether the computer was restarted since, so that nothing of it can run."""
+        """Return whether the computer was rebooted since, so that no process of the lab exists."""
         now = current_boot_id()
         return bool(self.boot_id and now) and self.boot_id != now
 
@@ -67,17 +67,17 @@ class LabStore:
         self._root = root or labs_directory()
 
     def directory(self, name: str) -> Path:
-        """Return the directory of a lab, which need not exist."""
+        """Return the directory of a lab, which may not exist. Raises BadRequest for a bad name."""
         if not _NAME.fullmatch(name):
             raise BadRequest(f"{name!r} is no name for a lab: use letters, digits, '-' and '_'.")
         return self._root / name
 
     def read(self, name: str) -> LabRecord | None:
-        """Return what is written about a lab; None if there is none."""
+        """Return the stored lab; None if there is none. Raises LabError for a corrupt file."""
         file = self.directory(name) / _FILE
         try:
-            plain = json.loads(file.read_text(encoding="utf-8"))
-            return LabRecord(name=name, clusters=tuple(plain["clusters"]), boot_id=plain["boot"])
+            stored = json.loads(file.read_text(encoding="utf-8"))
+            return LabRecord(name=name, clusters=tuple(stored["clusters"]), boot_id=stored["boot"])
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
@@ -87,25 +87,28 @@ class LabStore:
             ) from error
 
     def write(self, record: LabRecord) -> None:
-        """Write a lab down, all at once and for its owner's eyes only."""
+        """Store a lab by one rename, in a file that only its owner can read."""
         directory = self.directory(record.name)
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = directory / f".{_FILE}"
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        new_file = directory / f".{_FILE}"
+        handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump({"boot": record.boot_id, "clusters": list(record.clusters)}, file, indent=1)
-        fresh.rename(directory / _FILE)
+        new_file.rename(directory / _FILE)
 
     def remove(self, name: str) -> None:
-        """Forget a lab and remove all its files."""
+        """Remove all files of a lab."""
         shutil.rmtree(self.directory(name), ignore_errors=True)
 
     def names(self) -> list[str]:
-        """Name the labs that are written down."""
+        """Return the names of the stored labs, sorted."""
         return sorted(file.parent.name for file in self._root.glob(f"*/{_FILE}"))
 
     @contextmanager
     def lock(self, name: str, waiting: Callable[[str], None]) -> Iterator[None]:
-        """Let nobody else change a lab inside the block; `waiting` hears who does just now."""
+        """Hold the lock of a lab for the block. Blocks while another process holds it.
+
+        Calls `waiting` with the current holder before it blocks.
+        """
         with locked(self.directory(name).with_name(f".lock-{name}"), waiting):
             yield

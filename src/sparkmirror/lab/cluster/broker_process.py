@@ -1,12 +1,12 @@
-"""One broker process: its files, its Java, and what can be done to it.
+"""One broker process: its files, its command line, and its start, stop, pause and wipe.
 
-    <directory>/server.properties   what it was told
-    <directory>/broker.log          what it said, over all its lives
-    <directory>/data/               what it keeps; gone after `wipe`
-    <directory>/tmp/                what Java unpacks, so that nothing is left elsewhere
-    <directory>/process.json        which process it is, for whoever comes later
+    <directory>/server.properties   its configuration
+    <directory>/broker.log          its log, of all its starts
+    <directory>/data/               its log.dirs; `wipe` empties it
+    <directory>/tmp/                Java's temporary files, so that none stay elsewhere
+    <directory>/process.json        its process id, with which another command finds it
 
-Knows one process only. Whether the cluster has noticed its death or its return is not known here.
+This module does not wait for the cluster to notice that a broker is down or back; `readiness` does.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 _MAIN = "kafka.Kafka"
 _EXCERPT_LINES = 12
-# Log lines of grave levels, and exceptions without the frames of their traces.
+# Log lines of level ERROR or FATAL, and exceptions without the frames of their stack traces.
 _ERROR_LINE = re.compile(r"\[[^]]*\] (ERROR|FATAL) |(?!\s+at )\S.*(Exception|Error)\b")
 _STOP_TIMEOUT_S = 30.0
 _KILL_TIMEOUT_S = 10.0
 _FAST_START_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-# What Kafka's own start script chooses.
+# The options of Kafka's own start script.
 _DEFAULT_OPTIONS = (
     "-server",
     "-XX:+UseG1GC",
@@ -44,7 +44,7 @@ _DEFAULT_OPTIONS = (
 
 
 def broker_command(java: Path, classpath: str, spec: ClusterSpec, directory: Path) -> list[str]:
-    """Return the command that runs one broker of a cluster in its directory."""
+    """Return the command that runs one broker in its directory."""
     return [
         str(java),
         f"-Xmx{spec.heap}",
@@ -81,87 +81,87 @@ class BrokerProcess:
 
     @property
     def data_directory(self) -> Path:
-        """Where its records are."""
+        """Its log.dirs."""
         return self._directory / "data"
 
     @property
     def log_file(self) -> Path:
-        """Where its log is."""
+        """The file with its log output."""
         return self._directory / "broker.log"
 
     @property
     def pid(self) -> int | None:
-        """Its process number while it runs."""
+        """Its process id while it runs, else None."""
         process = self._find_process()
         return process.pid if process is not None and process.is_running() else None
 
     def is_running(self) -> bool:
-        """Tell whether its process exists; a paused one does."""
+        """Return whether its process exists; a paused process does."""
         return self.pid is not None
 
     def prepare(self, properties: Mapping[str, str]) -> None:
-        """Write its files and format its data directory if there is none."""
+        """Write its files, and format its data directory if it has none."""
         (self._directory / "tmp").mkdir(parents=True, exist_ok=True)
         write_properties(self._directory / "server.properties", properties)
         if not self.data_directory.exists():
             self._format_data(self.data_directory)
 
     def launch(self) -> None:
-        """Start it, unless it runs, and do not wait."""
+        """Start the process unless it runs. Does not wait until it is ready."""
         if self.is_running():
             return
         log_from = self.log_file.stat().st_size if self.log_file.exists() else 0
         self._process = self._reaper.launch(self._command(), log=self.log_file, cwd=self._directory)
         identity = self._process.identity
         record = {"pid": identity.pid, "began": identity.start_time, "log_from": log_from}
-        fresh = self._process_file.with_suffix(".new")
-        fresh.write_text(json.dumps(record), encoding="utf-8")
-        fresh.rename(self._process_file)
+        new_file = self._process_file.with_suffix(".new")
+        new_file.write_text(json.dumps(record), encoding="utf-8")
+        new_file.rename(self._process_file)
 
     def stop(self) -> None:
-        """Ask it to end in an orderly way; kill it if it does not."""
+        """Send SIGTERM and wait; kill the process if it does not exit in time. Blocks."""
         self.terminate()
         if not self._wait_for_exit(_STOP_TIMEOUT_S):
             self.kill()
 
     def terminate(self) -> None:
-        """Ask it to end, and do not wait. A paused one is woken, or it could not obey."""
+        """Send SIGTERM. Does not wait. Resumes a paused process, which could not exit otherwise."""
         self._send_signal(signal.SIGTERM)
         self._send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
+        """Send SIGKILL, as a crash would, and wait. Raises BrokerFailed if the process stays."""
         self._send_signal(signal.SIGKILL)
         if not self._wait_for_exit(_KILL_TIMEOUT_S):
             raise BrokerFailed(f"{self.name} cannot be killed (process {self.pid}): look at it.")
 
     def pause(self) -> None:
-        """Freeze it: connections stay open, nothing is answered."""
+        """Stop the process with SIGSTOP: connections stay open, requests get no answer."""
         self._send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Thaw it."""
+        """Continue a paused process."""
         self._send_signal(signal.SIGCONT)
 
     def wipe(self) -> None:
-        """Kill it and give it an empty data directory, as if its disk had been replaced."""
+        """Kill it and format an empty data directory, as after the replacement of a disk."""
         self.kill()
         shutil.rmtree(self.data_directory, ignore_errors=True)
         self._format_data(self.data_directory)
 
     def failed_to_bind(self) -> bool:
-        """Tell whether it ended because somebody else had taken one of its ports."""
+        """Return whether it exited because another process has bound one of its ports."""
         return not self.is_running() and "Address already in use" in self._current_log_text()
 
     def failure(self, what: str) -> BrokerFailed:
-        """Make an error that says what happened, with what the broker complained of."""
+        """Return an error that says what happened, with the last error lines of the log."""
         lines = self._current_log_text().splitlines()
-        complaints = [line for line in lines if _ERROR_LINE.match(line)]
-        words = "\n".join((complaints or lines)[-_EXCERPT_LINES:]) or "(nothing)"
-        return BrokerFailed(f"{self.name} {what}. From {self.log_file}:\n{words}")
+        errors = [line for line in lines if _ERROR_LINE.match(line)]
+        excerpt = "\n".join((errors or lines)[-_EXCERPT_LINES:]) or "(nothing)"
+        return BrokerFailed(f"{self.name} {what}. From {self.log_file}:\n{excerpt}")
 
     def _current_log_text(self) -> str:
-        """Return what it has said in its present or last life."""
+        """Return the log output since its last start."""
         try:
             with self.log_file.open("rb") as file:
                 file.seek(self._process_record().get("log_from", 0))
@@ -170,7 +170,7 @@ class BrokerProcess:
             return ""
 
     def _process_record(self) -> dict[str, Any]:
-        """Return what is written down about its newest process."""
+        """Return the content of process.json; empty if there is none."""
         try:
             record: dict[str, Any] = json.loads(self._process_file.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -182,7 +182,7 @@ class BrokerProcess:
         return self._directory / "process.json"
 
     def _find_process(self) -> Process | None:
-        """Return its newest process, be it our child or one that another program started."""
+        """Return its last process, which this or another program started; None if never started."""
         record = self._process_record()
         if not record:
             return None

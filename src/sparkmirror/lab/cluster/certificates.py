@@ -1,9 +1,9 @@
-"""Certificates for one lab: an authority of its own, and what it signs for brokers and users.
+"""Certificates of one cluster: its own authority, and certificates for brokers and users.
 
-Everything is PEM, which Kafka reads as it is (`ssl.keystore.type=PEM`) and Python too; for tools
-that want a store there is the authority as a PKCS12 trust store with the password `changeit`.
-Elliptic-curve keys, because they are made in no time. Valid for names of the loopback address
-only, so that a leaked lab key is good for nothing.
+All files are PEM, which both Kafka (`ssl.keystore.type=PEM`) and Python read. Tools that need a
+store get the authority as a PKCS12 trust store with the password `changeit`. Keys are elliptic
+curve keys, because these are quick to generate. Certificates are valid for the loopback address
+only, so that a leaked key of the lab is of no use.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CertificateAuthority:
 
     @classmethod
     def create(cls, directory: Path) -> Self:
-        """Make a new authority; its own key stays in the directory, readable by the owner only."""
+        """Create an authority. Only the owner of the directory can read the authority's key."""
         directory.mkdir(parents=True, mode=0o700)
         authority = cls(directory)
         key = ec.generate_private_key(ec.SECP256R1())
@@ -69,15 +69,18 @@ class CertificateAuthority:
 
     @property
     def trust_store(self) -> Path:
-        """The same as a PKCS12 store that Java takes for trusted."""
+        """The authority's certificate as a PKCS12 trust store for Java."""
         return self._directory / "truststore.p12"
 
     def key_store(self, name: str) -> Path:
-        """Return the file with somebody's key and certificate chain, as PEM."""
+        """Return the PEM file with the key and certificate chain of a broker or user."""
         return self._directory / f"{name}.pem"
 
     def issue(self, name: str) -> Path:
-        """Sign a certificate `CN=<name>` for a broker or a user, good on the loopback address."""
+        """Create a key and a certificate `CN=<name>`, valid for the loopback address.
+
+        Returns their PEM file.
+        """
         issuer = x509.load_pem_x509_certificate(self.ca_certificate.read_bytes())
         signer = load_pem_private_key(self._ca_key_file.read_bytes(), password=None)
         if not isinstance(signer, ec.EllipticCurvePrivateKey):

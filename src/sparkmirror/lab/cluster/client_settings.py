@@ -1,6 +1,6 @@
-"""How clients reach a cluster of the lab: addresses, and settings in Java's names.
+"""Client settings for a cluster of the lab, with Kafka's property names.
 
-The same settings serve Kafka's own tools, an mm2.properties and our own clients.
+Kafka's tools, an mm2.properties and sparkmirror's own clients use the same settings.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sparkmirror.lab.cluster.sasl_config import DEFAULT_MECHANISM, sasl_client_p
 
 
 class ClientSettings:
-    """The doors of one cluster and their keys."""
+    """The client settings for each listener and user of one cluster."""
 
-    def __init__(self, described: ClusterDescription, authority: CertificateAuthority) -> None:
-        self._description = described
+    def __init__(self, description: ClusterDescription, authority: CertificateAuthority) -> None:
+        self._description = description
         self._authority = authority
 
     def bootstrap_servers(self, listener: str) -> str:
-        """Name every broker's address on a listener, as `bootstrap.servers` wants them."""
+        """Return `bootstrap.servers` with the address of every broker on a listener."""
         return ",".join(str(node.address(listener)) for node in self._description.nodes)
 
     def properties(
@@ -31,7 +31,10 @@ class ClientSettings:
         user: str | None = None,
         mechanism: str = DEFAULT_MECHANISM,
     ) -> dict[str, str]:
-        """Say how a user gets in; the first user if none is named."""
+        """Return the properties with which a user connects; the first user if none is named.
+
+        Raises NotFound if the cluster has no such user.
+        """
         properties = {
             "bootstrap.servers": self.bootstrap_servers(listener),
             "security.protocol": listener.value,
@@ -45,16 +48,16 @@ class ClientSettings:
                 self._authority.key_store(self._resolve_user(user))
             )
         if listener.uses_sasl:
-            known = self._resolve_user(user)
+            name = self._resolve_user(user)
             properties |= sasl_client_properties(
-                mechanism, known, self._description.spec.users[known]
+                mechanism, name, self._description.spec.users[name]
             )
         return properties
 
     def access(
         self, listener: str, user: str | None = None, mechanism: str = DEFAULT_MECHANISM
     ) -> ClusterAccess:
-        """Say the same to our own clients; also for the lab's own listener."""
+        """Return the same for sparkmirror's own clients; also for the CONTROL listener."""
         name = self._description.spec.name
         if listener == CONTROL_LISTENER:
             return ClusterAccess.from_properties(name, self._control_properties())
@@ -63,7 +66,7 @@ class ClientSettings:
         )
 
     def admin_access(self) -> ClusterAccess:
-        """Get the lab in, where it may do everything."""
+        """Return the access with which the lab administers the cluster, with all rights."""
         return self.access(inter_broker_listener(self._description.spec))
 
     def _control_properties(self) -> dict[str, str]:

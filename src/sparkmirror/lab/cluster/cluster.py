@@ -2,12 +2,13 @@
 
     with ProcessReaper.start() as reaper:
         west = Cluster.start(ClusterSpec(name="west", brokers=3), directory, reaper)
-        west.bootstrap()              "127.0.0.1:21033,127.0.0.1:21035,127.0.0.1:21037"
+        west.bootstrap_servers()      "127.0.0.1:21033,127.0.0.1:21035,127.0.0.1:21037"
         west.kill_broker(2)
 
-`start` returns when every broker answers on every listener and knows all the others, users can
-log in, and topics hold their records. Under a watching reaper the cluster goes with us; under a
-detached or released one it stays, and `attach` finds it again by its description.
+`start` returns when every broker answers on every listener and knows all other brokers, users can
+log in, and topics hold their records. A watching reaper ends the cluster when this process ends.
+With a detached or released reaper the cluster keeps running, and `attach` finds it again by its
+description.
 """
 
 from __future__ import annotations
@@ -56,20 +57,20 @@ _STOP_TIMEOUT_S = 15.0
 
 
 class Cluster:
-    """One cluster, and the verbs it understands. Brokers are named by their node id, from 1."""
+    """One cluster and its operations. A broker is named by its node id; the first one is 1."""
 
     def __init__(
         self,
-        described: ClusterDescription,
+        description: ClusterDescription,
         reaper: ProcessReaper,
         progress: ProgressCallback | None = None,
         ports: PortRegistry | None = None,
     ) -> None:
         self._progress = progress
         self._port_registry = ports or PortRegistry()
-        self._authority = CertificateAuthority(described.tls_directory)
-        self._description = described
-        self._brokers = _create_brokers(described, reaper)
+        self._authority = CertificateAuthority(description.tls_directory)
+        self._description = description
+        self._brokers = _create_brokers(description, reaper)
 
     @classmethod
     def start(
@@ -80,7 +81,7 @@ class Cluster:
         progress: ProgressCallback | None = None,
         ports: PortRegistry | None = None,
     ) -> Self:
-        """Start a cluster in a directory that does not exist yet."""
+        """Start a cluster in a directory that does not exist yet. Blocks until it is ready."""
         return cls._start([(spec, directory)], reaper, progress, ports)[0]
 
     @classmethod
@@ -91,16 +92,16 @@ class Cluster:
         reaper: ProcessReaper,
         progress: ProgressCallback | None = None,
     ) -> list[Self]:
-        """Start several clusters side by side, each in a directory of its name."""
+        """Start several clusters at the same time, each in a directory with its name. Blocks."""
         return cls._start([(spec, directory / spec.name) for spec in specs], reaper, progress)
 
     @classmethod
     def attach(cls, description: Mapping[str, Any], reaper: ProcessReaper | None = None) -> Self:
-        """Find a cluster again that another process started and described."""
+        """Return the cluster of a description that another process got from `describe`."""
         return cls(ClusterDescription.from_json(description), reaper or ProcessReaper.detached())
 
     def describe(self) -> dict[str, Any]:
-        """Write down what `attach` needs, as plain values. It holds passwords: keep it private."""
+        """Return the JSON object that `attach` needs. It holds passwords: keep it private."""
         return self._description.to_json()
 
     @property
@@ -110,17 +111,17 @@ class Cluster:
 
     @property
     def spec(self) -> ClusterSpec:
-        """What was wanted."""
+        """The specification it was started from."""
         return self._description.spec
 
     @property
     def cluster_id(self) -> str:
-        """Kafka's id for it."""
+        """Its Kafka cluster id."""
         return self._description.cluster_id
 
     @property
     def directory(self) -> Path:
-        """Where all its files are."""
+        """The directory of all its files."""
         return self._description.directory
 
     @property
@@ -130,7 +131,7 @@ class Cluster:
 
     @property
     def client_settings(self) -> ClientSettings:
-        """The ways in, all of them."""
+        """The client settings for every listener and user."""
         return ClientSettings(self._description, self._authority)
 
     def bootstrap_servers(self, listener: ListenerProtocol | None = None) -> str:
@@ -143,7 +144,7 @@ class Cluster:
         user: str | None = None,
         mechanism: str = DEFAULT_MECHANISM,
     ) -> dict[str, str]:
-        """Return in Java's names how a user reaches a listener."""
+        """Return the client properties with which a user connects to a listener."""
         return self.client_settings.properties(listener or self.spec.listeners[0], user, mechanism)
 
     def access(
@@ -152,16 +153,16 @@ class Cluster:
         user: str | None = None,
         mechanism: str = DEFAULT_MECHANISM,
     ) -> ClusterAccess:
-        """Return the same for our own clients."""
+        """Return the same for sparkmirror's own clients."""
         return self.client_settings.access(listener or self.spec.listeners[0], user, mechanism)
 
     def broker(self, node_id: int) -> BrokerProcess:
-        """Return one broker."""
+        """Return one broker. Raises NotFound."""
         try:
             return self._brokers[node_id]
         except KeyError:
-            known = ", ".join(str(known) for known in self._brokers)
-            raise NotFound(f"{self.name} has no broker {node_id}: it has {known}.") from None
+            existing = ", ".join(str(existing_id) for existing_id in self._brokers)
+            raise NotFound(f"{self.name} has no broker {node_id}: it has {existing}.") from None
 
     def _running_broker(self, node_id: int) -> BrokerProcess:
         broker = self.broker(node_id)
@@ -170,64 +171,67 @@ class Cluster:
         return broker
 
     def start_broker(self, node_id: int) -> None:
-        """Start a broker that is down, and wait until it serves."""
+        """Start a broker that is down, and wait until it is ready."""
         self.broker(node_id).launch()
         self._wait_for_broker(node_id)
 
     def stop_broker(self, node_id: int) -> None:
-        """End a broker in an orderly way."""
+        """Shut a broker down cleanly."""
         self.broker(node_id).stop()
 
     def kill_broker(self, node_id: int) -> None:
-        """End a broker as a crash would."""
+        """Kill a broker, as a crash would."""
         self.broker(node_id).kill()
 
     def restart_broker(self, node_id: int) -> None:
-        """End a broker in an orderly way and start it again."""
+        """Shut a broker down cleanly and start it again."""
         self.stop_broker(node_id)
         self.start_broker(node_id)
 
     def pause_broker(self, node_id: int) -> None:
-        """Freeze a broker: connections stay open, nothing is answered."""
+        """Pause a broker: connections stay open, requests get no answer."""
         self._running_broker(node_id).pause()
 
     def resume_broker(self, node_id: int) -> None:
-        """Thaw a broker, and wait until it serves again."""
+        """Continue a paused broker, and wait until it is ready."""
         self._running_broker(node_id).resume()
         self._wait_for_broker(node_id)
 
     def wipe_broker(self, node_id: int) -> None:
-        """Kill a broker and start it with an empty disk. A lone broker forgets everything."""
+        """Kill a broker and start it with an empty data directory.
+
+        A cluster with one broker loses all its data.
+        """
         self.broker(node_id).wipe()
         self.start_broker(node_id)
         self._create_users()
 
     def start_brokers(self) -> None:
-        """Start every broker that is down, and wait until all serve and know each other."""
+        """Start every broker that is down, and wait until all are ready and know each other."""
         for broker in self._brokers.values():
             broker.launch()
         self._wait_until_ready()
 
     def stop(self) -> None:
-        """End all brokers in an orderly way; what they keep stays."""
+        """Shut all brokers down cleanly, and kill those that do not exit in time. Data stays."""
         for broker in self._brokers.values():
             broker.terminate()
-        # Brokers that end together may wait for each other's votes: at some point it is enough.
+        # Brokers that stop together may wait for each other's votes without end.
         deadline = time.monotonic() + _STOP_TIMEOUT_S
         while any(broker.is_running() for broker in self._brokers.values()):
             if time.monotonic() > deadline:
-                log.info("%s does not end in an orderly way, so it is killed", self.name)
+                log.info("Killing %s: not all brokers exited in %g s", self.name, _STOP_TIMEOUT_S)
                 break
             time.sleep(0.05)
         self.kill()
 
     def kill(self) -> None:
-        """End all brokers at once."""
+        """Kill all brokers."""
         for broker in self._brokers.values():
             broker.kill()
 
     def remove(self) -> None:
-        """End all brokers at once, and remove all files and claims."""
+        """Kill all brokers, remove all files and release the ports."""
         self.kill()
         _remove_files(self.directory, self._port_registry)
 
@@ -239,16 +243,16 @@ class Cluster:
         progress: ProgressCallback | None,
         ports: PortRegistry | None = None,
     ) -> list[Self]:
-        """Start clusters side by side: first every process, then one wait after the other."""
+        """Launch the brokers of all clusters, then wait for one cluster after the other."""
         registry = ports or PortRegistry()
-        made: list[Path] = []
+        created: list[Path] = []
         clusters: list[Self] = []
         try:
             for spec, directory in wanted:
-                made.append(create_cluster_directory(directory))
-                reaper.remove_on_exit(made[-1])
-                described = prepare_cluster(spec, made[-1], registry)
-                clusters.append(cls(described, reaper, progress, registry))
+                created.append(create_cluster_directory(directory))
+                reaper.remove_on_exit(created[-1])
+                description = prepare_cluster(spec, created[-1], registry)
+                clusters.append(cls(description, reaper, progress, registry))
             for cluster in clusters:
                 cluster._report_progress("starting")
                 cluster._launch()
@@ -257,7 +261,7 @@ class Cluster:
         except BaseException:
             for cluster in clusters:
                 cluster.kill()
-            for directory in made:
+            for directory in created:
                 _remove_files(directory, registry)
             raise
         return clusters
@@ -271,15 +275,18 @@ class Cluster:
             broker.launch()
 
     def _complete_start(self) -> None:
-        """Wait for a cluster's first life, elsewhere if a port was lost, and furnish it."""
-        for tries_left in reversed(range(_START_ATTEMPTS)):
+        """Wait until a new cluster is ready, then create its users and topics.
+
+        Starts it again with other ports if another process has bound one of its ports.
+        """
+        for attempts_left in reversed(range(_START_ATTEMPTS)):
             try:
                 self._wait_until_ready()
                 break
-            except PortInUse as lost:
-                if not tries_left:
+            except PortInUse as error:
+                if not attempts_left:
                     raise
-                log.info("%s Trying other ports.", lost)
+                log.info("%s Trying other ports.", error)
                 for broker in self._brokers.values():
                     broker.wipe()
                 self._description = reassign_ports(self._description, self._port_registry)
@@ -296,28 +303,31 @@ class Cluster:
         )
 
     def _wait_for_broker(self, node_id: int) -> None:
-        """Wait for one broker; others may be down on purpose."""
-        found = [door for door in self._listener_endpoints() if door.node.node_id == node_id]
-        wait_until_ready(found, self._expected_metadata(node_id), self._report_progress)
+        """Wait for one broker; the operator may have stopped others."""
+        endpoints = [
+            endpoint for endpoint in self._listener_endpoints() if endpoint.node.node_id == node_id
+        ]
+        wait_until_ready(endpoints, self._expected_metadata(node_id), self._report_progress)
 
     def _create_users(self) -> None:
-        """Make users who can log in everywhere; a broker learns of them a moment later."""
-        knowing = [listener for listener in self.spec.listeners if listener.uses_sasl]
-        if not knowing:
+        """Create the users, and wait until the last one can log in on every SASL listener."""
+        sasl_listeners = [listener for listener in self.spec.listeners if listener.uses_sasl]
+        if not sasl_listeners:
             return
         self._report_progress("making users")
         create_users(self.client_settings.admin_access(), self.spec.users)
-        last_made = list(self.spec.users)[-1]
-        for door in self._listener_endpoints():
-            if door.listener in knowing:
-                wait_for_login(door, self.client_settings.access(door.listener, last_made))
+        last_user = list(self.spec.users)[-1]
+        for endpoint in self._listener_endpoints():
+            if endpoint.listener in sasl_listeners:
+                access = self.client_settings.access(endpoint.listener, last_user)
+                wait_for_login(endpoint, access)
 
     def _listener_endpoints(self) -> list[ListenerEndpoint]:
         clients = self.client_settings
         return [
-            door
+            endpoint
             for node in self._description.nodes
-            for door in listener_endpoints(node, self._brokers[node.node_id], clients)
+            for endpoint in listener_endpoints(node, self._brokers[node.node_id], clients)
         ]
 
     def _expected_metadata(self, *alive: int) -> ProbeResult:
@@ -335,20 +345,22 @@ def _remove_files(directory: Path, ports: PortRegistry) -> None:
 
 
 def _create_brokers(
-    described: ClusterDescription, reaper: ProcessReaper
+    description: ClusterDescription, reaper: ProcessReaper
 ) -> dict[int, BrokerProcess]:
-    installation = KafkaInstallation(described.spec)
+    installation = KafkaInstallation(description.spec)
 
-    def make(node_id: int) -> BrokerProcess:
-        directory = described.directory / f"broker-{node_id}"
+    def create_broker(node_id: int) -> BrokerProcess:
+        directory = description.directory / f"broker-{node_id}"
         return BrokerProcess(
-            f"{described.spec.name}/{node_id}",
+            f"{description.spec.name}/{node_id}",
             directory,
             command=partial(installation.broker_command, directory),
             format_data=partial(
-                installation.format_data_directory, cluster_id=described.cluster_id, node_id=node_id
+                installation.format_data_directory,
+                cluster_id=description.cluster_id,
+                node_id=node_id,
             ),
             reaper=reaper,
         )
 
-    return {node.node_id: make(node.node_id) for node in described.nodes}
+    return {node.node_id: create_broker(node.node_id) for node in description.nodes}

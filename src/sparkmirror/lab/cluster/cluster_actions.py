@@ -1,7 +1,7 @@
-"""What can be done to a cluster that runs: to one broker of it, or to all of them.
+"""The actions on a running cluster, each for one broker or for all brokers.
 
-A table, because every verb comes in both forms. Verbs on a whole cluster act on all brokers
-first and wait afterwards: a quorum that was frozen as a whole can only thaw as a whole.
+An action on all brokers first acts on every broker and then waits: brokers of a paused quorum
+become ready only after all of them were resumed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparkmirror.lab.cluster.provisioning import create_users
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAction:
-    """One thing to do, with what to say about it before and after."""
+    """One action, with its help and the texts that the command prints."""
 
     name: str
     help: str
@@ -41,8 +41,10 @@ def _resume(cluster: Cluster) -> None:
 
 
 def _running_brokers(cluster: Cluster) -> dict[int, BrokerProcess]:
-    """The brokers that can be frozen or thawed; a cluster without any is down."""
-    running = {node_id: b for node_id, b in cluster.brokers.items() if b.is_running()}
+    """Return the brokers that have a process. Raises Conflict if there is none."""
+    running = {
+        node_id: broker for node_id, broker in cluster.brokers.items() if broker.is_running()
+    }
     if not running:
         raise Conflict(f"{cluster.name} is down: start it first.")
     return running
@@ -119,4 +121,4 @@ _ALL = (
         run_on_cluster=_wipe,
     ),
 )
-CLUSTER_ACTIONS = {verb.name: verb for verb in _ALL}
+CLUSTER_ACTIONS = {action.name: action for action in _ALL}

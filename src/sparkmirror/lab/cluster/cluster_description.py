@@ -1,6 +1,6 @@
-"""A cluster written down: enough to find it again from another process.
+"""The description of a started cluster, with which another process finds it again.
 
-Holds passwords, because whoever may read it may use the cluster: keep files with it private.
+It holds passwords: only the owner of the lab may read files with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkmirror.lab.cluster.node_listeners import LabNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescription:
-    """What was wanted, and where it came to be."""
+    """The specification of a cluster, with its directory, id, ports and password."""
 
     spec: ClusterSpec
     directory: Path
@@ -26,11 +26,11 @@ class ClusterDescription:
 
     @property
     def tls_directory(self) -> Path:
-        """Where its certificates are, if it has any."""
+        """The directory of its certificates; exists only if a listener uses TLS."""
         return self.directory / "tls"
 
     def to_json(self) -> dict[str, Any]:
-        """Write it down as plain values."""
+        """Return it as a JSON object."""
         return {
             "spec": self.spec.to_json(),
             "directory": str(self.directory),
@@ -41,7 +41,7 @@ class ClusterDescription:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote."""
+        """Return the description of an object from `to_json`."""
         return cls(
             spec=ClusterSpec.from_json(plain["spec"]),
             directory=Path(plain["directory"]),

@@ -1,4 +1,4 @@
-"""Before the first process: a directory, ports, certificates, and the description of it all."""
+"""Prepares a cluster before its first start: directory, ports, certificates, description."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkmirror.lab.processes.port_registry import PortRegistry
 
 
 def create_cluster_directory(directory: Path) -> Path:
-    """Make the directory of a new cluster; it must be one nobody has used."""
+    """Create the directory of a new cluster. Raises AlreadyExists."""
     directory = directory.absolute()
     if directory.exists():
         raise AlreadyExists(f"{directory} exists already: name a directory that does not.")
@@ -27,8 +27,8 @@ def create_cluster_directory(directory: Path) -> Path:
 
 
 def prepare_cluster(spec: ClusterSpec, directory: Path, ports: PortRegistry) -> ClusterDescription:
-    """Claim ports and issue certificates for a cluster that is about to begin."""
-    described = ClusterDescription(
+    """Claim ports and issue certificates for a new cluster; return its description."""
+    description = ClusterDescription(
         spec=spec,
         directory=directory,
         cluster_id=random_uuid(),
@@ -36,13 +36,13 @@ def prepare_cluster(spec: ClusterSpec, directory: Path, ports: PortRegistry) -> 
         control_password=secrets.token_urlsafe(16),
     )
     if any(listener.uses_tls for listener in spec.listeners):
-        authority = CertificateAuthority.create(described.tls_directory)
+        authority = CertificateAuthority.create(description.tls_directory)
         for name in (BROKER_CERTIFICATE, *spec.users):
             authority.issue(name)
-    return described
+    return description
 
 
-def reassign_ports(described: ClusterDescription, ports: PortRegistry) -> ClusterDescription:
-    """Describe the same cluster elsewhere, because a stranger has taken one of its ports."""
-    claim = partial(ports.claim, owner=described.directory)
-    return replace(described, nodes=allocate_nodes(described.spec, claim))
+def reassign_ports(description: ClusterDescription, ports: PortRegistry) -> ClusterDescription:
+    """Claim other ports and return the description with them."""
+    claim = partial(ports.claim, owner=description.directory)
+    return replace(description, nodes=allocate_nodes(description.spec, claim))

@@ -1,7 +1,7 @@
-"""What is wanted: a cluster, its listeners, its users, the topics it begins with.
+"""The specification of a cluster to start: brokers, listeners, users and first topics.
 
-Frozen values and their checks, all faults at once. Knows nothing about ports, processes or how
-any of it is brought about.
+Frozen values with their checks. The checks report all faults at once. Ports and processes are not
+part of a specification.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEAP = re.compile(r"[1-9][0-9]*[mg]")
 
 
 class ListenerProtocol(StrEnum):
-    """A listener clients may use, named after its security protocol."""
+    """A listener for clients, named after its security protocol."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -32,18 +32,18 @@ class ListenerProtocol(StrEnum):
 
     @property
     def uses_tls(self) -> bool:
-        """Tell whether brokers show a certificate there."""
+        """Whether brokers present a TLS certificate on this listener."""
         return self in (ListenerProtocol.SSL, ListenerProtocol.SASL_SSL)
 
     @property
     def uses_sasl(self) -> bool:
-        """Tell whether clients log in there with a name and a password."""
+        """Whether clients log in on this listener with a user name and a password."""
         return self in (ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSpec:
-    """A topic a cluster begins with. -1 leaves the replicas to the brokers' default."""
+    """A topic that the start creates. Replication factor -1 means the brokers' default."""
 
     name: str
     partitions: int = 1
@@ -54,11 +54,11 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
-    """A cluster to start. Made through its constructor it is sound, or ConfigError says why not.
+    """A cluster to start. The constructor raises ConfigError with all faults.
 
     `users` log in on the SASL listeners with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. With
-    `mutual_tls` the SSL listener asks for a certificate; each user has one. `fast_start` trades
-    the brokers' top speed for a quicker start: good for tests, wrong for benchmarks.
+    `mutual_tls` the SSL listener requires a client certificate; each user has one. With
+    `fast_start` brokers start sooner but run slower: use it for tests, not for benchmarks.
     """
 
     name: str
@@ -70,7 +70,7 @@ class ClusterSpec:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     super_users: tuple[str, ...] = ()
     racks: tuple[str, ...] = ()
-    """The racks that brokers stand in, by turns."""
+    """The racks of the brokers, assigned in turn (`broker.rack`)."""
     properties: Mapping[str, str] = field(default_factory=dict)
     topics: tuple[TopicSpec, ...] = ()
     heap: str = "512m"
@@ -82,19 +82,19 @@ class ClusterSpec:
 
     @property
     def controllers(self) -> int:
-        """How many of the brokers are controllers too: an odd number, so that a quorum helps."""
+        """The number of brokers that are controllers too; of three, one can fail."""
         return 3 if self.brokers >= 3 else 1
 
     @property
     def has_control_listener(self) -> bool:
-        """Tell whether brokers and the lab talk on a listener of their own, with a super user.
+        """Whether brokers and the lab use the CONTROL listener, with a super user.
 
-        A plain cluster without an authorizer needs none: there everybody may do everything.
+        A PLAINTEXT cluster without an authorizer does not need it: every client has all rights.
         """
         return self.authorizer or self.listeners != (ListenerProtocol.PLAINTEXT,)
 
     def to_json(self) -> dict[str, Any]:
-        """Write down all but the topics' records, which matter at the start only."""
+        """Return a JSON object without the topics' records, which only the start needs."""
         plain = asdict(self)
         for topic in plain["topics"]:
             del topic["records"]
@@ -102,7 +102,7 @@ class ClusterSpec:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote, also after a detour through a file."""
+        """Return the specification of an object from `to_json`, also read back from a file."""
         return cls(
             **{
                 **plain,

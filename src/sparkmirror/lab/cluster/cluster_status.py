@@ -1,4 +1,4 @@
-"""How a cluster is doing, as plain values for tables and JSON."""
+"""The status of a cluster and its brokers, as plain values for tables and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BrokerState = Literal["running", "paused", "down"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerStatus:
-    """One broker. Paths are text, so that the whole thing is ready for JSON."""
+    """The status of one broker. Paths are text, so that it can be written as JSON."""
 
     id: int
     state: BrokerState
@@ -30,7 +30,7 @@ class BrokerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """One cluster; `listeners` maps each to its bootstrap servers."""
+    """The status of one cluster. `listeners` maps each listener to its bootstrap servers."""
 
     name: str
     version: str
@@ -42,12 +42,12 @@ class ClusterStatus:
 
     @property
     def is_down(self) -> bool:
-        """Tell whether none of its brokers has a process."""
+        """Whether none of its brokers has a process."""
         return all(broker.state == "down" for broker in self.brokers)
 
 
 def cluster_status(cluster: Cluster) -> ClusterStatus:
-    """Look at a cluster now."""
+    """Return the current status of a cluster."""
     nodes = ClusterDescription.from_json(cluster.describe()).nodes
     return ClusterStatus(
         name=cluster.name,
@@ -82,7 +82,7 @@ def _state(pid: int | None) -> BrokerState:
 
 
 def _process_state(pid: int) -> str:
-    """Return the system's letter for what a process does; T is for one that was frozen."""
+    """Return the process state letter of the operating system; T is a stopped process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return stat.rpartition(")")[2].split()[0]

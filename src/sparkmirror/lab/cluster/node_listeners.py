@@ -1,8 +1,8 @@
-"""Which node listens where: names, protocols and ports of every listener of a cluster.
+"""The names, security protocols and ports of every listener of a cluster.
 
-Besides the listeners clients use there are two more. CONTROLLER is where the quorum talks.
-CONTROL, on clusters that need it, is where brokers talk to each other and the lab does its own
-errands as a super user; so no listener for clients ever needs an all-powerful anonymous user.
+Besides the listeners for clients there are two more. The controllers use CONTROLLER. The brokers
+and the lab use CONTROL, on clusters that need it, as a super user. So no listener for clients needs
+an anonymous user with all rights.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class LabNode:
 
     @property
     def is_controller(self) -> bool:
-        """Tell whether it has a vote in the quorum."""
+        """Whether it is a voter of the controller quorum."""
         return CONTROLLER_LISTENER in self.ports
 
     def address(self, listener: str) -> Address:
-        """Where a listener of this node is."""
+        """Return the address of a listener of this node."""
         return Address(HOST, self.ports[listener])
 
     @property
@@ -41,31 +41,31 @@ class LabNode:
 
 
 def inter_broker_listener(spec: ClusterSpec) -> str:
-    """Name the listener on which brokers, and the lab, talk."""
+    """Return the name of the listener that brokers and the lab use."""
     return CONTROL_LISTENER if spec.has_control_listener else spec.listeners[0]
 
 
 def broker_listeners(spec: ClusterSpec) -> tuple[str, ...]:
-    """Name the listeners of every broker."""
-    own = (CONTROL_LISTENER,) if spec.has_control_listener else ()
-    return (*(listener.value for listener in spec.listeners), *own)
+    """Return the names of the listeners that every broker has."""
+    control = (CONTROL_LISTENER,) if spec.has_control_listener else ()
+    return (*(listener.value for listener in spec.listeners), *control)
 
 
 def security_protocols(spec: ClusterSpec) -> dict[str, str]:
-    """Say which protocol each listener speaks."""
-    inner = "SASL_PLAINTEXT" if spec.has_control_listener else "PLAINTEXT"
+    """Return the security protocol of each listener."""
+    internal = "SASL_PLAINTEXT" if spec.has_control_listener else "PLAINTEXT"
     protocols = {listener.value: listener.value for listener in spec.listeners}
     if spec.has_control_listener:
-        protocols[CONTROL_LISTENER] = inner
-    return {**protocols, CONTROLLER_LISTENER: inner}
+        protocols[CONTROL_LISTENER] = internal
+    return {**protocols, CONTROLLER_LISTENER: internal}
 
 
 def allocate_nodes(spec: ClusterSpec, claim: Callable[[int], list[int]]) -> tuple[LabNode, ...]:
-    """Give every listener of every node a port. Nodes are numbered from 1."""
+    """Return the nodes, with a claimed port for each listener. The first node id is 1."""
     names = broker_listeners(spec)
     ports = iter(claim(len(names) * spec.brokers + spec.controllers))
     nodes = []
     for node_id in range(1, spec.brokers + 1):
-        own = (*names, CONTROLLER_LISTENER) if node_id <= spec.controllers else names
-        nodes.append(LabNode(node_id=node_id, ports={name: next(ports) for name in own}))
+        listeners = (*names, CONTROLLER_LISTENER) if node_id <= spec.controllers else names
+        nodes.append(LabNode(node_id=node_id, ports={name: next(ports) for name in listeners}))
     return tuple(nodes)

@@ -1,7 +1,7 @@
-"""Writes Java .properties files, so that Java reads back exactly what was meant.
+"""Writes Java .properties files, so that Java reads back exactly the same values.
 
-The opposite of `sparkmirror.config.files.properties`. Files may hold passwords, so they are
-readable by their owner only.
+`sparkmirror.config.files.properties` reads such files. They may hold passwords, so only their
+owner can read them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def format_properties(properties: Mapping[str, str]) -> str:
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
-    """Write a file that only its owner can read; returns its path."""
+    """Write a file that only its owner can read; return its path."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w", encoding="ascii") as file:
         file.write(format_properties(properties))
@@ -32,7 +32,7 @@ def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
 
 def _escape_value(value: str) -> str:
     escaped = _escape(value, _ESCAPED)
-    # A blank at the beginning would be taken for a part of the separator.
+    # Java reads a space at the beginning as part of the separator.
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
 
 

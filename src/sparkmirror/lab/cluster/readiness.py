@@ -24,12 +24,12 @@ _POLL_INTERVAL_S = 0.05
 
 
 class PortInUse(LabError):
-    """Another program has bound the port; another one must be claimed."""
+    """Another process has bound a port of the broker: claim other ports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerEndpoint:
-    """One listener of one broker, and how to log in."""
+    """One listener of one broker, with the access that logs in there."""
 
     node: LabNode
     listener: str
@@ -81,7 +81,10 @@ def wait_until_ready(
 def wait_for_login(
     endpoint: ListenerEndpoint, access: ClusterAccess, timeout_s: float = START_TIMEOUT_S
 ) -> None:
-    """Wait until a broker accepts a user that was just created."""
+    """Wait until a broker accepts the login of a new user.
+
+    Blocks. Raises the last ClusterError if the time is over.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         try:
@@ -95,16 +98,16 @@ def wait_for_login(
 
 
 def _not_ready_reason(endpoint: ListenerEndpoint, expected: ProbeResult) -> str | None:
-    """Return why a listener is not ready; None if it is. Raises BrokerFailed if it rejects us."""
+    """Return why a listener is not ready; None if it is. Raises BrokerFailed for a failed login."""
     try:
-        seen = probe(endpoint.access, endpoint.node.address(endpoint.listener), _PROBE_TIMEOUT_S)
+        found = probe(endpoint.access, endpoint.node.address(endpoint.listener), _PROBE_TIMEOUT_S)
     except NotAuthorized as error:
         raise endpoint.broker.failure(f"refuses the lab: {error}") from error
     except ClusterError as error:
         return str(error)
-    if seen.cluster_id != expected.cluster_id:
-        return f"cluster {seen.cluster_id} answers there"
-    missing = sorted(expected.brokers - seen.brokers)
+    if found.cluster_id != expected.cluster_id:
+        return f"cluster {found.cluster_id} answers there"
+    missing = sorted(expected.brokers - found.brokers)
     return f"it does not know of broker {missing} yet" if missing else None
 
 

@@ -1,4 +1,4 @@
-"""JAAS lines and client settings: how a broker knows a user, and how a user says who it is."""
+"""SASL settings: `sasl.jaas.config` of brokers and clients."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ DEFAULT_MECHANISM = "SCRAM-SHA-512"
 
 
 def client_jaas_config(mechanism: str, user: str, password: str) -> str:
-    """Write `sasl.jaas.config` for a client."""
+    """Return `sasl.jaas.config` for a client."""
     return f"{_login_module(mechanism)} username={_quoted(user)} password={_quoted(password)};"
 
 
 def broker_jaas_config(mechanism: str, users: Mapping[str, str], as_user: str | None = None) -> str:
-    """Write `sasl.jaas.config` for a broker's listener.
+    """Return `sasl.jaas.config` for a broker's listener.
 
-    PLAIN carries its users in the line; SCRAM looks them up in the cluster. `as_user` is whom
-    the broker itself logs in as when it calls others on that listener.
+    A PLAIN line holds all users; for SCRAM the cluster stores them. `as_user` is the user with
+    which the broker itself logs in to other brokers on that listener.
     """
-    words = [_login_module(mechanism)]
+    parts = [_login_module(mechanism)]
     if as_user is not None:
-        words += [f"username={_quoted(as_user)}", f"password={_quoted(users[as_user])}"]
+        parts += [f"username={_quoted(as_user)}", f"password={_quoted(users[as_user])}"]
     if mechanism == "PLAIN":
-        words += [f"user_{user}={_quoted(password)}" for user, password in users.items()]
-    return " ".join(words) + ";"
+        parts += [f"user_{user}={_quoted(password)}" for user, password in users.items()]
+    return " ".join(parts) + ";"
 
 
 def sasl_client_properties(mechanism: str, user: str, password: str) -> dict[str, str]:
-    """Say in Java's names who a client is."""
+    """Return the SASL client properties of a user."""
     return {
         "sasl.mechanism": mechanism,
         "sasl.jaas.config": client_jaas_config(mechanism, user, password),

@@ -1,9 +1,8 @@
 """server.properties of one node, computed from the cluster's description.
 
-Settings for small clusters on one computer: internal topics with few partitions and as many
-replicas as there are brokers, no waiting for more members before a group's first rebalance, a
-small buffer for the log cleaner. All else is Kafka's default. The specification's own properties
-come last and win.
+Settings for small clusters on one computer: internal topics with few partitions and at most three
+replicas, no delay before a group's first rebalance, a small buffer for the log cleaner. All other
+settings keep Kafka's default. The properties of the specification override all of these.
 """
 
 from __future__ import annotations
@@ -30,46 +29,46 @@ _CLEANER_BUFFER_BYTES = str(8 * 1024 * 1024)
 
 
 def server_properties(
-    described: ClusterDescription, node: LabNode, data: Path, authority: CertificateAuthority
+    description: ClusterDescription, node: LabNode, data: Path, authority: CertificateAuthority
 ) -> dict[str, str]:
-    """Write down everything one node needs to know."""
-    spec = described.spec
+    """Return the server.properties of one node."""
+    spec = description.spec
     properties = {
         "node.id": str(node.node_id),
         "process.roles": "broker,controller" if node.is_controller else "broker",
         "log.dirs": str(data),
-        **_listener_properties(described, node),
+        **_listener_properties(description, node),
         **_small_cluster_properties(spec),
     }
     if spec.racks:
         properties["broker.rack"] = spec.racks[(node.node_id - 1) % len(spec.racks)]
     if spec.has_control_listener:
-        properties |= _control_listener_properties(described)
+        properties |= _control_listener_properties(description)
     for listener in spec.listeners:
         if listener.uses_sasl:
-            properties |= _sasl_properties(listener.value.lower(), described)
+            properties |= _sasl_properties(listener.value.lower(), description)
     if any(listener.uses_tls for listener in spec.listeners):
         properties |= _tls_properties(spec, authority)
     if spec.authorizer:
-        supers = (CONTROL_USER, *spec.super_users)
+        super_users = (CONTROL_USER, *spec.super_users)
         properties["authorizer.class.name"] = _AUTHORIZER
-        properties["super.users"] = ";".join(f"User:{user}" for user in supers)
+        properties["super.users"] = ";".join(f"User:{user}" for user in super_users)
     return {**properties, **spec.properties}
 
 
-def _listener_properties(described: ClusterDescription, node: LabNode) -> dict[str, str]:
+def _listener_properties(description: ClusterDescription, node: LabNode) -> dict[str, str]:
     def urls(names: tuple[str, ...]) -> str:
         return ",".join(f"{name}://{node.address(name)}" for name in names)
 
-    protocols = security_protocols(described.spec)
-    voters = [peer for peer in described.nodes if peer.is_controller]
+    protocols = security_protocols(description.spec)
+    voters = [voter for voter in description.nodes if voter.is_controller]
     return {
         "listeners": urls(tuple(node.ports)),
         "advertised.listeners": urls(node.broker_listeners),
-        "inter.broker.listener.name": inter_broker_listener(described.spec),
+        "inter.broker.listener.name": inter_broker_listener(description.spec),
         "controller.listener.names": CONTROLLER_LISTENER,
         "controller.quorum.voters": ",".join(
-            f"{peer.node_id}@{peer.address(CONTROLLER_LISTENER)}" for peer in voters
+            f"{voter.node_id}@{voter.address(CONTROLLER_LISTENER)}" for voter in voters
         ),
         "listener.security.protocol.map": ",".join(
             f"{name}:{protocol}" for name, protocol in protocols.items()
@@ -94,25 +93,25 @@ def _small_cluster_properties(spec: ClusterSpec) -> dict[str, str]:
     }
 
 
-def _control_listener_properties(described: ClusterDescription) -> dict[str, str]:
-    """Let brokers, controllers and the lab know each other by one user that nobody else is."""
-    users = {CONTROL_USER: described.control_password}
-    line = broker_jaas_config("PLAIN", users, as_user=CONTROL_USER)
+def _control_listener_properties(description: ClusterDescription) -> dict[str, str]:
+    """Return the properties with which brokers, controllers and the lab log in as CONTROL_USER."""
+    users = {CONTROL_USER: description.control_password}
+    jaas_config = broker_jaas_config("PLAIN", users, as_user=CONTROL_USER)
     properties = {
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "sasl.mechanism.controller.protocol": "PLAIN",
     }
     for name in (CONTROL_LISTENER.lower(), CONTROLLER_LISTENER.lower()):
         properties[f"listener.name.{name}.sasl.enabled.mechanisms"] = "PLAIN"
-        properties[f"listener.name.{name}.plain.sasl.jaas.config"] = line
+        properties[f"listener.name.{name}.plain.sasl.jaas.config"] = jaas_config
     return properties
 
 
-def _sasl_properties(listener: str, described: ClusterDescription) -> Iterator[tuple[str, str]]:
+def _sasl_properties(listener: str, description: ClusterDescription) -> Iterator[tuple[str, str]]:
     yield f"listener.name.{listener}.sasl.enabled.mechanisms", ",".join(MECHANISMS)
     for mechanism in MECHANISMS:
         key = f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"
-        yield key, broker_jaas_config(mechanism, described.spec.users)
+        yield key, broker_jaas_config(mechanism, description.spec.users)
 
 
 def _tls_properties(spec: ClusterSpec, authority: CertificateAuthority) -> dict[str, str]:

@@ -1,8 +1,7 @@
-"""A broker's data directory, formatted without starting Java each time.
+"""Formats the data directory of a broker without starting Java each time.
 
-Kafka's own StorageTool formats one directory for each Kafka version; what it wrote is kept in
-the cache as a template. Every further directory is a copy with its own ids, which is all that
-tells two freshly formatted directories apart. So a template always is what Kafka itself wrote.
+Kafka's StorageTool formats one directory for each Kafka version. The cache keeps it as a template.
+Every other directory is a copy with its own ids; two formatted directories differ in nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ log = logging.getLogger(__name__)
 _META_PROPERTIES = "meta.properties"
 _STORAGE_TOOL = "kafka.tools.StorageTool"
 _TOOL_TIMEOUT_S = 120
-# StorageTool asks for a whole broker; only the directory matters.
+# StorageTool requires a complete broker configuration; only log.dirs matters here.
 _TEMPLATE_PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -36,7 +35,7 @@ _TEMPLATE_PROPERTIES = {
 
 
 def random_uuid() -> str:
-    """Make a random id in Kafka's notation: 22 characters, never beginning with a dash."""
+    """Return a random id in Kafka's notation: 22 characters, the first one not a dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
@@ -53,7 +52,7 @@ class StorageFormatter:
         self._template = cache / "formatted" / version
 
     def format(self, data: Path, *, cluster_id: str, node_id: int) -> None:
-        """Make `data`, which must not exist, the empty data directory of one node."""
+        """Create `data`, which must not exist, as the empty data directory of one node."""
         shutil.copytree(self._ensure_template(), data)
         lines = (data / _META_PROPERTIES).read_text(encoding="latin-1").splitlines()
         meta = dict(line.split("=", 1) for line in lines if "=" in line and line[:1] != "#")
@@ -69,7 +68,10 @@ class StorageFormatter:
         return self._template
 
     def _make_template(self) -> None:
-        """Let StorageTool format a directory, and show it to everybody by one rename."""
+        """Format a directory with StorageTool; one rename makes it the template.
+
+        Requires the lock. Blocks. Raises BrokerFailed.
+        """
         with tempfile.TemporaryDirectory(dir=self._template.parent) as work:
             data, config = Path(work) / "data", Path(work) / "server.properties"
             write_properties(config, _TEMPLATE_PROPERTIES | {"log.dirs": str(data)})
@@ -80,10 +82,10 @@ class StorageFormatter:
                 command, capture_output=True, text=True, timeout=_TOOL_TIMEOUT_S, check=False
             )
             if done.returncode != 0 or not (data / _META_PROPERTIES).is_file():
-                said = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+                output = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
                 raise BrokerFailed(
                     f"Kafka {self._version} could not format a data directory"
-                    f" (exit code {done.returncode}); its last words:\n{said}"
+                    f" (exit code {done.returncode}). End of its output:\n{output}"
                 )
             data.rename(self._template)
         log.info("Formatted a template for Kafka %s", self._version)
