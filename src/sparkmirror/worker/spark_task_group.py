@@ -116,9 +116,9 @@ class SparkTaskGroup:
         elif self._supervisor is not None:
             self._supervisor.start_next_epoch()
 
-    def stop(self, within_s: float) -> None:
+    def stop(self, timeout_s: float) -> None:
         """Drain and end the driver; returns when no process is left."""
-        self._stop_driver(within_s)
+        self._stop_driver(timeout_s)
         for task in range(self._task_count()):
             self._listener.on_stopped(task)
 

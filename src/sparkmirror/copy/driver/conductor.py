@@ -193,7 +193,7 @@ class Conductor:
     def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
         """End an epoch; returns the receipts that none of its attempts has written."""
         with self._lock:
-            return self._pending_receipts.close_epoch(epoch, landed=succeeded)
+            return self._pending_receipts.close_epoch(epoch, succeeded=succeeded)
 
     def failure(self) -> Exception | None:
         """Return the error that ended the thread (another driver took over, a bug), or None."""

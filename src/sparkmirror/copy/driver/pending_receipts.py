@@ -87,17 +87,17 @@ class PendingReceipts:
         if attempt := self._by_attempt.get(hello):
             attempt.ended_ms, attempt.is_lost = self._now_ms(), True
 
-    def close_epoch(self, epoch: int, *, landed: bool) -> list[MissingReceipt]:
+    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
         """End an epoch; returns the receipts that the driver must write.
 
-        `landed`: whether the rows of the epoch were written.
+        `succeeded`: whether the rows of the epoch were written.
         """
         missing: list[MissingReceipt] = []
         for hello, attempt in list(self._by_attempt.items()):
             if hello.epoch > epoch:
                 continue
             if attempt.is_committed is None:
-                attempt.is_committed = landed
+                attempt.is_committed = succeeded
             if attempt.is_open:
                 continue  # its TaskDone is still in the conductor's inbox
             del self._by_attempt[hello]

@@ -144,6 +144,7 @@ class Driver:
 
     def _set_log_levels(self, levels: Mapping[str, int]) -> None:
         logs.set_levels(levels)
+        self._spec = replace(self._spec, log_levels={**self._spec.log_levels, **levels})
         self._application.set_log_levels(levels)
         log.info("Log levels set: %s", dict(levels))
 

@@ -59,6 +59,7 @@ class SparkApplication:
 
     def __init__(self, spec: DriverSpec, conductor: ConductorApi, directory: Path) -> None:
         self.conductor_ready = threading.Event()
+        self._spec_lock = threading.Lock()
         self.is_streaming = False
         self.slots = 0
         """How many tasks Spark can run at once; 0 until Spark has started."""
@@ -98,15 +99,17 @@ class SparkApplication:
 
     def replan(self, spec: DriverSpec) -> None:
         """Continue with the number of tasks of another spec."""
-        self._spec = spec
-        if self._control_server:
-            self._control_server.set_task_count(len(spec.job.tasks))
+        with self._spec_lock:
+            self._spec = spec
+            if self._control_server:
+                self._control_server.set_task_count(len(spec.job.tasks))
 
     def set_log_levels(self, levels: Mapping[str, int]) -> None:
         """Have the tasks set these levels from the next epoch on."""
-        self._spec = replace(self._spec, log_levels={**self._spec.log_levels, **levels})
-        if self._control_server:
-            self._control_server.set_log_levels(levels)
+        with self._spec_lock:
+            self._spec = replace(self._spec, log_levels={**self._spec.log_levels, **levels})
+            if self._control_server:
+                self._control_server.set_log_levels(levels)
 
     def stop_new_epochs(self) -> None:
         """Start no further epoch."""
@@ -167,9 +170,9 @@ class SparkApplication:
         self._control_server = server = self._open_control_server(query)
         server.endpoint.write(endpoint_file)
         server.start()
-        # A command may have changed the spec while the server was created.
-        server.set_task_count(len(self._spec.job.tasks))
-        server.set_log_levels(self._spec.log_levels)
+        with self._spec_lock:  # a command may have changed the spec while the server was created
+            server.set_task_count(len(self._spec.job.tasks))
+            server.set_log_levels(self._spec.log_levels)
         connector = spec.job.connector
         rows = query.load_stream(
             {"flow": spec.flow, "connector": connector, "endpoint": str(endpoint_file)},

@@ -51,8 +51,8 @@ def test_a_committed_receipt_is_dropped() -> None:
     copy(tracked, 5)
     pending.add(hello(), tracked)
     pending.on_attempt_done(hello())
-    assert pending.close_epoch(1, landed=True) == []
-    assert pending.close_epoch(2, landed=False) == []
+    assert pending.close_epoch(1, succeeded=True) == []
+    assert pending.close_epoch(2, succeeded=False) == []
 
 
 def test_a_lost_attempt_leaves_what_it_reported_and_what_the_takeover_found() -> None:
@@ -64,11 +64,11 @@ def test_a_lost_attempt_leaves_what_it_reported_and_what_the_takeover_found() ->
     tracked.release(clean=False, now=0.0)
     copy(tracked, 3)
     pending.add(hello(), tracked)
-    (one,) = pending.close_epoch(1, landed=True)
+    (one,) = pending.close_epoch(1, succeeded=True)
     assert summed([one]) == [(0, 100, 107, 8, 700)]
     assert (one.receipt.target_first, one.receipt.target_last) == (50, 57)
     assert (one.started_ms, one.ended_ms) == (1000, 1001)
-    assert pending.close_epoch(2, landed=True) == []
+    assert pending.close_epoch(2, succeeded=True) == []
 
 
 def test_records_found_after_the_epoch_was_closed_are_written_with_the_next_epoch() -> None:
@@ -76,10 +76,10 @@ def test_records_found_after_the_epoch_was_closed_are_written_with_the_next_epoc
     pending.on_attempt_started(hello())
     pending.on_attempt_lost(hello())
     tracked.release(clean=False, now=0.0)
-    assert pending.close_epoch(1, landed=True) == []
+    assert pending.close_epoch(1, succeeded=True) == []
     copy(tracked, 3)
     pending.add(hello(), tracked)
-    assert summed(pending.close_epoch(2, landed=True)) == [(0, 100, 102, 3, 0)]
+    assert summed(pending.close_epoch(2, succeeded=True)) == [(0, 100, 102, 3, 0)]
 
 
 def test_a_failed_epoch_leaves_all_its_receipts_missing() -> None:
@@ -88,17 +88,17 @@ def test_a_failed_epoch_leaves_all_its_receipts_missing() -> None:
     copy(tracked, 5)
     pending.add(hello(), tracked)
     pending.on_attempt_done(hello())
-    assert summed(pending.close_epoch(1, landed=False)) == [(0, 100, 104, 5, 0)]
+    assert summed(pending.close_epoch(1, succeeded=False)) == [(0, 100, 104, 5, 0)]
 
 
 def test_an_attempt_that_ends_late_belongs_to_its_own_epoch() -> None:
     pending, tracked = pending_receipts(), tracked_partition(hello())
     pending.on_attempt_started(hello())
     copy(tracked, 5)
-    assert pending.close_epoch(1, landed=True) == []
+    assert pending.close_epoch(1, succeeded=True) == []
     pending.add(hello(), tracked)
     pending.on_attempt_done(hello())
-    assert pending.close_epoch(2, landed=False) == [], "its epoch was committed"
+    assert pending.close_epoch(2, succeeded=False) == [], "its epoch was committed"
 
 
 def test_attempts_of_a_later_epoch_are_not_closed() -> None:
@@ -107,8 +107,8 @@ def test_attempts_of_a_later_epoch_are_not_closed() -> None:
     copy(tracked, 5)
     pending.add(hello(epoch=2), tracked)
     pending.on_attempt_done(hello(epoch=2))
-    assert pending.close_epoch(1, landed=False) == []
-    assert pending.close_epoch(2, landed=True) == []
+    assert pending.close_epoch(1, succeeded=False) == []
+    assert pending.close_epoch(2, succeeded=True) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans(), st.booleans())))
@@ -133,6 +133,6 @@ def test_committed_and_missing_receipts_are_all_records(
         else:
             pending.on_attempt_done(attempt)
             landed += reported if lands else 0
-        missing += sum(one.receipt.records for one in pending.close_epoch(number, landed=lands))
+        missing += sum(one.receipt.records for one in pending.close_epoch(number, succeeded=lands))
     assert tracked.lease
     assert landed + missing == tracked.lease.records
