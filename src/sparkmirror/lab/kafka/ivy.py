@@ -1,9 +1,8 @@
 """Ivy: resolves Maven coordinates into a directory of jars.
 
-The Ivy used is the jar that comes inside the installed pyspark package; pyspark itself is not
-imported. Everything Ivy writes stays in the working directory it is given, so an interrupted
-run goes on where it stopped when the same directory is used again. Which repositories are asked
-is Ivy's own default, or the settings file named by SPARKMIRROR_IVY_SETTINGS.
+The installed pyspark package holds Ivy's jar; pyspark itself is not imported. Ivy writes only to
+its working directory, so the next run in the same directory continues an interrupted download. Ivy
+uses its default repositories, or those of the settings file that SPARKMIRROR_IVY_SETTINGS names.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from sparkmirror.java.java_runtime import JavaRuntime
 
 SETTINGS_VARIABLE = "SPARKMIRROR_IVY_SETTINGS"
 SYSTEM_TRUST_STORES = (Path("/etc/ssl/certs/java/cacerts"), Path("/etc/pki/java/cacerts"))
-"""Where Debian's and Red Hat's families keep the certificates that every Java should trust."""
+"""The system's trust stores for Java: Debian's, then Red Hat's."""
 _HEAP = "-Xmx256m"
 _NETWORK_WORDS = ("Server access error", "not found. url=", "proxy server that is not well")
 _FAILURE_WORDS = (*_NETWORK_WORDS, "FAILED", ": not found", "Exception", "error")
@@ -34,7 +33,7 @@ _NOT_FOUND = re.compile(r"(\S+)#(\S+);(\S+): not found")
 
 
 class MavenCoordinates(NamedTuple):
-    """Where a library lives in a Maven repository."""
+    """The coordinates of a library in a Maven repository."""
 
     organisation: str
     module: str
@@ -43,7 +42,7 @@ class MavenCoordinates(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadProgress:
-    """How far a fetch has come. `total` is 0 while it is unknown."""
+    """The progress of a download. `total` is 0 while it is unknown."""
 
     stage: str
     done: int = 0
@@ -54,14 +53,14 @@ class DownloadProgress:
 
 @dataclass(kw_only=True)
 class _IvyOutputParser:
-    """Turns Ivy's lines into progress, and keeps what it says about failure."""
+    """Turns Ivy's output into progress, and collects its error lines."""
 
     report: Callable[[DownloadProgress], None]
     progress: DownloadProgress = DownloadProgress(stage="resolving")
     errors: list[str] = field(default_factory=list)
 
     def on_line(self, line: str) -> None:
-        """Take one line of Ivy's output."""
+        """Update the progress or the errors from one line of Ivy's output."""
         now = self.progress
         if found := re.match(r"\tfound \S+#(\S+) in ", line):
             self._update(replace(now, total=now.total + 1, file=found[1].replace(";", "-")))
@@ -75,7 +74,7 @@ class _IvyOutputParser:
             self.errors.append(line.strip())
 
     def on_dots(self, dots: int) -> None:
-        """Tell of a download under way; Ivy prints two dots, and one for each 15 to 16 kB."""
+        """Report a running download. Ivy prints two dots, then one for each 15 to 16 kB."""
         now = self.progress
         self.report(replace(now, size_bytes=now.size_bytes + max(0, dots - 2) * 15 * 1024))
 
@@ -85,7 +84,7 @@ class _IvyOutputParser:
 
 
 class Ivy:
-    """One working directory in which Ivy resolves and downloads."""
+    """Runs Ivy in one working directory."""
 
     def __init__(
         self, work: Path, java: JavaRuntime, environ: Mapping[str, str] | None = None
@@ -101,20 +100,20 @@ class Ivy:
         report: Callable[[DownloadProgress], None],
         keep_open: Sequence[int] = (),
     ) -> None:
-        """Put the jars of `wanted` and of all they need into a directory.
+        """Download the jars of `wanted` and of their dependencies into a directory.
 
-        `keep_open` are file descriptors that Ivy inherits: a lock stays held while Ivy lives,
-        even if this process is killed.
+        Ivy inherits the file descriptors `keep_open`: a lock stays held while Ivy runs, even if
+        this process is killed. Blocks. Raises JarsMissing.
         """
         self._work.mkdir(parents=True, exist_ok=True)
         module = self._work / "ivy.xml"
         module.write_text(module_file(wanted), encoding="utf-8")
-        listener = _IvyOutputParser(report=report)
-        if _run(self._command(module, into), listener, keep_open) != 0:
+        parser = _IvyOutputParser(report=report)
+        if _run(self._command(module, into), parser, keep_open) != 0:
             first = wanted[0]
             if not any(self._work.glob(f"cache/{first.organisation}/{first.module}/*")):
-                shutil.rmtree(self._work)  # nothing was found that a next run could use
-            raise JarsMissing(_failure_message(wanted, listener.errors))
+                shutil.rmtree(self._work)  # it holds nothing that the next run can use
+            raise JarsMissing(_failure_message(wanted, parser.errors))
 
     def _command(self, module: Path, into: Path) -> list[str]:
         settings = self._environ.get(SETTINGS_VARIABLE, "")
@@ -138,10 +137,10 @@ class Ivy:
 
 
 def find_ivy() -> Path:
-    """Return Ivy's jar inside the installed pyspark package."""
+    """Return Ivy's jar inside the installed pyspark package. Raises JarsMissing."""
     spec = importlib.util.find_spec("pyspark")
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    jars = [jar for place in places for jar in sorted(Path(place).glob("jars/ivy-*.jar"))]
+    packages = list(spec.submodule_search_locations or ()) if spec else []
+    jars = [jar for package in packages for jar in sorted(Path(package).glob("jars/ivy-*.jar"))]
     if not jars:
         raise JarsMissing(
             "Kafka's jars are fetched with the Ivy inside pyspark, and pyspark is not installed:"
@@ -151,11 +150,11 @@ def find_ivy() -> Path:
 
 
 def module_file(wanted: Sequence[MavenCoordinates]) -> str:
-    """Write an Ivy module that needs all coordinates, so that one run resolves them together."""
+    """Return an Ivy module that depends on all coordinates, so that one run resolves them."""
     lines = [
-        f"<dependency org={quoteattr(at.organisation)} name={quoteattr(at.module)}"
-        f' rev={quoteattr(at.revision)} conf="default->default"/>'
-        for at in wanted
+        f"<dependency org={quoteattr(library.organisation)} name={quoteattr(library.module)}"
+        f' rev={quoteattr(library.revision)} conf="default->default"/>'
+        for library in wanted
     ]
     return (
         '<ivy-module version="2.0"><info organisation="sparkmirror" module="lab"/>'
@@ -165,7 +164,7 @@ def module_file(wanted: Sequence[MavenCoordinates]) -> str:
 
 
 def proxy_options(environ: Mapping[str, str]) -> list[str]:
-    """Say in Java's words what HTTPS_PROXY and HTTP_PROXY say in everybody else's."""
+    """Return Java's options for the proxies that HTTPS_PROXY and HTTP_PROXY name."""
     options = []
     for scheme in ("https", "http"):
         value = environ.get(f"{scheme}_proxy") or environ.get(f"{scheme.upper()}_PROXY") or ""
@@ -177,64 +176,64 @@ def proxy_options(environ: Mapping[str, str]) -> list[str]:
 
 
 def trust_store_options(java: JavaRuntime, stores: Sequence[Path]) -> list[str]:
-    """Return the option that makes the packaged Java trust what the system's Java would.
+    """Return the option that makes the packaged Java use the system's trust store.
 
-    A Java of the user's keeps the trust store that its owner gave it.
+    A Java that the user installed keeps its own trust store.
     """
     existing = [store for store in stores if store.is_file()] if java.is_packaged else []
     return [f"-Djavax.net.ssl.trustStore={store}" for store in existing[:1]]
 
 
-def _run(command: Sequence[str], listener: _IvyOutputParser, keep_open: Sequence[int]) -> int:
-    """Run Ivy to its end; whatever happens here, it does not outlive this call."""
-    output, ivys_end = os.pipe()
+def _run(command: Sequence[str], parser: _IvyOutputParser, keep_open: Sequence[int]) -> int:
+    """Run Ivy and return its exit code. An exception here kills Ivy."""
+    output, write_end = os.pipe()
     with os.fdopen(output, "rb", buffering=0):
-        with os.fdopen(ivys_end, "wb"):
+        with os.fdopen(write_end, "wb"):
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=ivys_end,
+                stdout=write_end,
                 stderr=subprocess.STDOUT,
                 pass_fds=keep_open,
                 start_new_session=True,
             )
         try:
-            _read_output(output, listener)
+            _read_output(output, parser)
             return process.wait()
         finally:
             process.kill()
             process.wait()
 
 
-def _read_output(output: int, listener: _IvyOutputParser) -> None:
-    """Pass on whole lines as they end, and the dots of a download while it runs."""
+def _read_output(output: int, parser: _IvyOutputParser) -> None:
+    """Pass complete lines to the parser, and the dots of a running download."""
     rest = b""
     while chunk := os.read(output, 65536):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            listener.on_line(line.decode(errors="replace").rstrip("\r"))
+            parser.on_line(line.decode(errors="replace").rstrip("\r"))
         if rest and not rest.strip(b"."):
-            listener.on_dots(len(rest))
+            parser.on_dots(len(rest))
 
 
-def _failure_message(wanted: Sequence[MavenCoordinates], complaints: list[str]) -> str:
-    """Make one sentence of Ivy's output: what failed, and what to do."""
+def _failure_message(wanted: Sequence[MavenCoordinates], errors: list[str]) -> str:
+    """Return one sentence made from Ivy's output: what failed, and what to do."""
     library = ":".join(wanted[0])
-    for tls_failure in filter(None, map(_TLS_FAILURE.search, complaints)):
+    for tls_failure in filter(None, map(_TLS_FAILURE.search, errors)):
         return (
             f"{library} is not in the cache, and Java does not accept the TLS certificate of"
             f" {urlsplit(tls_failure[1]).hostname} ({tls_failure[2]}): if your network has a"
             " certificate authority of its own, name a trust store that holds it, for example"
             f" JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore={SYSTEM_TRUST_STORES[0]}."
         )
-    if any(word in complaint for complaint in complaints for word in _NETWORK_WORDS):
+    if any(word in error for error in errors for word in _NETWORK_WORDS):
         return (
             f"{library} is not in the cache and the Maven repository cannot be"
             f" reached: go online once, set HTTPS_PROXY, or name a mirror in {SETTINGS_VARIABLE}."
         )
-    absent = [":".join(match.groups()) for match in map(_NOT_FOUND.search, complaints) if match]
+    absent = [":".join(match.groups()) for match in map(_NOT_FOUND.search, errors) if match]
     if absent:
         return f"The Maven repository does not hold {absent[0]}: choose another version."
-    causes = dict.fromkeys(complaint for complaint in complaints if not complaint.startswith("::"))
+    causes = dict.fromkeys(error for error in errors if not error.startswith("::"))
     excerpt = "; ".join(list(causes)[:2]) or "Ivy printed no reason"
     return f"{library} cannot be fetched ({excerpt}): try again."

@@ -1,12 +1,11 @@
-"""Apache Kafka's jars, in a cache of the user's, one directory for each version.
+"""The cache of Apache Kafka's jars, with one directory for each version.
 
-    <cache>/kafka/4.3.1/*.jar, manifest.json    complete and checked, or not there at all
-    <cache>/kafka/.fetching-4.3.1/              a download under way or interrupted
-    <cache>/kafka/.lock-4.3.1                   held while a process fetches
+    <cache>/kafka/4.3.1/*.jar, manifest.json    complete and checked, or absent
+    <cache>/kafka/.fetching-4.3.1/              a running or interrupted download
+    <cache>/kafka/.lock-4.3.1                   held while a process downloads
 
-Invariant: a version's directory appears by one rename, after its manifest was written; so a
-directory with a manifest was complete once, and the manifest tells whether it still is.
-Knows nothing about brokers.
+Invariant: one rename creates the directory of a version, after its manifest was written. So a
+directory with a manifest was complete once, and the manifest shows whether it still is.
 """
 
 from __future__ import annotations
@@ -33,24 +32,24 @@ TESTED_VERSIONS = (DEFAULT_VERSION, "3.9.2")
 _KAFKA = "org.apache.kafka"
 _ARTIFACTS = ("kafka_2.13", "kafka-tools", "connect-runtime", "connect-mirror", "connect-file")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z]*([.-][0-9A-Za-z]+)*")
-# Kafka logs through slf4j 1.7; before 4.0 its own configuration speaks log4j 1's dialect.
+# Kafka logs through slf4j 1.7; before 4.0 its logging configuration has log4j 1's format.
 _LOG4J2 = MavenCoordinates("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 _RELOAD4J = MavenCoordinates("org.slf4j", "slf4j-reload4j", "1.7.36")
 
 
 def kafka_coordinates(version: str) -> list[MavenCoordinates]:
-    """Name what is needed to run brokers, tools, Connect and MirrorMaker of one version."""
+    """Return the libraries that brokers, tools, Connect and MirrorMaker of a version need."""
     binding = _RELOAD4J if is_before_4(version) else _LOG4J2
     return [*(MavenCoordinates(_KAFKA, part, version) for part in _ARTIFACTS), binding]
 
 
 def is_before_4(version: str) -> bool:
-    """Tell whether a version is of the lines that ended with 3.9."""
+    """Return whether a Kafka version is older than 4.0."""
     return int(re.split(r"\D", version, maxsplit=1)[0]) < 4
 
 
 class JarCache:
-    """The cache. Every method may be called by several processes at the same time."""
+    """The jar cache. Several processes may call every method at the same time."""
 
     def __init__(self, cache: Path | None = None, java: JavaRuntime | None = None) -> None:
         self._root = (cache_directory(os.environ) if cache is None else cache) / "kafka"
@@ -61,7 +60,10 @@ class JarCache:
         version: str = DEFAULT_VERSION,
         progress: Callable[[DownloadProgress], None] | None = None,
     ) -> Path:
-        """Return the directory with a version's jars, fetching them if they are not all there."""
+        """Return the directory with a version's jars; download them if one is missing.
+
+        Blocks. Raises JarsMissing.
+        """
         directory = self._directory(version)
         if not _size_faults(directory):
             return directory
@@ -72,7 +74,7 @@ class JarCache:
         version: str = DEFAULT_VERSION,
         progress: Callable[[DownloadProgress], None] | None = None,
     ) -> Path:
-        """Do as `ensure`, but compare every byte with the manifest first."""
+        """Do the same as `ensure`, but compare checksums with the manifest, not only sizes."""
         directory = self._directory(version)
         (progress or _no_progress)(DownloadProgress(stage="checking"))
         if not _checksum_faults(directory):
@@ -80,15 +82,15 @@ class JarCache:
         return self._fetch(version, progress or _no_progress, _checksum_faults)
 
     def classpath(self, version: str = DEFAULT_VERSION) -> str:
-        """Return Java's class path for a version, fetching it first if need be."""
+        """Return Java's class path for a version; download the jars if they are missing."""
         return str(self.ensure(version) / "*")
 
     def manifest(self, version: str = DEFAULT_VERSION) -> Manifest | None:
-        """Return what is in the cache of a version; None if it is not there."""
+        """Return the manifest of a version; None if the cache does not hold it."""
         return Manifest.read(self._directory(version))
 
     def versions(self) -> list[str]:
-        """Name the versions in the cache."""
+        """Return the versions in the cache, sorted."""
         return sorted(file.parent.name for file in self._root.glob("[0-9]*/manifest.json"))
 
     def _directory(self, version: str) -> Path:
@@ -102,11 +104,11 @@ class JarCache:
         report: Callable[[DownloadProgress], None],
         faults: Callable[[Path], list[str]],
     ) -> Path:
-        """Fetch a version that is missing or broken.
+        """Download a version that is missing or broken; return its directory.
 
-        1. One process at a time; whoever waited looks again.
+        1. Take the lock. Another process may have downloaded the version meanwhile: check again.
         2. Ivy resolves and downloads in a directory that survives an interruption.
-        3. The manifest is written, and one rename shows the jars to everybody.
+        3. Write the manifest. One rename then installs the jars.
         """
         directory = self._directory(version)
         work = self._root / f".fetching-{version}"
@@ -121,24 +123,24 @@ class JarCache:
             if directory.exists():
                 log.warning("Kafka %s is broken in the cache: %s", version, ", ".join(broken))
             log.info("Fetching Apache Kafka %s into %s", version, directory)
-            arrived = work / "jars"
-            shutil.rmtree(arrived, ignore_errors=True)
+            downloaded = work / "jars"
+            shutil.rmtree(downloaded, ignore_errors=True)
             ivy = Ivy(work, self._java or find_java())
-            ivy.retrieve(kafka_coordinates(version), arrived, report, keep_open=[lock])
+            ivy.retrieve(kafka_coordinates(version), downloaded, report, keep_open=[lock])
             report(DownloadProgress(stage="checking"))
-            manifest = Manifest.from_files(version, arrived.glob("*.jar"))
-            manifest.write(arrived)
-            _install(arrived, directory, aside=work / "replaced")
+            manifest = Manifest.from_files(version, downloaded.glob("*.jar"))
+            manifest.write(downloaded)
+            _install(downloaded, directory, backup=work / "replaced")
             shutil.rmtree(work, ignore_errors=True)
             log.info("Fetched %d jars, %d bytes", len(manifest.entries), manifest.size_bytes)
         return directory
 
 
-def _install(arrived: Path, directory: Path, aside: Path) -> None:
-    shutil.rmtree(aside, ignore_errors=True)
+def _install(downloaded: Path, directory: Path, backup: Path) -> None:
+    shutil.rmtree(backup, ignore_errors=True)
     if directory.exists():
-        directory.rename(aside)
-    arrived.rename(directory)
+        directory.rename(backup)
+    downloaded.rename(directory)
 
 
 def _size_faults(directory: Path) -> list[str]:

@@ -1,12 +1,12 @@
-"""The original: Kafka's own MirrorMaker 2 and Connect worker, as children of ours.
+"""Runs Java MirrorMaker 2 and Java Connect workers as child processes.
 
-Tests compare sparkmirror with them and benchmarks measure against them.
+Tests and benchmarks compare sparkmirror with them.
 
-    with Yardstick.mirror_maker({"clusters": "A, B", ...}) as java:
+    with JavaReference.start_mirror_maker({"clusters": "A, B", ...}) as java:
         java.wait_for_line(r"replicating \\d+ topic-partitions", 60)
 
-Each lives in a private directory with its properties file and its log, under a guard that clears
-both away however this process ends. Knows programs and files, nothing about connectors.
+Each process has its own directory with its properties file and its log. A ProcessReaper ends the
+process and removes the directory, also if this process is killed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LISTENING_LINE = r"REST server listening at (http://\S+?)/?,"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaReferenceOptions:
-    """How a yardstick is started. The default JVM is the program's own choice but for its heap."""
+    """Options of a Java process. By default only the heap and the log level are set."""
 
     version: str = DEFAULT_VERSION
     jvm: JvmOptions = field(
@@ -53,12 +53,12 @@ class JavaReferenceOptions:
 
 
 class JavaReference:
-    """One Java program that runs until it is stopped."""
+    """One Java process that runs until `stop`."""
 
-    def __init__(self, name: str, directory: Path, guard: ProcessReaper, process: Process) -> None:
+    def __init__(self, name: str, directory: Path, reaper: ProcessReaper, process: Process) -> None:
         self.name = name
         self.directory = directory
-        self._reaper = guard
+        self._reaper = reaper
         self._process = process
 
     @classmethod
@@ -68,13 +68,13 @@ class JavaReference:
         clusters: Sequence[str] = (),
         setup: JavaReferenceOptions | None = None,
     ) -> Self:
-        """Start MirrorMaker 2 in dedicated mode; returns when it says that it has started.
+        """Start MirrorMaker 2 in dedicated mode; return after it has logged its start.
 
-        `clusters` are the target clusters this node works for; all of them if none is named.
+        `clusters` are the target clusters of this node; without them it works for all clusters.
         """
         setup = setup or JavaReferenceOptions()
-        only = ["--clusters", *clusters] if clusters else []
-        java = cls._launch("connect-mirror-maker", properties, only, setup)
+        arguments = ["--clusters", *clusters] if clusters else []
+        java = cls._launch("connect-mirror-maker", properties, arguments, setup)
         with java._kill_on_failure():
             java.wait_for_line(_STARTED_LINE, setup.start_timeout_s)
         return java
@@ -83,13 +83,13 @@ class JavaReference:
     def start_connect_worker(
         cls, properties: Mapping[str, str], setup: JavaReferenceOptions | None = None
     ) -> Self:
-        """Start a distributed Connect worker; returns when its REST API answers at `url`.
+        """Start a distributed Connect worker; return when its REST API answers at `rest_url`.
 
-        Without `listeners` among the properties it takes a free port of the loopback address.
+        Without `listeners` in the properties it binds a free port of the loopback address.
         """
         setup = setup or JavaReferenceOptions()
-        chosen = {"listeners": "http://127.0.0.1:0", **properties}
-        java = cls._launch("connect-distributed", chosen, [], setup)
+        worker_properties = {"listeners": "http://127.0.0.1:0", **properties}
+        java = cls._launch("connect-distributed", worker_properties, [], setup)
         with java._kill_on_failure():
             deadline = time.monotonic() + setup.start_timeout_s
             java.wait_for_line(_LISTENING_LINE, setup.start_timeout_s)
@@ -105,17 +105,17 @@ class JavaReference:
         setup: JavaReferenceOptions,
     ) -> Self:
         tools = KafkaToolRunner(setup.version, setup.jars, jvm=setup.jvm)
-        guard = ProcessReaper.start()
+        reaper = ProcessReaper.start()
         try:
             directory = Path(tempfile.mkdtemp(prefix="sparkmirror-java-"))
-            guard.remove_on_exit(directory)
+            reaper.remove_on_exit(directory)
             file = write_properties(directory / f"{name}.properties", properties)
             command = tools.command(name, [str(file), *arguments])
-            process = guard.launch(command, log=directory / "log", cwd=directory)
+            process = reaper.launch(command, log=directory / "log", cwd=directory)
         except BaseException:
-            guard.close()
+            reaper.close()
             raise
-        return cls(name, directory, guard, process)
+        return cls(name, directory, reaper, process)
 
     @property
     def pid(self) -> int:
@@ -124,28 +124,31 @@ class JavaReference:
 
     @property
     def log_file(self) -> Path:
-        """Everything it has printed."""
+        """The file with its output."""
         return self.directory / "log"
 
     @property
     def rest_url(self) -> str:
-        """Where its REST API listens; a dedicated MirrorMaker has one only if told so."""
+        """The URL of its REST API. Raises LabError for a dedicated MirrorMaker without one."""
         return self.wait_for_line(_LISTENING_LINE, 0)[1]
 
     def is_running(self) -> bool:
-        """Tell whether it still runs."""
+        """Return whether the process runs."""
         return self._process.is_running()
 
     def wait_for_line(self, pattern: str, timeout_s: float) -> re.Match[str]:
-        """Wait until the log holds a line with `pattern`; returns the first match."""
+        """Wait until the log matches `pattern`; return the first match.
+
+        Blocks. Raises LabError if the process exits or the time is over.
+        """
         wanted = re.compile(pattern)
         deadline = time.monotonic() + timeout_s
         while True:
-            alive = self.is_running()  # asked before reading, so that last words are read
+            running = self.is_running()  # before the read, so that the last lines are read
             found = wanted.search(self.log_file.read_text(encoding="utf-8", errors="replace"))
             if found:
                 return found
-            if not alive:
+            if not running:
                 raise LabError(f"{self.name} has ended. {self._log_excerpt()}")
             if time.monotonic() >= deadline:
                 raise LabError(
@@ -155,7 +158,7 @@ class JavaReference:
             time.sleep(_POLL_INTERVAL_S)
 
     def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> bool:
-        """Ask it to end, kill it if it does not; tells whether it ended by itself."""
+        """Send SIGTERM, and kill the process after the timeout; return whether it exited before."""
         self._process.send_signal(signal.SIGTERM)
         ended = self._process.wait_for_exit(timeout_s)
         if not ended:
@@ -163,17 +166,17 @@ class JavaReference:
         return ended
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
+        """Kill the process, as a crash would."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait_for_exit(_STOP_TIMEOUT_S)
 
     def close(self) -> None:
-        """Stop it and remove its directory."""
+        """Stop the process and remove its directory."""
         self.stop()
         self._reaper.close()
 
     def _wait_for_response(self, path: str, deadline: float) -> None:
-        """Wait until a GET succeeds: a worker listens long before it has joined its group."""
+        """Wait until a GET succeeds: a worker listens before it has joined its group."""
         address = urlsplit(self.rest_url).netloc
         while not _responds(address, path):
             if not self.is_running() or time.monotonic() >= deadline:
@@ -182,10 +185,10 @@ class JavaReference:
 
     def _log_excerpt(self) -> str:
         lines = self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()
-        complaints = [
+        errors = [
             line for line in lines if re.search(r"^(?!\s+at ).*(ERROR|FATAL|Exception)", line)
         ]
-        return "Its last words: " + "\n".join((complaints or lines or ["none"])[-5:])
+        return "Its last words: " + "\n".join((errors or lines or ["none"])[-5:])
 
     @contextmanager
     def _kill_on_failure(self) -> Iterator[None]:

@@ -1,8 +1,7 @@
-"""How a Java program of Kafka's is started here: heap, quick start, class path, logging.
+"""The JVM options of Kafka's Java programs: heap, fast start, class path, logging.
 
-Every program logs to standard error at the level asked for, so that standard output carries only
-what the program itself prints, and a long-running program's log is wherever its standard error
-goes. Knows nothing about which program it is.
+Every program logs to standard error at the given level, so that standard output holds only the
+output of the program itself.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmOptions:
-    """One way to start Java.
+    """The options of one JVM.
 
-    `quick` compiles lightly: right for a program that lives for seconds, wrong for a benchmark.
-    `extra` are words for Java itself; they come last and win.
+    `fast_start` limits the JIT compiler: use it for short programs, not for benchmarks.
+    `extra_options` come last and override the others.
     """
 
     heap_mb: int = 256
@@ -33,12 +32,12 @@ class JvmOptions:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
-        """Heed the variables that people set for Kafka's own scripts."""
-        said = (environ.get("KAFKA_HEAP_OPTS", ""), environ.get("KAFKA_OPTS", ""))
-        return cls(extra_options=tuple(word for words in said for word in shlex.split(words)))
+        """Return the options of KAFKA_HEAP_OPTS and KAFKA_OPTS, as Kafka's own scripts use them."""
+        variables = (environ.get("KAFKA_HEAP_OPTS", ""), environ.get("KAFKA_OPTS", ""))
+        return cls(extra_options=tuple(opt for value in variables for opt in shlex.split(value)))
 
     def command(self, java: Path, jars: Path, version: str, main: str) -> list[str]:
-        """Return the command that runs a main class; the program's arguments come after it."""
+        """Return the command that runs a main class; append the program's arguments to it."""
         return [
             str(java),
             f"-Xmx{self.heap_mb}m",
@@ -51,9 +50,9 @@ class JvmOptions:
 
 
 def log4j_options(version: str, level: str) -> list[str]:
-    """Say in the logging library's words: every line to standard error, from `level` up."""
+    """Return the options that log to standard error, from `level` up."""
     if is_before_4(version):
-        chosen = f"-Dlog4j.configuration=file:{_HERE / 'log4j-lab.properties'}"
+        configuration = f"-Dlog4j.configuration=file:{_HERE / 'log4j-lab.properties'}"
     else:
-        chosen = f"-Dlog4j2.configurationFile={_HERE / 'log4j2-lab.properties'}"
-    return [chosen, f"-Dlab.log.level={level}"]
+        configuration = f"-Dlog4j2.configurationFile={_HERE / 'log4j2-lab.properties'}"
+    return [configuration, f"-Dlab.log.level={level}"]

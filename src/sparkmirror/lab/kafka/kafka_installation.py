@@ -1,6 +1,6 @@
-"""Kafka as it is installed here: the Java and the jars of one version.
+"""The Java and the jars with which a cluster's brokers run.
 
-Found when first needed and not before, so that looking at a cluster, or ending it, works without.
+They are looked up at first use, so that the status and the stop of a cluster work without them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sparkmirror.lab.kafka.jar_cache import JarCache
 
 
 class KafkaInstallation:
-    """What it takes to run brokers of one cluster."""
+    """Runs brokers and formats data directories for one cluster."""
 
     def __init__(self, spec: ClusterSpec) -> None:
         self._spec = spec
@@ -28,7 +28,7 @@ class KafkaInstallation:
         return broker_command(self._java, self._classpath, self._spec, directory)
 
     def format_data_directory(self, data: Path, *, cluster_id: str, node_id: int) -> None:
-        """Make the empty data directory of one node."""
+        """Create the empty data directory of one node."""
         formatter = StorageFormatter(
             version=self._spec.version,
             java=self._java,

@@ -1,8 +1,8 @@
-"""Kafka's command-line tools as a table: name, main class, and how each takes its connection.
+"""The table of Kafka's command-line tools: name, main classes, and connection flags.
 
-Main classes have moved between releases, so a row lists them newest first and the first that the
-jars hold is used. Flags were made alike in Kafka 4.2; rows name what older releases want. Pure:
-nothing here starts a program.
+Main classes have moved between releases. A row lists the newest first; the first one that the jars
+hold is used. Kafka 4.2 unified the flags; a row also names the flags of older releases. Pure: this
+module starts no program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONFIG_FLAG = "--command-config"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTool:
-    """One tool. A flag of "" means that the tool takes no such thing."""
+    """One tool. The flag "" means that the tool has no such flag."""
 
     name: str
     main_classes: tuple[str, ...]
@@ -29,13 +29,13 @@ class KafkaTool:
     config_flag: str = _CONFIG_FLAG
     server_flag_before_4_2: str = _BOOTSTRAP_FLAG
     config_flag_before_4_2: str = _CONFIG_FLAG
-    # Where a connection goes: argparse tools with sub-commands want it before, kafka-cluster after.
+    # The position of the connection flags: kafka-cluster requires them after its sub-command.
     connection_last: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolConnection:
-    """What a tool needs to reach a cluster: addresses, and a client properties file or ""."""
+    """How a tool connects to a cluster. `config_file` is a client properties file or ""."""
 
     bootstrap_servers: str
     config_file: str = ""
@@ -46,7 +46,7 @@ def _admin_tool(name: str, *mains: str) -> KafkaTool:
 
 
 def _standalone_tool(name: str, *mains: str) -> KafkaTool:
-    """Build a tool that finds its clusters otherwise, or needs none."""
+    """Return a tool that has no flag for bootstrap servers."""
     return KafkaTool(
         name=name,
         main_classes=tuple(mains),
@@ -165,14 +165,14 @@ KAFKA_TOOLS = {tool.name: tool for tool in _ALL}
 
 
 def find_tool(name: str) -> KafkaTool:
-    """Return a tool by its name, with or without `.sh`."""
-    bare = name.removesuffix(".sh")
-    if bare in KAFKA_TOOLS:
-        return KAFKA_TOOLS[bare]
-    # Almost every name begins with "kafka-": left in, anything would be like everything.
+    """Return a tool by its name, with or without `.sh`. Raises NotFound."""
+    tool_name = name.removesuffix(".sh")
+    if tool_name in KAFKA_TOOLS:
+        return KAFKA_TOOLS[tool_name]
+    # Almost every name begins with "kafka-". With the prefix, all names would be close matches.
     without_prefix = {known.removeprefix("kafka-"): known for known in KAFKA_TOOLS}
-    near = difflib.get_close_matches(bare.removeprefix("kafka-"), without_prefix, n=1)
-    hint = f" Did you mean {without_prefix[near[0]]}?" if near else ""
+    matches = difflib.get_close_matches(tool_name.removeprefix("kafka-"), without_prefix, n=1)
+    hint = f" Did you mean {without_prefix[matches[0]]}?" if matches else ""
     raise NotFound(
         f"There is no tool {name!r}.{hint} Known tools: {', '.join(sorted(KAFKA_TOOLS))}."
     )
@@ -181,20 +181,20 @@ def find_tool(name: str) -> KafkaTool:
 def add_connection_arguments(
     tool: KafkaTool, arguments: Sequence[str], connection: ToolConnection, version: str
 ) -> list[str]:
-    """Add to a tool's arguments what it needs to reach a cluster, unless they say it already.
+    """Return the arguments with the flags that connect the tool to a cluster.
 
-    Arguments that name servers themselves may mean another cluster: they are left alone.
+    Arguments that name bootstrap servers may mean another cluster: they stay unchanged.
     """
     old = _is_before_4_2(version)
     server_flag = tool.server_flag_before_4_2 if old else tool.server_flag
     config_flag = tool.config_flag_before_4_2 if old else tool.config_flag
     if not server_flag or not needs_bootstrap_servers(tool, arguments):
         return list(arguments)
-    filled = [server_flag, _server_value(server_flag, connection.bootstrap_servers)]
-    own_config = _has_flag(arguments, {_CONFIG_FLAG, tool.config_flag, tool.config_flag_before_4_2})
-    if connection.config_file and config_flag and not own_config:
-        filled += [config_flag, connection.config_file]
-    return [*arguments, *filled] if tool.connection_last else [*filled, *arguments]
+    added = [server_flag, _server_value(server_flag, connection.bootstrap_servers)]
+    config_flags = {_CONFIG_FLAG, tool.config_flag, tool.config_flag_before_4_2}
+    if connection.config_file and config_flag and not _has_flag(arguments, config_flags):
+        added += [config_flag, connection.config_file]
+    return [*arguments, *added] if tool.connection_last else [*added, *arguments]
 
 
 def _server_value(flag: str, bootstrap: str) -> str:
@@ -202,12 +202,12 @@ def _server_value(flag: str, bootstrap: str) -> str:
 
 
 def needs_bootstrap_servers(tool: KafkaTool, arguments: Sequence[str]) -> bool:
-    """Tell whether a tool must be told of servers: not if it was told, or only asked for help."""
+    """Return whether the arguments lack bootstrap servers and do not ask for help or version."""
     if not tool.server_flag or {"--help", "-h", "--version"} & set(arguments):
         return False
-    # Kafka's parser also takes the beginning of a flag.
-    told = ("--bootstrap", "--broker-list", "bootstrap.servers=")
-    return not any(argument.startswith(told) for argument in arguments)
+    # Kafka's parser also accepts abbreviated flags.
+    server_flags = ("--bootstrap", "--broker-list", "bootstrap.servers=")
+    return not any(argument.startswith(server_flags) for argument in arguments)
 
 
 def _has_flag(arguments: Sequence[str], flags: set[str]) -> bool:

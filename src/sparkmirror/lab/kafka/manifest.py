@@ -1,7 +1,6 @@
-"""What a directory of jars must hold: names, sizes and SHA-256, written beside them.
+"""The manifest of a directory of jars: names, sizes and SHA-256, in a file beside them.
 
-Sizes are compared at every use (cheap); hashes when the jars are installed and on request.
-Knows files only, not where jars come from.
+Every use of the jars compares the sizes, which is cheap. `JarCache.verify` compares the hashes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ MANIFEST_FILE = "manifest.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestEntry:
-    """One file as it must be."""
+    """The expected name, size and hash of one file."""
 
     name: str
     size_bytes: int
@@ -26,7 +25,7 @@ class ManifestEntry:
 
     @classmethod
     def from_file(cls, file: Path) -> Self:
-        """Measure a file."""
+        """Return the entry of a file as it is now."""
         return cls(name=file.name, size_bytes=file.stat().st_size, sha256=_sha256(file))
 
 
@@ -39,19 +38,19 @@ class Manifest:
 
     @property
     def size_bytes(self) -> int:
-        """Size of all files together."""
+        """The size of all files together."""
         return sum(entry.size_bytes for entry in self.entries)
 
     @classmethod
     def from_files(cls, version: str, files: Iterable[Path]) -> Self:
-        """Describe files as they are now."""
+        """Return the manifest of files as they are now."""
         return cls(
             version=version, entries=tuple(ManifestEntry.from_file(file) for file in sorted(files))
         )
 
     @classmethod
     def read(cls, directory: Path) -> Self | None:
-        """Return the manifest of a directory; None if there is none that can be read."""
+        """Return the manifest of a directory; None if it is missing or unreadable."""
         try:
             stored = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))
             entries = tuple(
@@ -63,7 +62,7 @@ class Manifest:
             return None
 
     def write(self, directory: Path) -> None:
-        """Store the manifest beside the files."""
+        """Write the manifest into the directory of the files."""
         jars = [
             {"name": entry.name, "size": entry.size_bytes, "sha256": entry.sha256}
             for entry in self.entries
@@ -72,11 +71,11 @@ class Manifest:
         (directory / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
     def wrong_sizes(self, directory: Path) -> list[str]:
-        """Name the files that are missing or have another size."""
+        """Return the names of files that are missing or have another size."""
         return [entry.name for entry in self.entries if not _has_size(directory, entry)]
 
     def wrong_contents(self, directory: Path) -> list[str]:
-        """Name the files that are missing or whose bytes differ."""
+        """Return the names of files that are missing or have other content."""
         return [
             entry.name
             for entry in self.entries

@@ -1,7 +1,7 @@
-"""Runs Kafka's command-line tools out of the cached jars.
+"""Runs Kafka's command-line tools from the cached jars.
 
-`become` is for people at a terminal; `check` is for callers that want the tool's answer.
-The tool's log lines (warnings and worse) go to standard error, so standard output is clean.
+`exec_tool` is for commands at a terminal; `run` is for callers that need the tool's output.
+The tool logs warnings and errors to standard error, so standard output holds only its answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class KafkaToolRunner:
         self._jvm = jvm or JvmOptions()
 
     def command(self, name: str, arguments: Sequence[str]) -> list[str]:
-        """Return the whole command line that runs a tool."""
+        """Return the command line that runs a tool. Downloads the jars if they are missing."""
         tool = find_tool(name)
         directory = self._jars.ensure(self.version)
         main = find_main_class(tool, directory, self.version)
@@ -48,15 +48,14 @@ class KafkaToolRunner:
         return [*self._jvm.command(self._java.path, directory, self.version, main), *arguments]
 
     def exec_tool(self, name: str, arguments: Sequence[str]) -> NoReturn:
-        """Turn this very process into the tool: its streams, signals and exit code are ours.
+        """Replace this process by the tool (execv). Streams, signals and exit code are the tool's.
 
-        So a console consumer under `timeout`, Ctrl-C or a closed pipe ends as Kafka's own does,
-        and nothing is left behind.
+        So a console consumer under `timeout`, Ctrl-C or a closed pipe ends as with Kafka's script.
         """
         command = self.command(name, arguments)
         sys.stdout.flush()
         sys.stderr.flush()
-        os.execv(command[0], command)  # noqa: S606 - no shell, and nothing of ours goes on
+        os.execv(command[0], command)  # noqa: S606 - no shell
 
     def run(
         self,
@@ -65,7 +64,11 @@ class KafkaToolRunner:
         text: str = "",
         timeout_s: float = _RUN_TIMEOUT_S,
     ) -> str:
-        """Run a tool with `text` as its input and return what it printed; it must succeed."""
+        """Run a tool with `text` as its input and return its standard output.
+
+        Blocks. Raises LabError if the tool fails or the time is over.
+        """
+        command_line = shlex.join([name, *arguments])
         try:
             done = subprocess.run(
                 self.command(name, arguments),
@@ -75,28 +78,26 @@ class KafkaToolRunner:
                 timeout=timeout_s,
             )
         except subprocess.TimeoutExpired as expired:
-            said = shlex.join([name, *arguments])
-            raise LabError(f"{said} did not end within {timeout_s:g} s.") from expired
+            raise LabError(f"{command_line} did not end within {timeout_s:g} s.") from expired
         if done.returncode != 0:
-            said = shlex.join([name, *arguments])
-            words = (done.stderr.strip() or done.stdout.strip())[-2000:]
-            raise LabError(f"{said} ended with exit code {done.returncode}: {words}")
+            output = (done.stderr.strip() or done.stdout.strip())[-2000:]
+            raise LabError(f"{command_line} ended with exit code {done.returncode}: {output}")
         return done.stdout
 
 
 def find_main_class(tool: KafkaTool, directory: Path, version: str) -> str:
-    """Return the main class under which a version's jars hold the tool."""
-    held = _class_files(directory, version)
+    """Return the first main class of the tool that a version's jars hold. Raises LabError."""
+    class_files = _class_files(directory, version)
     for main in tool.main_classes:
-        if f"{main.replace('.', '/')}.class" in held:
+        if f"{main.replace('.', '/')}.class" in class_files:
             return main
     raise LabError(f"Kafka {version} has no {tool.name}: choose another version with --version.")
 
 
 def _class_files(directory: Path, version: str) -> set[str]:
-    """Name the files in the jars that hold programs: Kafka's own of that version."""
-    held: set[str] = set()
+    """Return the names of all files in Kafka's own jars of a version."""
+    names: set[str] = set()
     for jar in directory.glob(f"*-{version}.jar"):
-        with zipfile.ZipFile(jar) as opened:
-            held.update(opened.namelist())
-    return held
+        with zipfile.ZipFile(jar) as archive:
+            names.update(archive.namelist())
+    return names
