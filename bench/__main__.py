@@ -1,4 +1,4 @@
-"""`make bench`: sparkmirror side by side with Java MirrorMaker 2; and micro benchmarks."""
+"""`make bench`: compares sparkmirror with Java MirrorMaker 2; also runs micro benchmarks."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **ch
         return
     scale = QUICK if quick else FULL
     scale = replace(scale, rounds=rounds or scale.rounds)
-    order = BenchmarkPlan(
+    plan = BenchmarkPlan(
         parts=_names(chosen["only"], list(PARTS)) or list(PARTS),
         scale=scale,
         workloads=frozenset(_names(chosen["workloads"], [one.name for one in WORKLOADS])),
         systems=frozenset(map(System, _names(chosen["who"], list(System)) or System)),
     )
-    kept = ResultFile.new(name or ("quick" if quick else "full"), scale)
-    if not run_benchmark(order, kept):
+    result_file = ResultFile.new(name or ("quick" if quick else "full"), scale)
+    if not run_benchmark(plan, result_file):
         ctx.exit(INTERRUPTED)
 
 

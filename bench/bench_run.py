@@ -1,4 +1,4 @@
-"""One run of one contestant, and what was measured in it. Plain values, written as JSON."""
+"""One run of one system, with its measured figures. Plain values, written as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.systems import System
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchRun:
-    """What one contestant did in one round. Only comparable within its bench and workload."""
+    """One run of one system in one round. Compare it only within its bench and workload."""
 
     bench: str
     workload: str
@@ -21,16 +21,16 @@ class BenchRun:
     load: tuple[float, ...] = ()
     """The computer's load averages at the end of the run."""
     curve: tuple[tuple[float, float], ...] = ()
-    """Seconds since the first record, and records by then."""
+    """Samples: a time in seconds, and the value at that time."""
     failure: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return the run as a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote."""
+        """Return the run of an object from `to_json`."""
         return cls(
             bench=value["bench"],
             workload=value["workload"],

@@ -1,4 +1,4 @@
-"""The whole benchmark: its parts in order, what is shown meanwhile, and what is left at the end."""
+"""Runs the parts of the benchmark in order, shows progress, and writes the results."""
 
 from __future__ import annotations
 
@@ -43,70 +43,74 @@ PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkPlan:
-    """What is to be measured."""
+    """The parts, workloads and systems to measure."""
 
     parts: Sequence[str]
     scale: Scale
     workloads: frozenset[str]
-    """None means all."""
+    """An empty set means all workloads."""
     systems: frozenset[System]
 
     def expected_s(self) -> float:
-        """About how long it takes if everybody runs."""
-        whole_s = sum(PARTS[name].expected_s(self.scale) for name in self.parts)
+        """Return the expected duration if all systems run."""
+        total_s = sum(PARTS[name].expected_s(self.scale) for name in self.parts)
         if not self.workloads or throughput.NAME not in self.parts:
-            return whole_s
-        left_out = len(throughput.WORKLOADS) - len(self.workloads)
-        return whole_s - left_out * throughput.workload_s(self.scale)
+            return total_s
+        skipped = len(throughput.WORKLOADS) - len(self.workloads)
+        return total_s - skipped * throughput.workload_s(self.scale)
 
 
-def run_benchmark(order: BenchmarkPlan, kept: ResultFile) -> bool:
-    """Measure and show the table; tell whether it came to its end."""
+def run_benchmark(plan: BenchmarkPlan, result_file: ResultFile) -> bool:
+    """Measure and show the table; return False if the user interrupted it. Blocks."""
     console = rich.console.Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDTH_WITHOUT_TERMINAL
-    expected_s = order.expected_s()
+    expected_s = plan.expected_s()
     console.print(
-        f"{', '.join(order.parts)}: about {expected_s / 60:.0f} minutes, until about"
+        f"{', '.join(plan.parts)}: about {expected_s / 60:.0f} minutes, until about"
         f" {time.strftime('%H:%M', time.localtime(time.time() + expected_s))}."
         " Leave the computer alone meanwhile; Ctrl-C ends it and keeps the results so far."
     )
-    with ProcessReaper.start() as guard, _progress(console) as progress:
-        desk = BenchSession(
-            scale=order.scale,
-            guard=guard,
-            save_runs=kept.write,
+    with ProcessReaper.start() as reaper, _progress(console) as progress:
+        session = BenchSession(
+            scale=plan.scale,
+            reaper=reaper,
+            save_runs=result_file.write,
             progress=progress,
             progress_task=progress.add_task("", total=expected_s),
-            selected_workloads=order.workloads,
-            systems=order.systems,
+            selected_workloads=plan.workloads,
+            systems=plan.systems,
         )
-        finished = _run_all(order.parts, desk)
-    for run in desk.runs:
+        finished = _run_all(plan.parts, session)
+    for run in session.runs:
         if run.failure:
             console.print(
                 f"failed: {run.bench} {run.workload} {run.round} {run.who}: {run.failure}"
             )
-    if desk.runs:
-        console.print(terminal_table(build_rows(desk.runs)))
-        kept.path.with_suffix(".svg").write_text(render_chart(desk.runs), encoding="utf-8")
-        console.print(f"Every figure and a picture: bench/results/{kept.path.stem}.json, .svg")
+    if session.runs:
+        console.print(terminal_table(build_rows(session.runs)))
+        result_file.path.with_suffix(".svg").write_text(
+            render_chart(session.runs), encoding="utf-8"
+        )
+        console.print(
+            f"Every figure and a picture: bench/results/{result_file.path.stem}.json, .svg"
+        )
     return finished
 
 
 def render_chart(runs: Sequence[BenchRun]) -> str:
-    """The plot of some runs."""
+    """Return the SVG chart of some runs."""
     return render_svg(
         compute_speedups(runs), "sparkmirror beside Java MirrorMaker 2, on one computer"
     )
 
 
-def _run_all(names: Sequence[str], desk: BenchSession) -> bool:
+def _run_all(names: Sequence[str], session: BenchSession) -> bool:
     try:
         for name in names:
-            PARTS[name].run(desk)
+            PARTS[name].run(session)
     except KeyboardInterrupt:
-        desk.show_status("interrupted: everything is being stopped")
+        session.show_status("interrupted: everything is being stopped")
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""Two clusters of one broker each, and contestants that run between them one by one."""
+"""Two clusters of one broker each, between which one system at a time copies."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 HEAP = "1g"
 PROPERTIES = {
-    # What a run leaves behind is gone before the next begins.
+    # Brokers delete the files of a run's topics before the next run begins.
     "log.segment.delete.delay.ms": "0",
     "auto.create.topics.enable": "false",
 }
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  a directory in memory, where Linux has one
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  Linux's directory in memory
 _MIN_FREE_BYTES = 8 << 30
 
 
 @dataclass(slots=True, kw_only=True)
 class BenchClusters:
-    """Where contestants run. Make one with `opened`."""
+    """A source and a target cluster. `running_clusters` creates it."""
 
     source: Cluster
     target: Cluster
-    guard: ProcessReaper
+    reaper: ProcessReaper
     directory: Path
     source_bootstrap: str
     _run_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def fill_source_topic(self, topic: str, workload: Workload, partitions: int) -> int:
-        """Make a topic at the source with whole batches of a workload; return its records."""
+        """Create a topic on the source, fill it, and return its number of records."""
         return fill_topic(self.source.access(), topic, workload, partitions)
 
     def warm_up_target(self, workload: Workload, partitions: int) -> None:
-        """Let the target do for a while what it will do in a race: append.
+        """Write a workload to the target, so that its JVM has compiled the append path.
 
-        The source gets its turn when its topics are filled.
+        `fill_source_topic` warms up the source.
         """
         fill_topic(self.target.access(), workload.name, workload, partitions)
         self._delete_target_topics()
 
     def flow(self, topics: Sequence[str], partitions: int, codec: str = "none") -> Flow:
-        """A flow that nobody has run yet."""
+        """Return a flow with an alias that no other run has."""
         return Flow(
             source=self.source_bootstrap,
             target=self.target.bootstrap_servers(),
@@ -65,16 +65,18 @@ class BenchClusters:
         )
 
     @contextmanager
-    def running_system(self, who: System, flow: Flow) -> Iterator[SystemProcess]:
-        """Start a contestant; however the block ends, it is gone and so are its topics."""
-        if who is System.PLAIN_LOOP:  # it has no eyes for topics
+    def running_system(self, system: System, flow: Flow) -> Iterator[SystemProcess]:
+        """Start a system. After the block, kill it and delete its topics on the target."""
+        if system is System.PLAIN_LOOP:  # it does not create topics
             for topic in flow.topics:
                 create_topic(self.target.access(), flow.remote_topic(topic), flow.partitions)
-        racer = SystemProcess(who, flow, self.directory / f"{flow.alias}-{who}", self.guard)
+        process = SystemProcess(
+            system, flow, self.directory / f"{flow.alias}-{system}", self.reaper
+        )
         try:
-            yield racer
+            yield process
         finally:
-            racer.kill()
+            process.kill()
             self._delete_target_topics()
 
     def delete_source_topics(self, topics: Sequence[str]) -> None:
@@ -83,7 +85,7 @@ class BenchClusters:
             admin.delete_topics(topics)
 
     def _delete_target_topics(self) -> None:
-        """Delete all that a run left."""
+        """Delete all topics of the target except Kafka's internal ones."""
         with Admin(self.target.access()) as admin:
             admin.delete_topics(
                 [name for name in admin.describe_topics() if not name.startswith("__")]
@@ -92,25 +94,25 @@ class BenchClusters:
 
 @contextmanager
 def running_clusters(
-    guard: ProcessReaper, say: Callable[[str], None], advertised: str | None = None
+    reaper: ProcessReaper, show_status: Callable[[str], None], advertised: str | None = None
 ) -> Iterator[BenchClusters]:
-    """Start both clusters, and remove them at the end.
+    """Start both clusters, and remove them after the block.
 
-    With `advertised` the source sends its clients there: to whatever stands in front of it.
+    `advertised` is the advertised listener of the source, for a proxy in front of it.
     """
     directory = Path(tempfile.mkdtemp(prefix="sparkmirror-bench-", dir=_memory_directory()))
-    guard.remove_on_exit(directory)
-    elsewhere = {"advertised.listeners": f"PLAINTEXT://{advertised}"} if advertised else {}
+    reaper.remove_on_exit(directory)
+    source_listener = {"advertised.listeners": f"PLAINTEXT://{advertised}"} if advertised else {}
     specs = [
-        ClusterSpec(name="source", heap=HEAP, properties={**PROPERTIES, **elsewhere}),
+        ClusterSpec(name="source", heap=HEAP, properties={**PROPERTIES, **source_listener}),
         ClusterSpec(name="target", heap=HEAP, properties=PROPERTIES),
     ]
-    source, target = Cluster.start_all(specs, directory, guard, say)
+    source, target = Cluster.start_all(specs, directory, reaper, show_status)
     try:
         yield BenchClusters(
             source=source,
             target=target,
-            guard=guard,
+            reaper=reaper,
             directory=directory,
             source_bootstrap=advertised or source.bootstrap_servers(),
         )
@@ -120,7 +122,7 @@ def running_clusters(
 
 
 def _memory_directory() -> Path | None:
-    """Where brokers are not held up by a disk that others use too: in memory, if there is room."""
+    """Return a directory in memory, which is faster than a disk; None if too little is free."""
     if _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free >= _MIN_FREE_BYTES:
         return _SHARED_MEMORY
     return None

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: its table and its picture, put in anew from files of results."""
+"""Writes the table and the chart of docs/benchmarks.md from result files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
 def with_table(text: str, table: str) -> str:
-    """Put a table where the document keeps its place."""
+    """Return the text with the table between its two table comments."""
     assert _TABLE.search(text), "the document has no place for a table"
     return _TABLE.sub(lambda found: f"{found[1]}\n{table}\n{found[2]}", text)
 
 
 def write_document(runs: Sequence[BenchRun], docs: Path = DOCS) -> None:
-    """Write table and picture."""
+    """Write the table into benchmarks.md, and the chart to benchmarks.svg."""
     page = docs / "benchmarks.md"
     text = with_table(page.read_text("utf-8"), markdown_table(build_rows(runs)))
     page.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How far a contestant is: the ends of its topics on the target, as they grow."""
+"""Counts the records that a system has copied, by the end offsets on the target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANSWER_S = 0.5
 
 
 class EndOffsets:
-    """How many records there are in some partitions, which may not exist yet."""
+    """The end offsets of some partitions, which may not exist yet."""
 
     def __init__(self, access: ClusterAccess, partitions: Sequence[TopicPartition]) -> None:
         self._router = make_router(access)
@@ -25,28 +25,34 @@ class EndOffsets:
         self._last_known: dict[TopicPartition, int] = {}
 
     def total_records(self) -> int:
-        """Ask the brokers; where they do not answer in time, what they said before holds."""
+        """Return the sum of the end offsets.
+
+        A partition whose leader does not answer in time counts with its last known offset.
+        """
         with contextlib.suppress(ClusterUnavailable, ClusterTimeout):
-            for partition, said in list_offsets(
+            for partition, result in list_offsets(
                 self._router, self._partitions, timeout_s=_ANSWER_S
             ).items():
-                if said.value:
-                    self._last_known[partition] = said.value.offset
+                if result.value:
+                    self._last_known[partition] = result.value.offset
         return sum(self._last_known.values())
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._router.close()
 
 
 def wait_for_records(
-    ends: EndOffsets, racer: SystemProcess, wanted: int, within_s: float, pause_s: float
+    ends: EndOffsets, process: SystemProcess, wanted: int, timeout_s: float, poll_interval_s: float
 ) -> int:
-    """Wait until there are so many records; return how many there are then."""
-    deadline = time.monotonic() + within_s
+    """Wait until the system has copied `wanted` records; return the number of copied records.
+
+    Blocks. Raises LabError if the system exits or the time is over.
+    """
+    deadline = time.monotonic() + timeout_s
     while (found := ends.total_records()) < wanted:
-        racer.ensure_running()
+        process.ensure_running()
         if time.monotonic() > deadline:
-            raise LabError(f"{racer.system} copied {found:,} records in {within_s:.0f} s")
-        time.sleep(pause_s)
+            raise LabError(f"{process.system} copied {found:,} records in {timeout_s:.0f} s")
+        time.sleep(poll_interval_s)
     return found

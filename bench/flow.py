@@ -1,4 +1,4 @@
-"""From where to where one run copies, as every contestant is told it."""
+"""The flow of one run: source, target and topics. Every system gets the same values."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from sparkmirror.model import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """One run's errand. `alias` is new for every run, so each finds a target without a trace."""
+    """The flow of one run. Each run has a new `alias`, so that its target topics are new."""
 
     source: str
     """The source's brokers, as `bootstrap.servers`."""
     target: str
     topics: tuple[str, ...]
     partitions: int
-    """Of each topic."""
+    """The number of partitions of each topic."""
     alias: str
     codec: str = "none"
-    """What the source's batches are compressed with."""
+    """The compression of the source's batches."""
 
     def remote_topic(self, topic: str) -> str:
-        """The topic's name at the target."""
+        """Return the topic's name on the target."""
         return f"{self.alias}.{topic}"
 
     @property
     def remote_partitions(self) -> list[TopicPartition]:
-        """Every partition that is to be filled."""
+        """All partitions of the flow's topics on the target."""
         return [
             TopicPartition(self.remote_topic(topic), index)
             for topic in self.topics

@@ -1,4 +1,4 @@
-"""What a mirror costs when nothing happens: processor time over 1,000 quiet partitions."""
+"""Measures the processor time of a system over 1,000 partitions without new records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.workloads import Workload
 
 NAME = "idle"
 WORKLOAD = Workload(name="quiet", title="quiet", value_bytes=100, batch_bytes=1, records=1)
-"""A record in each partition, so that we see when a mirror has found them all."""
+"""One record for each partition: its copy shows that the system has found the partition."""
 TOPICS = 10
 PARTITIONS = 100
 DISCOVERY_TIMEOUT_S = 240.0
@@ -25,43 +25,45 @@ _OVERHEAD_S = 30.0
 
 
 def expected_s(scale: Scale) -> float:
-    """About how long all of it takes."""
+    """Return the expected duration of this part."""
     return _OPEN_S + len(System) * (_OVERHEAD_S + SETTLE_S + scale.idle_s)
 
 
-def run(desk: BenchSession) -> None:
-    """Once for each contestant."""
+def run(session: BenchSession) -> None:
+    """Measure each system once."""
     topics = [f"quiet-{number}" for number in range(TOPICS)]
-    with running_clusters(desk.guard, desk.show_status) as stage:
-        with desk.step(f"making {TOPICS * PARTITIONS:,} partitions", _OPEN_S):
+    with running_clusters(session.reaper, session.show_status) as clusters:
+        with session.step(f"making {TOPICS * PARTITIONS:,} partitions", _OPEN_S):
             for topic in topics:
-                stage.fill_source_topic(topic, WORKLOAD, PARTITIONS)
-        for who in System:
-            blank = BenchRun(bench=NAME, workload=WORKLOAD.name, who=who, round=1)
+                clusters.fill_source_topic(topic, WORKLOAD, PARTITIONS)
+        for system in System:
+            template = BenchRun(bench=NAME, workload=WORKLOAD.name, who=system, round=1)
 
-            def measure(blank: BenchRun = blank) -> BenchRun:
-                return _measure(blank, stage, topics, desk.scale.idle_s)
+            def measure(template: BenchRun = template) -> BenchRun:
+                return _measure(template, clusters, topics, session.scale.idle_s)
 
-            desk.measure(blank, measure, _OVERHEAD_S + SETTLE_S + desk.scale.idle_s)
+            session.measure(template, measure, _OVERHEAD_S + SETTLE_S + session.scale.idle_s)
 
 
-def _measure(blank: BenchRun, stage: BenchClusters, topics: list[str], idle_s: float) -> BenchRun:
-    flow = stage.flow(topics, PARTITIONS)
-    with stage.running_system(blank.who, flow) as racer:
-        ends = EndOffsets(stage.target.access(), flow.remote_partitions)
+def _measure(
+    template: BenchRun, clusters: BenchClusters, topics: list[str], idle_s: float
+) -> BenchRun:
+    flow = clusters.flow(topics, PARTITIONS)
+    with clusters.running_system(template.who, flow) as process:
+        ends = EndOffsets(clusters.target.access(), flow.remote_partitions)
         try:
-            wait_for_records(ends, racer, TOPICS * PARTITIONS, DISCOVERY_TIMEOUT_S, 0.5)
+            wait_for_records(ends, process, TOPICS * PARTITIONS, DISCOVERY_TIMEOUT_S, 0.5)
         finally:
             ends.close()
-        all_found_s = racer.tree.age_s()
+        all_found_s = process.tree.age_s()
         time.sleep(SETTLE_S)
-        begun, cpu_s = time.monotonic(), racer.tree.cpu_s()
+        begun, cpu_s = time.monotonic(), process.tree.cpu_s()
         time.sleep(idle_s)
-        took_s, cpu_s = time.monotonic() - begun, racer.tree.cpu_s() - cpu_s
-        racer.ensure_running()
-        end_s = racer.stop()
+        took_s, cpu_s = time.monotonic() - begun, process.tree.cpu_s() - cpu_s
+        process.ensure_running()
+        end_s = process.stop()
     return replace(
-        blank,
+        template,
         figures={
             "cpu_share": cpu_s / took_s,
             "all_found_s": all_found_s,

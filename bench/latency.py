@@ -1,8 +1,8 @@
-"""How long a record is on its way when there is little to do: 1,000 records a second, evenly.
+"""Measures the latency at a steady rate of 1,000 records per second.
 
-One process writes to the source, one reads from the target, and each record carries the moment it
-was sent. What counts lies in the window after everything has warmed up. In full the window is as
-long as an epoch, so one change of epochs falls into it.
+One process writes to the source, another one reads from the target. Each record holds the time at
+which it was sent. Only records of the window after the warm-up count. At full scale the window is
+as long as an epoch, so that one change of epochs falls into it.
 """
 
 from __future__ import annotations
@@ -33,113 +33,121 @@ PARTITIONS = 4
 PER_SECOND = 1000
 WARM_UP_S = 20.0
 PLAIN_LOOP_S = 60.0
-"""The loop by hand has no epochs to wait for."""
+"""The plain loop has no epochs, so a shorter window is enough."""
 SYSTEMS = (System.PLAIN_LOOP, System.MM2_DEFAULT, System.SPARKMIRROR)
-"""The loop first: it warms both brokers up for the others."""
+"""The plain loop runs first: it warms up both brokers for the others."""
 FIRST_RECORD_S = 120.0
 _OPEN_S = 10.0
 _OVERHEAD_S = 20.0
 _NS = 1_000_000_000
 _END_S = 30.0
 FIRST_RECORDS = Workload(name="first", title="first", value_bytes=100, batch_bytes=1, records=1)
-"""A record in each partition shows when a mirror has begun; the steady ones come after that."""
+"""One record for each partition: their copies show that the system has started."""
 SPARE_S = 30
 LAST_RECORD_S = 2.0
 
 
 def expected_s(scale: Scale) -> float:
-    """About how long all of it takes."""
-    return _OPEN_S + sum(_run_s(who, scale) for who in SYSTEMS)
+    """Return the expected duration of this part."""
+    return _OPEN_S + sum(_run_s(system, scale) for system in SYSTEMS)
 
 
-def run(desk: BenchSession) -> None:
-    """Once for each contestant."""
-    with running_clusters(desk.guard, desk.show_status) as stage:
-        for who in SYSTEMS:
-            blank = BenchRun(bench=NAME, workload=WORKLOAD, who=who, round=1)
+def run(session: BenchSession) -> None:
+    """Measure each system once."""
+    with running_clusters(session.reaper, session.show_status) as clusters:
+        for system in SYSTEMS:
+            template = BenchRun(bench=NAME, workload=WORKLOAD, who=system, round=1)
 
-            def measure(blank: BenchRun = blank) -> BenchRun:
-                return _measure(blank, stage, _window_s(blank.who, desk.scale))
+            def measure(template: BenchRun = template) -> BenchRun:
+                return _measure(template, clusters, _window_s(template.who, session.scale))
 
-            desk.measure(blank, measure, _run_s(who, desk.scale))
+            session.measure(template, measure, _run_s(system, session.scale))
 
 
 def summary(arrivals: Sequence[Arrival], sent: int) -> dict[str, float]:
-    """Percentiles of the ways, in milliseconds. `sent` is how many there should be."""
-    ways = sorted((arrival.received_ns - arrival.sent_ns) / 1e6 for arrival in arrivals)
-    if not ways:
+    """Return percentiles of the latencies in milliseconds. `sent` is the number of sent records."""
+    latencies = sorted((arrival.received_ns - arrival.sent_ns) / 1e6 for arrival in arrivals)
+    if not latencies:
         raise LabError("no record arrived in the window")
     return {
-        "p50_ms": percentile(ways, 50),
-        "p90_ms": percentile(ways, 90),
-        "p99_ms": percentile(ways, 99),
-        "p999_ms": percentile(ways, 99.9),
-        "max_ms": ways[-1],
-        "records": float(len(ways)),
-        "missing": float(sent - len(ways)),
+        "p50_ms": percentile(latencies, 50),
+        "p90_ms": percentile(latencies, 90),
+        "p99_ms": percentile(latencies, 99),
+        "p999_ms": percentile(latencies, 99.9),
+        "max_ms": latencies[-1],
+        "records": float(len(latencies)),
+        "missing": float(sent - len(latencies)),
     }
 
 
 def max_latency_by_second(
     arrivals: Sequence[Arrival], begun_ns: int
 ) -> tuple[tuple[float, float], ...]:
-    """The longest way of each second, in milliseconds: it shows when something happened."""
-    worst: dict[int, float] = defaultdict(float)
+    """Return pairs of second and highest latency in that second, in milliseconds."""
+    highest: dict[int, float] = defaultdict(float)
     for arrival in arrivals:
         second = (arrival.sent_ns - begun_ns) // _NS
-        worst[second] = max(worst[second], (arrival.received_ns - arrival.sent_ns) / 1e6)
-    return tuple((float(second), round(way, 2)) for second, way in sorted(worst.items()))
+        highest[second] = max(highest[second], (arrival.received_ns - arrival.sent_ns) / 1e6)
+    return tuple((float(second), round(latency, 2)) for second, latency in sorted(highest.items()))
 
 
-def _measure(blank: BenchRun, stage: BenchClusters, window_s: float) -> BenchRun:
-    flow = stage.flow([f"steady-{blank.who}"], PARTITIONS)
+def _measure(template: BenchRun, clusters: BenchClusters, window_s: float) -> BenchRun:
+    flow = clusters.flow([f"steady-{template.who}"], PARTITIONS)
     topic = flow.topics[0]
-    stage.fill_source_topic(topic, FIRST_RECORDS, PARTITIONS)
+    clusters.fill_source_topic(topic, FIRST_RECORDS, PARTITIONS)
     try:
-        with stage.running_system(blank.who, flow) as racer:
-            ends = EndOffsets(stage.target.access(), flow.remote_partitions)
-            wait_for_records(ends, racer, PARTITIONS, FIRST_RECORD_S, 0.2)
+        with clusters.running_system(template.who, flow) as process:
+            ends = EndOffsets(clusters.target.access(), flow.remote_partitions)
+            wait_for_records(ends, process, PARTITIONS, FIRST_RECORD_S, 0.2)
             ends.close()
             seconds = int(WARM_UP_S + window_s) + SPARE_S
             with _program(
-                stage, "bench.paced_producer", flow.source, topic, PARTITIONS, PER_SECOND, seconds
+                clusters,
+                "bench.paced_producer",
+                flow.source,
+                topic,
+                PARTITIONS,
+                PER_SECOND,
+                seconds,
             ):
-                return _observe(blank, stage, racer, window_s)
+                return _observe(template, clusters, process, window_s)
     finally:
-        stage.delete_source_topics([topic])
+        clusters.delete_source_topics([topic])
 
 
 def _observe(
-    blank: BenchRun, stage: BenchClusters, racer: SystemProcess, window_s: float
+    template: BenchRun, clusters: BenchClusters, process: SystemProcess, window_s: float
 ) -> BenchRun:
-    """Read what arrives; of that, count what was sent in the window."""
-    file = stage.directory / f"arrivals-{racer.flow.alias}"
-    remote = racer.flow.remote_topic(racer.flow.topics[0])
-    with _program(stage, "bench.latency_consumer", racer.flow.target, remote, PARTITIONS, file):
+    """Consume the copied records; return the figures of those that were sent in the window."""
+    file = clusters.directory / f"arrivals-{process.flow.alias}"
+    remote = process.flow.remote_topic(process.flow.topics[0])
+    with _program(
+        clusters, "bench.latency_consumer", process.flow.target, remote, PARTITIONS, file
+    ):
         time.sleep(WARM_UP_S)
-        begun_ns, cpu_s = time.time_ns(), racer.tree.cpu_s()
-        _sleep_while_running(racer, window_s)
-        ended_ns, cpu_s = time.time_ns(), racer.tree.cpu_s() - cpu_s
+        begun_ns, cpu_s = time.time_ns(), process.tree.cpu_s()
+        _sleep_while_running(process, window_s)
+        ended_ns, cpu_s = time.time_ns(), process.tree.cpu_s() - cpu_s
         time.sleep(LAST_RECORD_S)
-    counted = [one for one in read_arrivals(file) if begun_ns <= one.sent_ns < ended_ns]
+    counted = [arrival for arrival in read_arrivals(file) if begun_ns <= arrival.sent_ns < ended_ns]
     sent = round((ended_ns - begun_ns) / _NS * PER_SECOND)
     figures = summary(counted, sent) | {"cpu_share": cpu_s / window_s, "window_s": window_s}
-    return replace(blank, figures=figures, curve=max_latency_by_second(counted, begun_ns))
+    return replace(template, figures=figures, curve=max_latency_by_second(counted, begun_ns))
 
 
-def _sleep_while_running(racer: SystemProcess, seconds: float) -> None:
+def _sleep_while_running(process: SystemProcess, seconds: float) -> None:
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
-        racer.ensure_running()
+        process.ensure_running()
         time.sleep(min(left, 1.0))
 
 
 @contextmanager
-def _program(stage: BenchClusters, module: str, *arguments: object) -> Iterator[None]:
-    """Run one of our two programs; when the block ends it ends in good order."""
-    process = stage.guard.launch(
+def _program(clusters: BenchClusters, module: str, *arguments: object) -> Iterator[None]:
+    """Run a module of this package as a process; stop it with SIGTERM after the block."""
+    process = clusters.reaper.launch(
         [sys.executable, "-m", module, *(str(argument) for argument in arguments)],
-        log=stage.directory / f"{module}.log",
+        log=clusters.directory / f"{module}.log",
         cwd=ROOT,
     )
     try:
@@ -149,9 +157,9 @@ def _program(stage: BenchClusters, module: str, *arguments: object) -> Iterator[
         process.wait_for_exit(_END_S)
 
 
-def _window_s(who: System, scale: Scale) -> float:
-    return min(scale.latency_s, PLAIN_LOOP_S) if who is System.PLAIN_LOOP else scale.latency_s
+def _window_s(system: System, scale: Scale) -> float:
+    return min(scale.latency_s, PLAIN_LOOP_S) if system is System.PLAIN_LOOP else scale.latency_s
 
 
-def _run_s(who: System, scale: Scale) -> float:
-    return _OVERHEAD_S + WARM_UP_S + _window_s(who, scale)
+def _run_s(system: System, scale: Scale) -> float:
+    return _OVERHEAD_S + WARM_UP_S + _window_s(system, scale)

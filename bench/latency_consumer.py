@@ -1,9 +1,9 @@
-"""A reader that notes when each record of `bench.paced_producer` arrives, until it is told to end.
+"""A consumer that records when each record of `bench.paced_producer` arrives, until SIGTERM.
 
     python -m bench.latency_consumer BOOTSTRAP TOPIC PARTITIONS FILE
 
-Reads uncommitted, from the beginning. The file gets two numbers for each record, in nanoseconds:
-when it was sent, and when it was here.
+It reads uncommitted records from the beginning. It writes two numbers for each record to the file:
+the times of sending and of receiving, in nanoseconds.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from bench.paced_producer import SENT_AT
 
 
 class Arrival(NamedTuple):
-    """One record's way, on the clock of this computer."""
+    """The times at which one record was sent and received, on the clock of this computer."""
 
     sent_ns: int
     received_ns: int
 
 
 def main() -> None:
-    """Read until told to end, then write everything down."""
+    """Consume until SIGTERM, then write the file."""
     bootstrap, topic, partitions, file = sys.argv[1:]
-    ended: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
+    signals: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -44,20 +44,20 @@ def main() -> None:
         }
     )
     consumer.assign([TopicPartition(topic, index, 0) for index in range(int(partitions))])
-    found = array.array("Q")
-    while not ended:
+    times = array.array("Q")
+    while not signals:
         record = consumer.poll(0.1)
         if record is not None and (value := record.value()) and record.error() is None:
-            found.extend((SENT_AT.unpack_from(value)[0], time.time_ns()))
-    Path(file).write_bytes(found.tobytes())
+            times.extend((SENT_AT.unpack_from(value)[0], time.time_ns()))
+    Path(file).write_bytes(times.tobytes())
     consumer.close()
 
 
 def read_arrivals(file: Path) -> Iterator[Arrival]:
-    """Read what `main` wrote."""
-    found = array.array("Q", file.read_bytes())
-    for at in range(0, len(found), 2):
-        yield Arrival(found[at], found[at + 1])
+    """Yield the arrivals of a file that `main` wrote."""
+    times = array.array("Q", file.read_bytes())
+    for index in range(0, len(times), 2):
+        yield Arrival(times[index], times[index + 1])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How much memory a mirror takes at most while it catches up, all its processes together.
+"""Measures the peak memory of all processes of a system while it catches up.
 
-A round of its own, because counting pages costs time that would be missing elsewhere. Everybody is
-watched for the whole window, also after it has nothing left to do.
+This is a separate part of the benchmark, because the sampling costs processor time. Every system is
+sampled for the whole window, also after it has copied all records.
 """
 
 from __future__ import annotations
@@ -26,38 +26,42 @@ _OVERHEAD_S = 8.0
 
 
 def expected_s(scale: Scale) -> float:
-    """About how long all of it takes."""
+    """Return the expected duration of this part."""
     return _OPEN_S + scale.rounds * len(System) * _run_s(scale)
 
 
-def run(desk: BenchSession) -> None:
-    """Every round, every contestant."""
-    with running_clusters(desk.guard, desk.show_status) as stage:
-        with desk.step(f"filling a topic: {WORKLOAD.title}", _OPEN_S):
-            stage.fill_source_topic(WORKLOAD.name, WORKLOAD, PARTITIONS)
-        for number in range(desk.scale.rounds):
-            for who in rotated_systems(number):
-                blank = BenchRun(bench=NAME, workload=WORKLOAD.name, who=who, round=number + 1)
+def run(session: BenchSession) -> None:
+    """Measure each system in each round."""
+    with running_clusters(session.reaper, session.show_status) as clusters:
+        with session.step(f"filling a topic: {WORKLOAD.title}", _OPEN_S):
+            clusters.fill_source_topic(WORKLOAD.name, WORKLOAD, PARTITIONS)
+        for number in range(session.scale.rounds):
+            for system in rotated_systems(number):
+                template = BenchRun(
+                    bench=NAME, workload=WORKLOAD.name, who=system, round=number + 1
+                )
 
-                def measure(blank: BenchRun = blank) -> BenchRun:
-                    return _measure(blank, stage, START_S + desk.scale.window_s)
+                def measure(template: BenchRun = template) -> BenchRun:
+                    return _measure(template, clusters, START_S + session.scale.window_s)
 
-                desk.measure(blank, measure, _run_s(desk.scale))
+                session.measure(template, measure, _run_s(session.scale))
 
 
-def _measure(blank: BenchRun, stage: BenchClusters, seconds: float) -> BenchRun:
-    with stage.running_system(blank.who, stage.flow([WORKLOAD.name], PARTITIONS)) as racer:
-        curve = _sample_memory(racer, seconds)
-        racer.stop()
+def _measure(template: BenchRun, clusters: BenchClusters, seconds: float) -> BenchRun:
+    with clusters.running_system(
+        template.who, clusters.flow([WORKLOAD.name], PARTITIONS)
+    ) as process:
+        curve = _sample_memory(process, seconds)
+        process.stop()
     peak = max(size for _, size in curve)
-    return replace(blank, figures={"peak_bytes": peak}, curve=curve)
+    return replace(template, figures={"peak_bytes": peak}, curve=curve)
 
 
-def _sample_memory(racer: SystemProcess, seconds: float) -> tuple[tuple[float, float], ...]:
+def _sample_memory(process: SystemProcess, seconds: float) -> tuple[tuple[float, float], ...]:
     begun, curve = time.monotonic(), []
     while (now := time.monotonic() - begun) < seconds:
-        racer.ensure_running()
-        curve.append((round(now, 2), float(racer.tree.memory_bytes())))
+        process.ensure_running()
+        curve.append((round(now, 2), float(process.tree.memory_bytes())))
         time.sleep(SAMPLE_INTERVAL_S)
     return tuple(curve)
 

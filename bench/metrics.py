@@ -1,4 +1,4 @@
-"""The lines of the table: what is shown, and which ratio is demanded. Pure."""
+"""The metrics of the report, each with its required ratio. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from bench.systems import System
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What our figure divided by another's must be."""
+    """The required ratio of sparkmirror's value to the value of another system."""
 
     limit: float
     at_least: bool
     baseline: System = System.MM2_TUNED
 
     def is_met(self, ratio: float) -> bool:
-        """Whether a ratio is good enough."""
+        """Return whether a ratio meets the requirement."""
         return ratio >= self.limit if self.at_least else ratio <= self.limit
 
     def text(self) -> str:
-        """As people write it."""
+        """Return the requirement as text, for example ≥ 4x."""
         sign = "≥" if self.at_least else "≤"
         if not self.at_least and self.limit < 1 / 5:
             return f"{sign} 1/{1 / self.limit:.0f}"
@@ -30,14 +30,14 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One line: a figure of every contestant, and what is demanded of ours."""
+    """One line of the report: a figure of every system, and the requirement for sparkmirror."""
 
     title: str
     key: MetricKey
     unit: str
     requirement: Requirement
     scale: float = 1.0
-    """What a value is divided by to be counted in the unit."""
+    """The divisor that converts a value to the unit."""
 
 
 def _throughput(title: str, workload: str, limit: float) -> Metric:
@@ -68,13 +68,13 @@ def _latency(title: str, name: str, limit: float) -> Metric:
     )
 
 
-def _wan(limit: float, against: System) -> Metric:
+def _wan(limit: float, baseline: System) -> Metric:
     return Metric(
         title="one partition, 100 ms away",
         key=MetricKey("wan", "100-ms", "records_per_s"),
         unit="k rec/s",
         scale=1000,
-        requirement=Requirement(limit=limit, at_least=True, baseline=against),
+        requirement=Requirement(limit=limit, at_least=True, baseline=baseline),
     )
 
 

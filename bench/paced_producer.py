@@ -1,9 +1,9 @@
-"""A steady writer: so many records a second, each with the moment it was sent.
+"""A producer with a steady rate. Each record holds the time at which it was sent.
 
     python -m bench.paced_producer BOOTSTRAP TOPIC PARTITIONS PER_SECOND SECONDS
 
-Every record begins with the nanoseconds of `time.time_ns` at which it was handed to the producer:
-finer than a record's own timestamp, which has milliseconds.
+The value of every record begins with `time.time_ns` at the call of the producer. A record's own
+timestamp has only milliseconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PADDING = b"." * (VALUE_BYTES - SENT_AT.size)
 
 
 def main() -> None:
-    """Write until the time is over."""
+    """Produce for the given number of seconds."""
     bootstrap, topic, *numbers = sys.argv[1:]
     partitions, per_second, seconds = (int(number) for number in numbers)
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "acks": "all"})

@@ -1,7 +1,7 @@
-"""What a program and everything it started cost: processor time and memory, read from /proc.
+"""The processor time and memory of a process and its descendants, read from /proc.
 
-Processor time is that of every process that lives, and of those that ended and were waited for by
-one that lives. Memory is the proportional set size: pages that processes share count once.
+Processor time includes every running process, and every ended process for which a running one has
+waited. Memory is the proportional set size: pages that processes share count once.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _PSS = "Pss:"
 
 
 class Stat(NamedTuple):
-    """One line of /proc/PID/stat, as far as it matters."""
+    """The needed fields of one line of /proc/PID/stat."""
 
     pid: int
     parent: int
     start_ticks: int
-    """Since the computer was switched on."""
+    """The start time, since the boot of the computer."""
     cpu_ticks: int
-    """User and system, its own and that of the children it has waited for."""
+    """User and system time of the process and of the children for which it has waited."""
 
 
 def parse_stat(line: str) -> Stat:
-    """Read a stat line. The program's name stands in brackets and may hold anything."""
+    """Parse a stat line. The program's name is in brackets and may hold any character."""
     before, _, after = line.rpartition(")")
     fields = after.split()
     return Stat(
@@ -43,7 +43,7 @@ def parse_stat(line: str) -> Stat:
 
 
 def parse_pss_bytes(rollup: str) -> int:
-    """Read the proportional set size out of /proc/PID/smaps_rollup."""
+    """Return the proportional set size from the text of /proc/PID/smaps_rollup."""
     for line in rollup.splitlines():
         if line.startswith(_PSS):
             return int(line.split()[1]) * 1024
@@ -51,7 +51,7 @@ def parse_pss_bytes(rollup: str) -> int:
 
 
 def descendants(roots: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
-    """All of `roots` that live, and whoever descends from them."""
+    """Return the running processes of `roots` and all their descendants."""
     children: dict[int, list[int]] = {}
     for stat in stats.values():
         children.setdefault(stat.parent, []).append(stat.pid)
@@ -66,26 +66,26 @@ def descendants(roots: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
 
 
 class ProcessTree:
-    """A process and its descendants. Whoever belonged once belongs for good, even as an orphan."""
+    """A process and its descendants. A known descendant stays a member after its parent ended."""
 
     def __init__(self, root: int) -> None:
         self._known: dict[int, int] = {root: _all_stats()[root].start_ticks}
         self._start_ticks = self._known[root]
 
     def age_s(self) -> float:
-        """How long ago the root was started."""
+        """Return the seconds since the start of the root."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) - self._start_ticks / _TICKS_PER_S
 
     def cpu_s(self) -> float:
-        """Processor seconds used so far."""
+        """Return the processor time used so far."""
         return sum(member.cpu_ticks for member in self._members()) / _TICKS_PER_S
 
     def memory_bytes(self) -> int:
-        """Memory in use now."""
+        """Return the memory in use now."""
         return sum(_pss_bytes(member.pid) for member in self._members())
 
     def kill(self) -> None:
-        """End every member without a word."""
+        """Kill every member."""
         for member in self._members():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(member.pid, signal.SIGKILL)
@@ -94,8 +94,8 @@ class ProcessTree:
         stats = _all_stats()
         roots = [
             pid
-            for pid, began in self._known.items()
-            if pid in stats and stats[pid].start_ticks == began
+            for pid, start_ticks in self._known.items()
+            if pid in stats and stats[pid].start_ticks == start_ticks
         ]
         members = [stats[pid] for pid in descendants(roots, stats)]
         self._known |= {member.pid: member.start_ticks for member in members}

@@ -1,4 +1,4 @@
-"""Lines with their values, as words: the same for the terminal and for the document. Pure."""
+"""The rows of the report as text, for the terminal and for the document. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SYSTEM_TITLES = {
 
 
 class Verdict(enum.StrEnum):
-    """How a line stands."""
+    """Whether a metric meets its requirement."""
 
     MET = "✓"
     MISSED = "✗"
@@ -28,7 +28,7 @@ class Verdict(enum.StrEnum):
 
 
 class Row(NamedTuple):
-    """One line of the table."""
+    """One row of the table."""
 
     title: str
     values: dict[System, str]
@@ -39,45 +39,49 @@ class Row(NamedTuple):
 
 
 def build_rows(runs: Sequence[BenchRun]) -> list[Row]:
-    """Every line of which something was measured."""
+    """Return a row for each metric of which at least one system has a value."""
     return [
-        _row(runs, line)
-        for line in METRICS
-        if any(spread_of(runs, line.key, who) for who in System)
+        _row(runs, metric)
+        for metric in METRICS
+        if any(spread_of(runs, metric.key, system) for system in System)
     ]
 
 
 def format_number(number: float) -> str:
-    """Three digits that count, and no more."""
+    """Format a number with three significant digits."""
     if number >= 99.5:
         return f"{number:,.0f}"
     return f"{number:.3g}"
 
 
 def format_spread(spread: Spread | None, scale: float = 1.0) -> str:
-    """A median with its extremes, if there are any."""
+    """Format a median, with the lowest and highest value if they differ."""
     if spread is None:
         return "–"
     median, lowest, highest = (format_number(value / scale) for value in spread)
     return median if lowest == highest else f"{median} ({lowest}..{highest})"
 
 
-def _row(runs: Sequence[BenchRun], line: Metric) -> Row:
-    demand = line.requirement
-    ratio = ratio_of(runs, line.key, System.SPARKMIRROR, demand.baseline)
-    plain = ratio_of(runs, line.key, System.SPARKMIRROR, System.PLAIN_LOOP)
-    ahead = Requirement(limit=1.0, at_least=demand.at_least)
+def _row(runs: Sequence[BenchRun], metric: Metric) -> Row:
+    requirement = metric.requirement
+    baseline = SYSTEM_TITLES[requirement.baseline]
+    ratio = ratio_of(runs, metric.key, System.SPARKMIRROR, requirement.baseline)
+    plain = ratio_of(runs, metric.key, System.SPARKMIRROR, System.PLAIN_LOOP)
+    ahead = Requirement(limit=1.0, at_least=requirement.at_least)
     return Row(
-        title=f"{line.title} [{line.unit}]",
-        values={who: format_spread(spread_of(runs, line.key, who), line.scale) for who in System},
+        title=f"{metric.title} [{metric.unit}]",
+        values={
+            system: format_spread(spread_of(runs, metric.key, system), metric.scale)
+            for system in System
+        },
         ratio=format_spread(ratio) + ("x" if ratio else ""),
-        requirement=f"{demand.text()} {SYSTEM_TITLES[demand.baseline].removeprefix('MM2 ')}",
-        verdict=_verdict(ratio, demand),
+        requirement=f"{requirement.text()} {baseline.removeprefix('MM2 ')}",
+        verdict=_verdict(ratio, requirement),
         versus_plain_loop=_verdict(plain, ahead),
     )
 
 
-def _verdict(ratio: Spread | None, demand: Requirement) -> Verdict:
+def _verdict(ratio: Spread | None, requirement: Requirement) -> Verdict:
     if ratio is None:
         return Verdict.UNKNOWN
-    return Verdict.MET if demand.is_met(ratio.median) else Verdict.MISSED
+    return Verdict.MET if requirement.is_met(ratio.median) else Verdict.MISSED

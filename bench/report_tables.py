@@ -1,4 +1,4 @@
-"""The table on the terminal, and the same in Markdown."""
+"""The report as a table for the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAST_COLUMNS = ("ours / theirs", "wanted", "", "ahead of plain")
 
 
 def terminal_table(rows: Sequence[Row]) -> rich.table.Table:
-    """For people who look at it now."""
+    """Return the table for the terminal."""
     table = rich.table.Table(
         title="Medians (lowest..highest) of all rounds", box=rich.box.SIMPLE_HEAD
     )
@@ -26,7 +26,7 @@ def terminal_table(rows: Sequence[Row]) -> rich.table.Table:
     for row in rows:
         table.add_row(
             rich.text.Text(row.title),
-            *(row.values[who] for who in System),
+            *(row.values[system] for system in System),
             row.ratio,
             row.requirement,
             rich.text.Text(row.verdict, style=_COLOURS[row.verdict]),
@@ -36,11 +36,11 @@ def terminal_table(rows: Sequence[Row]) -> rich.table.Table:
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
-    """For a document."""
+    """Return the table in Markdown."""
     heads = ["", *SYSTEM_TITLES.values(), *_LAST_COLUMNS]
     lines = [_markdown_row(heads), _markdown_row(["---"] * len(heads))]
     for row in rows:
-        values = [row.values[who] for who in System]
+        values = [row.values[system] for system in System]
         lines.append(
             _markdown_row(
                 [row.title, *values, row.ratio, row.requirement, row.verdict, row.versus_plain_loop]
@@ -49,5 +49,5 @@ def markdown_table(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(words: Sequence[str]) -> str:
-    return f"| {' | '.join(words)} |"
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

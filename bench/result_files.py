@@ -1,6 +1,6 @@
-"""A benchmark's results on disk: every raw figure, and facts of the computer that matter.
+"""The result files of benchmarks: all figures, and the facts about the computer.
 
-No host names, no paths: results are meant to be shown.
+They hold no host names and no paths, because results are published.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ RESULTS_DIRECTORY = Path(__file__).parent / "results"
 _PACKAGES = ("sparkmirror", "pyspark", "kafka-python", "confluent-kafka", "cramjam", "awscrt")
 
 _NUMBERS = re.compile(r"\[[-\d\s.,e\[\]]*\]")
-"""A list of numbers, or of lists of them: hundreds of lines that nobody reads one by one."""
+"""A list of numbers, or of lists of numbers, which is written on one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFile:
-    """One benchmark's file, written anew with every run."""
+    """The result file of one benchmark. Every run writes the whole file again."""
 
     path: Path
     facts: dict[str, Any]
 
     @classmethod
     def new(cls, name: str, scale: Scale, directory: Path = RESULTS_DIRECTORY) -> ResultFile:
-        """Name a file after today."""
+        """Return a file whose name begins with the current time. Writes nothing yet."""
         now = datetime.datetime.now(datetime.UTC)
         directory.mkdir(parents=True, exist_ok=True)
         return cls(
@@ -51,12 +51,12 @@ class ResultFile:
         )
 
     def write(self, runs: Sequence[BenchRun]) -> None:
-        """Keep all runs so far."""
+        """Write all runs so far, by one rename."""
         value = {**self.facts, "runs": [run.to_json() for run in runs]}
         text = _NUMBERS.sub(_join_lines, json.dumps(value, indent=1))
-        new = self.path.with_suffix(".new")
-        new.write_text(text + "\n", encoding="utf-8")
-        new.rename(self.path)
+        new_file = self.path.with_suffix(".new")
+        new_file.write_text(text + "\n", encoding="utf-8")
+        new_file.rename(self.path)
 
 
 def _join_lines(numbers: re.Match[str]) -> str:
@@ -64,13 +64,13 @@ def _join_lines(numbers: re.Match[str]) -> str:
 
 
 def read_results(path: Path) -> tuple[dict[str, Any], list[BenchRun]]:
-    """Read a file: its facts, and its runs."""
+    """Return the facts and the runs of a file."""
     value: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return value, [BenchRun.from_json(run) for run in value.pop("runs")]
 
 
 def machine_facts() -> dict[str, Any]:
-    """What the figures depend on."""
+    """Return the facts on which the figures depend: hardware and software versions."""
     return {
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),

@@ -1,7 +1,7 @@
 """Medians, spreads and ratios. Pure.
 
-A ratio is taken within a round, where both sides had the same computer and the same minutes; the
-median of the rounds' ratios is what is compared with the demand.
+A ratio compares two systems within one round, because the rounds may differ in the load of the
+computer. The median of the ratios of all rounds is compared with the requirement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench.systems import System
 
 
 class MetricKey(NamedTuple):
-    """Which figure of which runs."""
+    """The key of one figure: bench, workload and name."""
 
     bench: str
     workload: str
@@ -23,7 +23,7 @@ class MetricKey(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Several values of the same thing."""
+    """The median, lowest and highest of several values."""
 
     median: float
     lowest: float
@@ -31,36 +31,39 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread | None:
-        """None if there are no values."""
+        """Return the spread of values; None if there are none."""
         if not values:
             return None
         return cls(statistics.median(values), min(values), max(values))
 
 
-def values_by_round(runs: Iterable[BenchRun], figure: MetricKey, who: System) -> dict[int, float]:
-    """A contestant's values of a figure."""
+def values_by_round(
+    runs: Iterable[BenchRun], figure: MetricKey, system: System
+) -> dict[int, float]:
+    """Return a system's values of a figure, by round."""
     return {
         run.round: run.figures[figure.name]
         for run in runs
-        if (run.bench, run.workload, run.who) == (figure.bench, figure.workload, who)
+        if (run.bench, run.workload, run.who) == (figure.bench, figure.workload, system)
         and figure.name in run.figures
     }
 
 
-def spread_of(runs: Iterable[BenchRun], figure: MetricKey, who: System) -> Spread | None:
-    """A contestant's median and extremes."""
-    return Spread.of(list(values_by_round(runs, figure, who).values()))
+def spread_of(runs: Iterable[BenchRun], figure: MetricKey, system: System) -> Spread | None:
+    """Return the spread of a system's values; None if there are none."""
+    return Spread.of(list(values_by_round(runs, figure, system).values()))
 
 
 def ratio_of(
-    runs: Sequence[BenchRun], figure: MetricKey, who: System, against: System
+    runs: Sequence[BenchRun], figure: MetricKey, system: System, baseline: System
 ) -> Spread | None:
-    """How many times another's value a contestant's is, round by round."""
-    mine, theirs = values_by_round(runs, figure, who), values_by_round(runs, figure, against)
-    return Spread.of([mine[n] / theirs[n] for n in mine if theirs.get(n)])
+    """Return the spread of the ratios of a system's values to the baseline's, by round."""
+    values = values_by_round(runs, figure, system)
+    baselines = values_by_round(runs, figure, baseline)
+    return Spread.of([values[n] / baselines[n] for n in values if baselines.get(n)])
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """The value below which so many of some ordered values lie."""
+    """Return the given percentile of values in ascending order."""
     assert ordered
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]

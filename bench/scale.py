@@ -1,4 +1,4 @@
-"""How long each part of the benchmark takes: in full, or as a quick look."""
+"""The rounds and durations of a benchmark: full or quick."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Rounds and times. A window ends early when everything is copied."""
+    """Rounds and durations. A window ends early when the system has copied all records."""
 
     rounds: int = 3
     window_s: float = 12.0
     latency_s: float = 300.0
-    """As long as an epoch, so that one change of epochs falls into it."""
+    """At full scale as long as an epoch, so that one change of epochs falls into it."""
     idle_s: float = 60.0
     share: float = 1.0
-    """Of the records that a workload has in full."""
+    """The share of a workload's records that is written."""
 
 
 FULL = Scale()

@@ -1,6 +1,6 @@
-"""Where benches report to: results so far, what runs now, how much time is left.
+"""The state of a running benchmark: results so far, current step, remaining time.
 
-Results are written after every run, so an interrupted benchmark keeps what it has.
+Results are written after every run, so an interrupted benchmark keeps its finished runs.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 SaveRuns = Callable[[list[BenchRun]], None]
-"""Keeps all runs so far."""
+"""Writes all runs so far."""
 
 
 @dataclass(slots=True, kw_only=True)
 class BenchSession:
-    """One benchmark under way."""
+    """One running benchmark."""
 
     scale: Scale
-    guard: ProcessReaper
+    reaper: ProcessReaper
     save_runs: SaveRuns
     progress: rich.progress.Progress
     progress_task: rich.progress.TaskID
@@ -38,7 +38,7 @@ class BenchSession:
     runs: list[BenchRun] = field(default_factory=list)
 
     def show_status(self, text: str) -> None:
-        """Tell what happens now."""
+        """Show the current step."""
         if self.progress.console.is_terminal:
             self.progress.update(self.progress_task, description=text)
         else:
@@ -46,15 +46,15 @@ class BenchSession:
 
     @contextmanager
     def step(self, text: str, expected_s: float) -> Iterator[None]:
-        """Do something that takes about so long."""
+        """Show a step during the block, then advance the progress by its expected duration."""
         self.show_status(text)
         yield
         self.progress.advance(self.progress_task, expected_s)
 
     def measure(self, run: BenchRun, measure: Callable[[], BenchRun], expected_s: float) -> None:
-        """Do a run, if its contestant was asked for.
+        """Execute a run if its system is selected, and store it.
 
-        One that fails is kept as a failure, and the others go on.
+        A MirrorError is stored as the failure of the run; the benchmark continues.
         """
         if run.who not in self.systems:
             return
@@ -66,22 +66,22 @@ class BenchSession:
             self._add_run(replace(done, load=os.getloadavg()))
 
     def includes(self, workload: str) -> bool:
-        """Whether a workload was asked for."""
+        """Return whether a workload is selected."""
         return not self.selected_workloads or workload in self.selected_workloads
 
     def _add_run(self, run: BenchRun) -> None:
         self.runs.append(run)
         self.save_runs(self.runs)
-        said = run.failure or ", ".join(f"{k} {v:,.4g}" for k, v in run.figures.items())
+        result = run.failure or ", ".join(f"{k} {v:,.4g}" for k, v in run.figures.items())
         self.progress.console.print(
-            f"  {run.bench:<10} {run.workload:<10} {run.round}  {run.who:<12} {said}",
+            f"  {run.bench:<10} {run.workload:<10} {run.round}  {run.who:<12} {result}",
             markup=False,
             highlight=False,
         )
 
 
 def rotated_systems(round_number: int) -> tuple[System, ...]:
-    """The contestants of a round; each round another begins."""
-    everybody = tuple(System)
-    first = round_number % len(everybody)
-    return everybody[first:] + everybody[:first]
+    """Return the systems in the order of a round; each round begins with another system."""
+    systems = tuple(System)
+    first = round_number % len(systems)
+    return systems[first:] + systems[:first]

@@ -1,6 +1,7 @@
-"""How many times better we are than Java, line by line: one picture can hold them all. Pure.
+"""The speedup of sparkmirror over Java MirrorMaker 2 for each metric. Pure.
 
-More than 1 is always better: rates are divided by theirs, costs are what theirs is divided by.
+More than 1 is always better. For a rate it is sparkmirror's value divided by Java's, for a cost
+Java's value divided by sparkmirror's.
 """
 
 from __future__ import annotations
@@ -16,43 +17,43 @@ from bench.systems import System
 
 
 class Speedup(NamedTuple):
-    """One line of the picture."""
+    """The speedup of one metric: one row of the chart."""
 
     title: str
     baseline: str
     ours: Spread
     required: float
     plain_loop: float | None
-    """The loop by hand against the same opponent, if it ran."""
+    """The speedup of the plain loop over the same baseline, if it ran."""
 
     @property
     def is_met(self) -> bool:
-        """Whether it is as much as was wanted."""
+        """Whether the median meets the requirement."""
         return self.ours.median >= self.required
 
 
 def compute_speedups(runs: Sequence[BenchRun]) -> list[Speedup]:
-    """Every line of which both sides were measured."""
-    return [found for line in METRICS if (found := _speedup(runs, line))]
+    """Return the speedup for each metric that sparkmirror and the baseline have."""
+    return [found for metric in METRICS if (found := _speedup(runs, metric))]
 
 
-def _speedup(runs: Sequence[BenchRun], line: Metric) -> Speedup | None:
-    ours = _times_better(runs, line, System.SPARKMIRROR)
+def _speedup(runs: Sequence[BenchRun], metric: Metric) -> Speedup | None:
+    ours = _times_better(runs, metric, System.SPARKMIRROR)
     if ours is None:
         return None
-    plain = _times_better(runs, line, System.PLAIN_LOOP)
-    demand = line.requirement
+    plain = _times_better(runs, metric, System.PLAIN_LOOP)
+    requirement = metric.requirement
     return Speedup(
-        title=line.title,
-        baseline=SYSTEM_TITLES[demand.baseline],
+        title=metric.title,
+        baseline=SYSTEM_TITLES[requirement.baseline],
         ours=ours,
-        required=demand.limit if demand.at_least else 1 / demand.limit,
+        required=requirement.limit if requirement.at_least else 1 / requirement.limit,
         plain_loop=plain.median if plain else None,
     )
 
 
-def _times_better(runs: Sequence[BenchRun], line: Metric, who: System) -> Spread | None:
-    ratio = ratio_of(runs, line.key, who, line.requirement.baseline)
-    if ratio is None or line.requirement.at_least:
+def _times_better(runs: Sequence[BenchRun], metric: Metric, system: System) -> Spread | None:
+    ratio = ratio_of(runs, metric.key, system, metric.requirement.baseline)
+    if ratio is None or metric.requirement.at_least:
         return ratio
     return Spread(1 / ratio.median, 1 / ratio.highest, 1 / ratio.lowest)

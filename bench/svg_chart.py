@@ -1,7 +1,7 @@
-"""The picture for docs/benchmarks.md, drawn by hand as SVG. Pure.
+"""The SVG chart of docs/benchmarks.md. Pure.
 
-One row per line of the table on a logarithmic axis: a dot for our median with a bar from lowest to
-highest, a tick where the demand stands, a ring for the loop by hand. Java stands at 1.
+One row for each metric, on a logarithmic axis: a dot for sparkmirror's median with a bar from the
+lowest to the highest value, a tick for the requirement, a ring for the plain loop. Java is at 1.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _GOOD, _BAD, _GREY, _INK = "#1a7f37", "#cf222e", "#8c959f", "#24292f"
 
 
 def x_position(times: float) -> float:
-    """Where a ratio stands on the axis; what is beyond its ends stands at them."""
-    inside = min(max(times, MIN_RATIO), MAX_RATIO)
-    share = math.log(inside / MIN_RATIO) / math.log(MAX_RATIO / MIN_RATIO)
+    """Return the x coordinate of a ratio; a ratio beyond the axis is placed at its end."""
+    ratio = min(max(times, MIN_RATIO), MAX_RATIO)
+    share = math.log(ratio / MIN_RATIO) / math.log(MAX_RATIO / MIN_RATIO)
     return LEFT + share * (WIDTH - LEFT - RIGHT)
 
 
 def render_svg(lines: Sequence[Speedup], title: str) -> str:
-    """Draw it."""
+    """Return the chart as SVG."""
     height = TOP + ROW * len(lines) + BOTTOM
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"',
@@ -94,9 +94,9 @@ def _ring(x: float, y: float) -> str:
 
 
 def _text(
-    x: float, y: float, words: str, *, size: int = 12, anchor: str = "start", colour: str = _INK
+    x: float, y: float, text: str, *, size: int = 12, anchor: str = "start", colour: str = _INK
 ) -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"'
-        f' fill="{colour}">{escape(words)}</text>'
+        f' fill="{colour}">{escape(text)}</text>'
     )

@@ -1,4 +1,4 @@
-"""One contestant that runs: started, watched, ended."""
+"""The running process of one system."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ STOP_TIMEOUT_S = 30.0
 
 
 class SystemProcess:
-    """A contestant under a guard. `tree` is the program and everything that it starts."""
+    """Starts a system under a ProcessReaper. `tree` is its process with all descendants."""
 
-    def __init__(self, who: System, flow: Flow, directory: Path, guard: ProcessReaper) -> None:
-        self.system = who
+    def __init__(self, system: System, flow: Flow, directory: Path, reaper: ProcessReaper) -> None:
+        self.system = system
         self.flow = flow
         directory.mkdir(parents=True)
         self._log = directory / "log"
-        self._command = start_command(who, flow, directory)
-        self._process: Process = guard.launch(
+        self._command = start_command(system, flow, directory)
+        self._process: Process = reaper.launch(
             self._command.argv, log=self._log, cwd=ROOT, environ=self._command.environ
         )
         self.tree = ProcessTree(self._process.pid)
 
     def ensure_running(self) -> None:
-        """Complain if it has ended by itself."""
+        """Raise LabError if the process has ended."""
         if not self._process.is_running():
             raise LabError(f"{self.system} has ended by itself. {self._log_tail()}")
 
     def stop(self) -> float:
-        """Ask it to end, kill it if it does not; tell how many seconds it took."""
+        """Stop the process, or kill it after STOP_TIMEOUT_S; return the seconds. Blocks."""
         begun = time.monotonic()
         self._process.send_signal(self._command.stop_signal)
         if not self._process.wait_for_exit(STOP_TIMEOUT_S):
@@ -43,7 +43,7 @@ class SystemProcess:
         return time.monotonic() - begun
 
     def kill(self) -> None:
-        """End it at once, with all that it started."""
+        """Kill the process with all descendants, and wait."""
         self.tree.kill()
         self._process.wait_for_exit(STOP_TIMEOUT_S)
 

@@ -1,7 +1,6 @@
-"""Who runs: Java MirrorMaker 2 as it comes and tuned, sparkmirror, and a loop written by hand.
+"""The compared systems: Java MirrorMaker 2 (default and tuned), sparkmirror and a plain loop.
 
-Each becomes a command line, started as its users start it. Knows their settings; knows nothing
-about clusters, clocks or results.
+Each system has a command line and settings, as an operator would start it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 
 ROOT = Path(__file__).parents[1]
-"""Where `python -m bench...` finds us."""
+"""The directory in which `python -m bench...` works."""
 TARGET = "target"
 SCRIPT_JVM = JvmOptions(
     heap_mb=2048,
@@ -31,7 +30,7 @@ SCRIPT_JVM = JvmOptions(
         *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
     ),
 )
-"""Heap and collector as connect-mirror-maker.sh gives them to Java."""
+"""The heap and garbage collector options of connect-mirror-maker.sh."""
 
 TUNED_PRODUCER = {"batch.size": str(512 << 10), "linger.ms": "50", "buffer.memory": str(64 << 20)}
 TUNED_CONSUMER = {
@@ -40,11 +39,11 @@ TUNED_CONSUMER = {
     "max.partition.fetch.bytes": str(4 << 20),
     "receive.buffer.bytes": "-1",
 }
-"""What people raise to catch up: larger fetches, and a window that the system may widen."""
+"""Usual tuning for catching up: larger fetches, and a TCP window that the kernel may widen."""
 
 
 class System(enum.StrEnum):
-    """The contestants, as results name them."""
+    """The compared systems. Result files hold these names."""
 
     MM2_DEFAULT = "mm2-default"
     MM2_TUNED = "mm2-tuned"
@@ -54,20 +53,20 @@ class System(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """How to start somebody, and how its users end it."""
+    """The command that starts a system, and the signal that stops it."""
 
     argv: list[str]
     stop_signal: signal.Signals = signal.SIGTERM
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
-def start_command(who: System, flow: Flow, directory: Path) -> Command:
-    """Say how a contestant is started for a flow; `directory` is its own."""
-    return _COMMANDS[who](flow, directory)
+def start_command(system: System, flow: Flow, directory: Path) -> Command:
+    """Return the command that starts a system for a flow. Only this run uses `directory`."""
+    return _COMMANDS[system](flow, directory)
 
 
 def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
-    """An mm2.properties of one flow that does nothing but copy."""
+    """Return the mm2.properties of one flow that only copies records."""
     arrow = f"{flow.alias}->{TARGET}"
     properties = {
         "clusters": f"{flow.alias}, {TARGET}",
@@ -80,7 +79,7 @@ def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
         "config.storage.replication.factor": "1",
         "offset.storage.replication.factor": "1",
         "status.storage.replication.factor": "1",
-        # The others copy only; so that Java has no more to do than they:
+        # The other systems only copy records, so Java must not do more.
         "emit.heartbeats.enabled": "false",
         "emit.checkpoints.enabled": "false",
     }
@@ -102,8 +101,7 @@ def _mirror_maker(flow: Flow, directory: Path, *, tuned: bool) -> Command:
         directory / "mm2.properties", mirror_maker_properties(flow, tuned=tuned)
     )
     tools = KafkaToolRunner(jvm=SCRIPT_JVM)
-    words = tools.command("connect-mirror-maker", [str(file), "--clusters", TARGET])
-    return Command(argv=words)
+    return Command(argv=tools.command("connect-mirror-maker", [str(file), "--clusters", TARGET]))
 
 
 def _mirror_maker_default(flow: Flow, directory: Path) -> Command:

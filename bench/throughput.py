@@ -1,7 +1,8 @@
-"""Catching up: a topic is full, a mirror starts, and we watch the target's ends.
+"""Measures how fast a system catches up with a full topic, by the end offsets on the target.
 
-Counted from the first glance that finds records on the target to the one that finds all of them, or
-to the end of the window. So start-up is not in the rate; it is a figure of its own.
+The time counts from the first poll that finds records on the target to the one that finds all of
+them, or to the end of the window. So the rate does not include the start; `start_s` is a separate
+figure.
 """
 
 from __future__ import annotations
@@ -78,83 +79,83 @@ _WARM_UP = Workload(
     batch_bytes=64 << 10,
     records=2_000_000,
 )
-"""A broker compiles what it does often: whoever came first would pay for it."""
+"""Without it the first system would run on brokers whose JVM has compiled nothing yet."""
 _OVERHEAD_S = {
     System.MM2_DEFAULT: 14.0,
     System.MM2_TUNED: 13.0,
     System.PLAIN_LOOP: 4.0,
     System.SPARKMIRROR: 6.0,
 }
-"""Start and end of a run besides its window."""
+"""The expected duration of the start and the end of a run."""
 _FILL_S = 12.0
 _WARM_S = 15.0
 _OPEN_S = 10.0
 
 
 def expected_s(scale: Scale) -> float:
-    """About how long all of it takes."""
+    """Return the expected duration of this part."""
     return _OPEN_S + _WARM_S + len(WORKLOADS) * workload_s(scale)
 
 
 def workload_s(scale: Scale) -> float:
-    """About how long one workload takes."""
-    return _FILL_S + scale.rounds * sum(_run_s(who, scale) for who in System)
+    """Return the expected duration of one workload."""
+    return _FILL_S + scale.rounds * sum(_run_s(system, scale) for system in System)
 
 
-def run(desk: BenchSession) -> None:
-    """Every workload, every round, every contestant."""
-    with running_clusters(desk.guard, desk.show_status) as stage:
-        with desk.step("warming the target up", _WARM_S):
-            stage.warm_up_target(_scaled(_WARM_UP, desk.scale), PARTITIONS)
+def run(session: BenchSession) -> None:
+    """Measure each system in each round of each workload."""
+    with running_clusters(session.reaper, session.show_status) as clusters:
+        with session.step("warming the target up", _WARM_S):
+            clusters.warm_up_target(_scaled(_WARM_UP, session.scale), PARTITIONS)
         for workload in WORKLOADS:
-            if desk.includes(workload.name):
-                _run_workload(desk, stage, _scaled(workload, desk.scale))
+            if session.includes(workload.name):
+                _run_workload(session, clusters, _scaled(workload, session.scale))
 
 
-def _run_workload(desk: BenchSession, stage: BenchClusters, workload: Workload) -> None:
-    with desk.step(f"filling a topic: {workload.title}", _FILL_S):
-        records = stage.fill_source_topic(workload.name, workload, PARTITIONS)
-    for number in range(desk.scale.rounds):
-        for who in rotated_systems(number):
-            blank = BenchRun(bench=NAME, workload=workload.name, who=who, round=number + 1)
+def _run_workload(session: BenchSession, clusters: BenchClusters, workload: Workload) -> None:
+    with session.step(f"filling a topic: {workload.title}", _FILL_S):
+        records = clusters.fill_source_topic(workload.name, workload, PARTITIONS)
+    for number in range(session.scale.rounds):
+        for system in rotated_systems(number):
+            template = BenchRun(bench=NAME, workload=workload.name, who=system, round=number + 1)
 
-            def measure(blank: BenchRun = blank) -> BenchRun:
-                flow = stage.flow([workload.name], PARTITIONS, workload.codec.name.lower())
-                return run_and_measure(blank, stage, flow, records, desk.scale.window_s)
+            def measure(template: BenchRun = template) -> BenchRun:
+                flow = clusters.flow([workload.name], PARTITIONS, workload.codec.name.lower())
+                return run_and_measure(template, clusters, flow, records, session.scale.window_s)
 
-            desk.measure(blank, measure, _run_s(who, desk.scale))
-    stage.delete_source_topics([workload.name])
+            session.measure(template, measure, _run_s(system, session.scale))
+    clusters.delete_source_topics([workload.name])
 
 
 def run_and_measure(
-    blank: BenchRun, stage: BenchClusters, flow: Flow, records: int, window_s: float
+    template: BenchRun, clusters: BenchClusters, flow: Flow, records: int, window_s: float
 ) -> BenchRun:
-    """Start a contestant, watch it, end it."""
-    with stage.running_system(blank.who, flow) as racer:
-        ends = EndOffsets(stage.target.access(), flow.remote_partitions)
+    """Start a system, measure its copy and stop it. Blocks."""
+    with clusters.running_system(template.who, flow) as process:
+        ends = EndOffsets(clusters.target.access(), flow.remote_partitions)
         try:
-            watched = measure_copy(blank, racer, ends, records, window_s)
+            measured = measure_copy(template, process, ends, records, window_s)
         finally:
             ends.close()
-        end_s = racer.stop()
-    return replace(watched, figures={**watched.figures, "end_s": end_s})
+        end_s = process.stop()
+    return replace(measured, figures={**measured.figures, "end_s": end_s})
 
 
 def measure_copy(
-    blank: BenchRun, racer: SystemProcess, ends: EndOffsets, records: int, window_s: float
+    template: BenchRun, process: SystemProcess, ends: EndOffsets, records: int, window_s: float
 ) -> BenchRun:
-    """Watch a contestant from its first record to the last, or to the end of the window."""
-    first = wait_for_records(ends, racer, 1, FIRST_RECORD_S, POLL_INTERVAL_S)
-    begun, cpu_s, start_s = time.monotonic(), racer.tree.cpu_s(), racer.tree.age_s()
+    """Measure a system from its first copied record to the last, or to the end of the window."""
+    first = wait_for_records(ends, process, 1, FIRST_RECORD_S, POLL_INTERVAL_S)
+    begun, cpu_s, start_s = time.monotonic(), process.tree.cpu_s(), process.tree.age_s()
     curve = [(0.0, float(first))]
     while curve[-1][1] < records and curve[-1][0] < window_s:
         time.sleep(POLL_INTERVAL_S)
-        racer.ensure_running()
+        process.ensure_running()
         curve.append((time.monotonic() - begun, float(ends.total_records())))
-    cpu_s = racer.tree.cpu_s() - cpu_s
+    cpu_s = process.tree.cpu_s() - cpu_s
     copied, took_s = curve[-1][1] - first, curve[-1][0]
     return replace(
-        blank,
+        template,
         figures={
             "records_per_s": copied / took_s,
             "second_half_records_per_s": second_half_rate(curve),
@@ -169,7 +170,7 @@ def measure_copy(
 
 
 def second_half_rate(curve: Sequence[tuple[float, float]]) -> float:
-    """Records per second in the later half of the time: what a JVM does once it is warm."""
+    """Return the records per second in the second half of the time, when a JVM is warm."""
     end_s, records = curve[-1]
     begin_s, before = next(point for point in curve if point[0] >= end_s / 2)
     return (records - before) / (end_s - begin_s) if end_s > begin_s else 0.0
@@ -179,6 +180,6 @@ def _scaled(workload: Workload, scale: Scale) -> Workload:
     return replace(workload, records=int(workload.records * scale.share))
 
 
-def _run_s(who: System, scale: Scale) -> float:
-    window_s = scale.window_s if who is not System.SPARKMIRROR else scale.window_s / 4
-    return _OVERHEAD_S[who] + window_s
+def _run_s(system: System, scale: Scale) -> float:
+    window_s = scale.window_s if system is not System.SPARKMIRROR else scale.window_s / 4
+    return _OVERHEAD_S[system] + window_s

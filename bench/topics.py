@@ -1,4 +1,4 @@
-"""Topics made to order: so many partitions, filled with batches of exactly one size."""
+"""Creates topics and fills them with batches of exactly one size."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
 
 _VARIANTS = 4
-"""Different batches, in turn."""
+"""The number of different batches, which are written in turn."""
 _WRITE_S = 60.0
 
 
 def create_topic(access: ClusterAccess, name: str, partitions: int) -> None:
-    """Create a topic, and wait until its leaders serve."""
+    """Create a topic, and wait until the leaders of its partitions answer."""
     with Admin(access) as admin:
         admin.create_topic(NewTopic(name=name, partitions=partitions))
     router = make_router(access)
@@ -33,7 +33,10 @@ def create_topic(access: ClusterAccess, name: str, partitions: int) -> None:
 
 
 def fill_topic(access: ClusterAccess, topic: str, workload: Workload, partitions: int) -> int:
-    """Make a topic of one broker's with whole batches of a workload; return its records."""
+    """Create a topic and fill it with batches of a workload; return its number of records.
+
+    Requires a cluster of one broker.
+    """
     create_topic(access, topic, partitions)
     router = make_router(access)
     try:
@@ -44,7 +47,7 @@ def fill_topic(access: ClusterAccess, topic: str, workload: Workload, partitions
 
 
 def make_router(access: ClusterAccess) -> Router:
-    """Make a router that belongs to this thread."""
+    """Return a new router, for use by this thread only."""
     client = ClientConfig(cluster=access.cluster, security=access.security.client_kwargs())
     return Router(client, [Address(*address) for address in access.bootstrap_servers])
 
@@ -52,15 +55,15 @@ def make_router(access: ClusterAccess) -> Router:
 def _write(router: Router, topic: str, workload: Workload, partitions: int) -> None:
     batches = [memoryview(workload.batch(seed)) for seed in range(_VARIANTS)]
     parts = [forward_batch(read_header(b), b, BatchProducer(), NO_SEQUENCE) for b in batches]
-    link = router.connection_to(LeaderOf(TopicPartition(topic, 0)), timeout_s=_WRITE_S)
-    version = produce_version(link.api_versions, by_id=False)
+    connection = router.connection_to(LeaderOf(TopicPartition(topic, 0)), timeout_s=_WRITE_S)
+    version = produce_version(connection.api_versions, by_id=False)
     for number in range(workload.batches_per_partition(partitions)):
         outgoing = [
             OutgoingBatch(topic, index, parts[number % _VARIANTS]) for index in range(partitions)
         ]
-        answer = link.send_and_wait(
+        answer = connection.send_and_wait(
             produce_request(version, outgoing, timeout_ms=int(_WRITE_S * 1000)), _WRITE_S
         )
-        errors = {said.error_code for said in answer.partition_responses.values()} - {0}
+        errors = {response.error_code for response in answer.partition_responses.values()} - {0}
         if errors:
             raise LabError(f"the source refuses batches of {topic}: errors {errors}")

@@ -1,4 +1,4 @@
-"""One partition over a long line: the mirror stands beside the target, 100 ms from the source."""
+"""Measures the copy of one partition with a round trip time of 100 ms to the source."""
 
 from __future__ import annotations
 
@@ -39,46 +39,52 @@ _OPEN_S = 25.0
 
 
 def expected_s(scale: Scale) -> float:
-    """About how long all of it takes."""
-    return _OPEN_S + scale.rounds * sum(_run_s(who, scale) for who in System)
+    """Return the expected duration of this part."""
+    return _OPEN_S + scale.rounds * sum(_run_s(system, scale) for system in System)
 
 
-def run(desk: BenchSession) -> None:
-    """Every round, every contestant."""
+def run(session: BenchSession) -> None:
+    """Measure each system in each round."""
     owner = Path(tempfile.mkdtemp(prefix="sparkmirror-line-"))
-    desk.guard.remove_on_exit(owner)
+    session.reaper.remove_on_exit(owner)
     port = PortRegistry().claim(1, owner)[0]
-    workload = replace(WORKLOAD, records=int(WORKLOAD.records * desk.scale.share))
-    with running_clusters(desk.guard, desk.show_status, advertised=f"127.0.0.1:{port}") as stage:
+    workload = replace(WORKLOAD, records=int(WORKLOAD.records * session.scale.share))
+    with running_clusters(
+        session.reaper, session.show_status, advertised=f"127.0.0.1:{port}"
+    ) as clusters:
         with (
-            desk.step(f"filling a topic: {workload.title}", _OPEN_S),
-            delayed_source(stage, port, 0),
+            session.step(f"filling a topic: {workload.title}", _OPEN_S),
+            delayed_source(clusters, port, 0),
         ):
-            records = stage.fill_source_topic(workload.name, workload, partitions=1)
-        with delayed_source(stage, port, ROUND_TRIP_MS):
-            for number in range(desk.scale.rounds):
-                for who in rotated_systems(number):
-                    blank = BenchRun(bench=NAME, workload=workload.name, who=who, round=number + 1)
+            records = clusters.fill_source_topic(workload.name, workload, partitions=1)
+        with delayed_source(clusters, port, ROUND_TRIP_MS):
+            for number in range(session.scale.rounds):
+                for system in rotated_systems(number):
+                    template = BenchRun(
+                        bench=NAME, workload=workload.name, who=system, round=number + 1
+                    )
 
-                    def measure(blank: BenchRun = blank) -> BenchRun:
-                        flow = stage.flow([workload.name], 1)
-                        return run_and_measure(blank, stage, flow, records, desk.scale.window_s)
+                    def measure(template: BenchRun = template) -> BenchRun:
+                        flow = clusters.flow([workload.name], 1)
+                        return run_and_measure(
+                            template, clusters, flow, records, session.scale.window_s
+                        )
 
-                    desk.measure(blank, measure, _run_s(who, desk.scale))
+                    session.measure(template, measure, _run_s(system, session.scale))
     PortRegistry().release(owner)
 
 
 @contextmanager
-def delayed_source(stage: BenchClusters, port: int, round_trip_ms: float) -> Iterator[None]:
-    """Put a line of some length before the source."""
-    host, _, broker_port = stage.source.bootstrap_servers().rpartition(":")
-    guard: ProcessReaper = stage.guard
-    process = guard.launch(
+def delayed_source(clusters: BenchClusters, port: int, round_trip_ms: float) -> Iterator[None]:
+    """Run a delay proxy in front of the source during the block."""
+    host, _, broker_port = clusters.source.bootstrap_servers().rpartition(":")
+    reaper: ProcessReaper = clusters.reaper
+    process = reaper.launch(
         [
             *(sys.executable, "-m", "bench.delay_proxy"),
             *(str(port), host, broker_port, str(round_trip_ms)),
         ],
-        log=stage.directory / "line.log",
+        log=clusters.directory / "line.log",
         cwd=ROOT,
     )
     try:
@@ -88,5 +94,5 @@ def delayed_source(stage: BenchClusters, port: int, round_trip_ms: float) -> Ite
         process.wait_for_exit(5)
 
 
-def _run_s(who: System, scale: Scale) -> float:
-    return _OVERHEAD_S[who] + scale.window_s
+def _run_s(system: System, scale: Scale) -> float:
+    return _OVERHEAD_S[system] + scale.window_s

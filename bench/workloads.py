@@ -1,4 +1,4 @@
-"""What is copied: record sizes, codecs, and how large the source's batches are. Pure."""
+"""Workloads: record size, compression and batch size of a source topic. Pure."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from sparkmirror.wire.batch.records import Record, build_batch
 
 KEY_BYTES = 12
 _RECORD_OVERHEAD = 10
-"""Lengths, deltas and attributes around a key and a value."""
+"""The bytes of lengths, deltas and attributes of one record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """One kind of topic. `batch_bytes` is what a batch holds before it is compressed."""
+    """The content of a topic. `batch_bytes` is the size of a batch before compression."""
 
     name: str
     title: str
     value_bytes: int
     batch_bytes: int
     records: int
-    """In all partitions together."""
+    """The number of records in all partitions together."""
     codec: CompressionType = CompressionType.NONE
 
     @property
     def records_per_batch(self) -> int:
-        """How many records fill a batch."""
+        """The number of records in one batch."""
         record_bytes = KEY_BYTES + self.value_bytes + _RECORD_OVERHEAD
         return max(1, (self.batch_bytes - HEADER_BYTES) // record_bytes)
 
     def batches_per_partition(self, partitions: int) -> int:
-        """How many batches each partition gets to hold at least its share."""
+        """Return the number of batches in each partition, rounded up."""
         return -(-self.records // (self.records_per_batch * partitions))
 
     def total(self, partitions: int) -> int:
-        """How many records the topic really has: whole batches only."""
+        """Return the number of records in the topic, which holds complete batches only."""
         return self.batches_per_partition(partitions) * self.records_per_batch * partitions
 
     def batch(self, seed: int) -> bytes:
-        """Build a batch as a producer would send it."""
+        """Return a batch as a producer would send it."""
         rng, now = random.Random(seed), time.time_ns() // 1_000_000
         return build_batch(
             [
@@ -55,7 +55,7 @@ class Workload:
 
 
 def _value(rng: random.Random, size: int) -> bytes:
-    """An event in JSON, of so many bytes: what compresses does so as events do."""
+    """Return `size` bytes of a JSON event, which compress as well as real events."""
     event = {
         "id": rng.randrange(10**9),
         "user": f"user-{rng.randrange(5000)}",
