@@ -49,4 +49,4 @@ class SystemProcess:
 
     def _log_tail(self) -> str:
         lines = self._log.read_text("utf-8", errors="replace").splitlines()
-        return "Its last words: " + " / ".join(lines[-5:])
+        return "End of its log: " + " / ".join(lines[-5:])

@@ -1,1 +1,1 @@
-"""The front door: one module per command."""
+"""The command line: one module or package per command."""

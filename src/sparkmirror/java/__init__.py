@@ -1,1 +1,1 @@
-"""The Java that runs Kafka and Spark: which one is used."""
+"""Finds the Java that runs Kafka's programs and Spark."""

