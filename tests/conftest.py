@@ -14,7 +14,12 @@ from hypothesis import settings
 
 from sparkmirror.java.java_runtime import java_variables
 
-pytest_plugins = ["tests.file_order", "tests.lab_plugin", "tests.rerun_plugin"]
+pytest_plugins = [
+    "tests.failure_cleanup",
+    "tests.file_order",
+    "tests.lab_plugin",
+    "tests.rerun_plugin",
+]
 
 TESTS = Path(__file__).parent
 TIERS = ("pure", "brokers", "spark")

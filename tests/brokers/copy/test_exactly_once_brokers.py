@@ -6,6 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.driver.transactional_ids import TransactionalIds
@@ -30,7 +34,7 @@ from tests.support.copy.exactly_once import (
     read_committed_records,
 )
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
-from tests.support.kafka.clusters import StartCluster, UniqueName, create_topic
+from tests.support.kafka.clusters import StartCluster, UniqueName, wait_for_leaders
 from tests.support.kafka.wire_copier import make_router
 from tests.support.waiting import wait_until
 
@@ -77,14 +81,18 @@ def test_brokers_and_coordinators_may_restart_one_after_the_other(
 
 
 def test_a_hanging_transaction_is_ended_as_it_was_decided(
-    three_broker_cluster: Cluster, unique_name: UniqueName, topic: str
+    three_broker_cluster: Cluster,
+    unique_name: UniqueName,
+    topic: str,
+    request: pytest.FixtureRequest,
 ) -> None:
     """Partitions without a leader miss the markers of a commit and of an abort."""
     flow = flow_between(unique_name("flow"), three_broker_cluster, three_broker_cluster, replicas=3)
     flow.create_topic("unused" + topic)
-    create_topic(flow.target, remote_topic_name(topic), PARTITIONS, replicas=1)
+    _create_assigned_topic(three_broker_cluster, remote_topic_name(topic))
     job = flow.job({topic: PARTITIONS}, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE)
     router = make_router(flow.target)
+    request.addfinalizer(router.close)
     before, after = TransactionalIds(router, job), TransactionalIds(router, job)
     before.fence_all()
     producers = [producer for producer in (before.acquire(0), before.acquire(1)) if producer]
@@ -129,7 +137,18 @@ def test_a_hanging_transaction_is_ended_as_it_was_decided(
     wait_until(lambda: [last_stable_offset(router, p) for p in (kept, lost)] == [4, 4], "markers")
     there = read_committed_records(flow.target, remote_topic_name(topic))
     assert {number: len(records) for number, records in there.items()} == {kept.partition: 3}
-    router.close()
+
+
+def _create_assigned_topic(cluster: Cluster, name: str) -> None:
+    """Create a topic of which every broker leads two partitions.
+
+    The controller gives no partition to a broker that has just restarted and is still fenced.
+    """
+    assignment = [[1 + number % 3] for number in range(PARTITIONS)]
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers()})
+    topic = NewTopic(name, num_partitions=PARTITIONS, replica_assignment=assignment)
+    admin.create_topics([topic])[name].result(timeout=60)
+    wait_for_leaders(cluster.access(), [TopicPartition(name, n) for n in range(PARTITIONS)])
 
 
 def _remotes(router: Router, topic: str) -> list[TopicPartition]:
