@@ -18,7 +18,9 @@ LAST_ERROR = ("last_exc", "last_type", "last_value", "last_traceback")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Remember that a phase of the test failed."""
     report = yield
     item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
