@@ -14,6 +14,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic, TopicDescription
 from sparkmirror.errors import ClusterError, ConfigError, NotAuthorized, TopicRejected
 from sparkmirror.store.storage_topics import CLEANUP_POLICY, COMPACT, StorageKind, StorageTopic
+from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,10 @@ POLL_INTERVAL_S = 0.5
 
 
 def create_or_verify_topic(
-    admin: Admin, topic: StorageTopic, broker_wait_s: float = BROKER_WAIT_S
+    admin: Admin,
+    topic: StorageTopic,
+    broker_wait_s: float = BROKER_WAIT_S,
+    new_topic_wait_s: float = NEW_TOPIC_WAIT_S,
 ) -> None:
     """Create the topic if it is missing, else verify it. Blocks.
 
@@ -31,7 +35,7 @@ def create_or_verify_topic(
     """
     found = admin.describe_topics([topic.name]).get(topic.name)
     if found is None:
-        found = _create_topic(admin, topic, broker_wait_s)
+        found = _create_topic(admin, topic, broker_wait_s, new_topic_wait_s)
     if found is None:
         return
     _verify_partitions(topic, found)
@@ -39,7 +43,7 @@ def create_or_verify_topic(
 
 
 def _create_topic(
-    admin: Admin, topic: StorageTopic, broker_wait_s: float
+    admin: Admin, topic: StorageTopic, broker_wait_s: float, new_topic_wait_s: float
 ) -> TopicDescription | None:
     """Create the topic. Return its description if another worker has just created it."""
     _wait_for_brokers(admin, topic, broker_wait_s)
@@ -58,7 +62,7 @@ def _create_topic(
         )
         return None
     except TopicRejected:
-        found = admin.describe_topics([topic.name]).get(topic.name)
+        found = _await_description(admin, topic.name, new_topic_wait_s)
         if found is None:
             raise
         return found
@@ -69,6 +73,19 @@ def _create_topic(
         topic.partitions,
     )
     return None
+
+
+def _await_description(admin: Admin, name: str, timeout_s: float) -> TopicDescription | None:
+    """Return the description of a topic, or None if no broker knows it within `timeout_s`.
+
+    Metadata of a topic that another worker has just created reaches the brokers one by one.
+    """
+    deadline = time.monotonic() + timeout_s
+    while (found := admin.describe_topics([name]).get(name)) is None:
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(POLL_INTERVAL_S)
+    return found
 
 
 def _wait_for_brokers(admin: Admin, topic: StorageTopic, timeout_s: float) -> None:

@@ -1,0 +1,70 @@
+"""A topic that another worker creates at the same time is awaited, then verified."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.describe_configs import TopicConfigs
+from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
+from sparkmirror.errors import ClusterError, ConfigError, TopicRejected
+from sparkmirror.store import topic_setup
+from sparkmirror.store.storage_topics import StorageKind, StorageTopic
+from sparkmirror.store.topic_setup import create_or_verify_topic
+
+TOPIC = StorageTopic(
+    kind=StorageKind.CONFIGS, name="connect-configs", partitions=1, replication_factor=-1
+)
+
+
+class RacingAdmin(Admin):
+    """The cluster rejects the topic as existing. Its brokers know the topic after some requests."""
+
+    def __init__(self, unknown_for: int, partitions: int = 1) -> None:
+        self.unknown_for = unknown_for
+        self.partitions = partitions
+        self.descriptions = 0
+
+    def describe_topics(self, names: Collection[str] | None = None) -> dict[str, TopicDescription]:
+        self.descriptions += 1
+        if self.descriptions <= self.unknown_for:
+            return {}
+        partitions = tuple(
+            TopicPartitionInfo(index=index, leader=1, replicas=(1,), isr=(1,))
+            for index in range(self.partitions)
+        )
+        return {
+            TOPIC.name: TopicDescription(
+                name=TOPIC.name, topic_id="id", is_internal=False, partitions=partitions
+            )
+        }
+
+    def create_topic(self, topic: NewTopic) -> None:
+        raise TopicRejected("west", f"CreateTopics answered TOPIC_ALREADY_EXISTS for {topic.name}")
+
+    def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
+        return dict.fromkeys(names, ())
+
+
+@pytest.fixture(autouse=True)
+def _short_poll_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_setup, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(topic_setup, "_count_brokers", lambda _: 1)
+
+
+def test_a_topic_that_exists_but_is_not_yet_known_to_the_broker_is_awaited() -> None:
+    admin = RacingAdmin(unknown_for=4)
+    create_or_verify_topic(admin, TOPIC, new_topic_wait_s=50.0)
+    assert admin.descriptions == 5
+
+
+def test_an_awaited_topic_is_verified() -> None:
+    with pytest.raises(ConfigError, match="single partition"):
+        create_or_verify_topic(RacingAdmin(unknown_for=2, partitions=3), TOPIC)
+
+
+def test_a_rejected_topic_that_stays_unknown_is_an_error() -> None:
+    with pytest.raises(TopicRejected, match="TOPIC_ALREADY_EXISTS"):
+        create_or_verify_topic(RacingAdmin(unknown_for=10**9), TOPIC, new_topic_wait_s=0.05)
