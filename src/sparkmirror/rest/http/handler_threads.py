@@ -53,10 +53,26 @@ class HandlerThreads:
         def call() -> None:
             try:
                 set_outcome = partial(outcome.set_result, handler())
-            except Exception as error:  # noqa: BLE001  raised again by `run`
-                set_outcome = partial(outcome.set_exception, error)
+            except BaseException as error:  # noqa: BLE001  raised again by `run`
+                set_outcome = partial(outcome.set_exception, _future_error(error))
             with suppress(RuntimeError):  # the server has stopped and its loop is closed
                 loop.call_soon_threadsafe(finish, set_outcome)
 
-        threading.Thread(target=call, name=self._name, daemon=True).start()
+        try:
+            threading.Thread(target=call, name=self._name, daemon=True).start()
+        except BaseException:  # the operating system may refuse a thread
+            self._permits.release()
+            raise
         return outcome
+
+
+def _future_error(error: BaseException) -> Exception:
+    """Return an error that a future can hold.
+
+    A future refuses StopIteration. SystemExit would end the event loop, CancelledError the request.
+    """
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    failure = RuntimeError(f"The handler raised {error!r}")
+    failure.__cause__ = error
+    return failure

@@ -20,7 +20,7 @@ def run(handler: Callable[[], Any], timeout_s: float = 50.0) -> Any:
     return asyncio.run(once())
 
 
-def fail(error: Exception) -> None:
+def fail(error: BaseException) -> None:
     raise error
 
 
@@ -78,3 +78,32 @@ def test_handler_threads_are_daemons() -> None:
         run(handler, timeout_s=0.1)
     wait_until(lambda: daemon_flags == [True], "the handler to start in a daemon thread")
     released.set()
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), StopIteration()])
+def test_a_handler_that_raises_no_ordinary_error_fails_and_frees_its_thread(
+    error: BaseException,
+) -> None:
+    async def run_twice() -> int:
+        threads = HandlerThreads(1, "test")
+        with pytest.raises(RuntimeError, match=f"raised {type(error).__name__}") as caught:
+            await threads.run(lambda: fail(error), 50.0)
+        assert caught.value.__cause__ is error
+        return await threads.run(lambda: 42, 50.0)
+
+    assert asyncio.run(run_twice()) == 42
+
+
+def test_a_thread_that_cannot_start_frees_its_permit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def run_twice() -> int:
+        threads = HandlerThreads(1, "test")
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="can't start"):
+                await threads.run(lambda: 1, 50.0)
+        return await threads.run(lambda: 42, 5.0)
+
+    assert asyncio.run(run_twice()) == 42
