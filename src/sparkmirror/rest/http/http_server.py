@@ -7,7 +7,8 @@ import logging
 import math
 import socket
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from uvicorn import Config, Server
@@ -63,6 +64,11 @@ class HttpServer:
 
 
 class _ListenerServer(Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Install no signal handlers: signals belong to the worker."""
+        yield
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
         # uvicorn cancels late requests and returns. Wait until each has sent its 503.
