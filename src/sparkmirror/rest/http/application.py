@@ -168,9 +168,15 @@ def _too_large_reply(limits: RestLimits) -> Reply:
 def _base_url(request: HttpRequest) -> str:
     host = request.headers.get("host", "")
     if not _HOST_HEADER.fullmatch(host):
-        name, port = request.server
-        host = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+        host = _local_host(request.server)
     return f"{request.scheme}://{host}"
+
+
+def _local_host(server: tuple[str, int] | None) -> str:
+    if server is None:
+        return "localhost"
+    name, port = server
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
 def _access_log_entry(

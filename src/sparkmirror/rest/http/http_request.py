@@ -29,7 +29,8 @@ class HttpRequest:
         """By name in lower case. Values of one name are joined with a comma."""
         self.http_version: str = scope["http_version"]
         self.scheme: str = scope["scheme"]
-        self.server: tuple[str, int] = scope["server"]
+        self.server: tuple[str, int] | None = scope["server"]
+        """The local address of the connection. None if uvicorn does not know it."""
         client: tuple[str, int] | None = scope["client"]
         self.client_host = client[0] if client else "-"
 
