@@ -57,6 +57,8 @@ class RestServer:
         self._addresses: list[str] = []
         self._http_server: HttpServer | None = None
         self._thread: threading.Thread | None = None
+        self._stopping = False
+        self._failure: BaseException | None = None
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -69,7 +71,11 @@ class RestServer:
         return self._addresses[0]
 
     def start(self) -> None:
-        """Bind every listener and start the thread. Raises ConfigError if one cannot be bound."""
+        """Bind every listener and start the thread. Blocks until all accept connections.
+
+        Raises ConfigError if one cannot be bound, and the error of a thread that fails to start.
+        Then every listener is closed.
+        """
         options, admin = self._options, admin_routes(self._herder)
         public = self._public_routes()
         if options.admin_listeners is None:
@@ -77,11 +83,11 @@ class RestServer:
         try:
             self._bind(self._listeners, public, options.tls, adds_headers=True)
             self._bind(options.admin_listeners or (), admin, options.admin_tls, adds_headers=False)
-        except ConfigError:
+            self._start_thread()
+        except BaseException:
             for bound in self._bound_listeners:
                 bound.listening_socket.close()
             raise
-        self._start_thread()
 
     def stop(self, timeout_s: float) -> None:
         """Stop accepting requests and end the thread. Blocks until requests in progress end.
@@ -90,6 +96,7 @@ class RestServer:
         """
         if self._http_server is None or self._thread is None:
             return
+        self._stopping = True
         self._http_server.stop(timeout_s)
         self._thread.join(timeout_s + _JOIN_GRACE_S)
         log.info("REST server stopped")
@@ -131,16 +138,28 @@ class RestServer:
     def _start_thread(self) -> None:
         self._http_server = http_server = HttpServer(self._bound_listeners, self._options.limits)
         ready = threading.Event()
-
-        def run() -> None:
-            try:
-                http_server.run(ready.set)
-            finally:
-                ready.set()  # `start` must not wait for a thread that has failed
-
-        self._thread = threading.Thread(target=run, name="rest-server", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(
+            target=self._run, args=(http_server, ready), name="rest-server", daemon=True
+        )
+        thread.start()
+        self._thread = thread
         ready.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self, http_server: HttpServer, ready: threading.Event) -> None:
+        try:
+            http_server.run(ready.set)
+        except BaseException as error:  # noqa: BLE001  `start` raises it, or it is logged only
+            self._failure = error
+        if self._failure is not None or not self._stopping:
+            log.error(
+                "REST server at %s ended unexpectedly. It answers no requests until the worker"
+                " restarts",
+                ", ".join(self._addresses),
+                exc_info=self._failure,
+            )
+        ready.set()  # `start` must not wait for a thread that has failed
 
 
 def _address(listener: RestListener, port: int) -> str:

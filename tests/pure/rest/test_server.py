@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from http.client import HTTPException
 
 import pytest
+import uvicorn
 
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ServerInfo, WorkerStatus
@@ -149,6 +152,82 @@ def test_after_stop_connections_are_refused() -> None:
 
 def test_stopping_a_server_that_never_started_is_a_no_op() -> None:
     RestServer(ScriptedHerder(), LOOPBACK, RestOptions()).stop(1.0)
+
+
+def listener_on_free_port() -> RestListener:
+    free = socket.create_server(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+    free.close()
+    return RestListener.parse(f"http://127.0.0.1:{port}")
+
+
+def test_a_server_that_fails_to_start_raises_and_closes_every_listener(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise OSError("no more files")
+
+    monkeypatch.setattr("uvicorn.Server.startup", fail)
+    listeners = [listener_on_free_port(), listener_on_free_port()]
+    server = RestServer(ScriptedHerder(), listeners, RestOptions())
+    with pytest.raises(ExceptionGroup) as caught:
+        server.start()
+    assert "no more files" in str(caught.value.exceptions[0])
+    for listener in listeners:
+        listener.bind().close()
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    server.stop(1.0)
+
+
+def test_a_thread_that_cannot_start_closes_every_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    listener = listener_on_free_port()
+    server = RestServer(ScriptedHerder(), [listener], RestOptions())
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start"):
+            server.start()
+    listener.bind().close()
+    server.stop(1.0)
+
+
+def test_a_server_that_dies_logs_an_error_and_closes_every_listener_and_connection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dying_ports: set[int] = set()
+    on_tick = uvicorn.Server.on_tick
+
+    async def fail_on_dying_port(self: uvicorn.Server, counter: int) -> bool:
+        sockets = [each for server in self.servers for each in server.sockets]
+        if dying_ports & {each.getsockname()[1] for each in sockets}:
+            raise OSError("broken")
+        return await on_tick(self, counter)
+
+    monkeypatch.setattr("uvicorn.Server.on_tick", fail_on_dying_port)
+    server = RestServer(ScriptedHerder(), LOOPBACK * 2, RestOptions(access_log=False))
+    server.start()
+    idle = RestClient(server.addresses[1])
+    assert idle.request("GET", "/nope").status == 404
+    dying_ports.add(RestListener.parse(server.addresses[0]).port)
+    wait_until(lambda: bool(caplog.records), "the log line")
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert ", ".join(server.addresses) in record.getMessage()
+    for address in server.addresses:
+        with pytest.raises(ConnectionError):
+            request_once(address, "GET", "/")
+    with pytest.raises((ConnectionError, HTTPException)):
+        idle.request("GET", "/nope")
+    idle.close()
+    server.stop(1.0)
+
+
+def test_a_stopped_server_logs_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    with running_rest_server(ScriptedHerder()):
+        pass
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 def test_each_request_is_logged_in_the_format_of_connect(caplog: pytest.LogCaptureFixture) -> None:

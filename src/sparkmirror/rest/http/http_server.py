@@ -41,8 +41,15 @@ class HttpServer:
         ]
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Serve until `stop`. Calls `on_ready` once every listener accepts connections."""
-        asyncio.run(self._serve(on_ready))
+        """Serve until `stop`. Calls `on_ready` once every listener accepts connections.
+
+        If one listener fails, all end and its error is raised. Closes the listening sockets.
+        """
+        try:
+            asyncio.run(self._serve(on_ready))
+        finally:
+            for _, listening_socket in self._servers:
+                listening_socket.close()
 
     def stop(self, timeout_s: float) -> None:
         """Make `run` end. Does not block; any thread may call it.
@@ -55,12 +62,16 @@ class HttpServer:
             server.should_exit = True
 
     async def _serve(self, on_ready: Callable[[], None]) -> None:
-        async with asyncio.TaskGroup() as serving:
-            for server, listening_socket in self._servers:
-                serving.create_task(server.serve(sockets=[listening_socket]))
-            while not all(server.started for server, _ in self._servers):
-                await asyncio.sleep(_STARTED_POLL_S)
-            on_ready()
+        try:
+            async with asyncio.TaskGroup() as serving:
+                for server, listening_socket in self._servers:
+                    serving.create_task(server.serve(sockets=[listening_socket]))
+                while not all(server.started for server, _ in self._servers):
+                    await asyncio.sleep(_STARTED_POLL_S)
+                on_ready()
+        finally:
+            for server, _ in self._servers:
+                server.close()
 
 
 class _ListenerServer(Server):
@@ -74,6 +85,12 @@ class _ListenerServer(Server):
         # uvicorn cancels late requests and returns. Wait until each has sent its 503.
         if self.server_state.tasks:
             await asyncio.wait(self.server_state.tasks, timeout=_CANCEL_TIMEOUT_S)
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening and abort every connection. May be called again."""
+        for server in self.servers if self.started else ():
+            server.close()
         for connection in list(self.server_state.connections):
             connection.transport.abort()
 
