@@ -158,6 +158,6 @@ def _peer_name(sock: socket.socket) -> str:
     """Host and port of the other end, for the log."""
     try:
         host, port, *_ = sock.getpeername()
-    except OSError:
+    except (OSError, ValueError):  # the name may be empty, not a pair
         return "a closed connection"
     return f"{host}:{port}"

@@ -26,6 +26,7 @@ from sparkmirror.copy.control.messages import (
     Welcome,
 )
 from sparkmirror.engine.control_endpoint import ControlEndpoint
+from sparkmirror.engine.driver.control_connections import Handshake
 from sparkmirror.engine.driver.control_server import HANDSHAKE_TIMEOUT_S, ControlServer
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
 from sparkmirror.errors import DriverLost
@@ -321,3 +322,10 @@ def test_many_tasks_are_served_at_once(conductor: NoopConductor) -> None:
 def test_the_repr_of_an_endpoint_shows_no_secret() -> None:
     endpoint = ControlEndpoint(host="h", port=1, secret=b"hidden")
     assert "hidden" not in repr(endpoint)
+
+
+def test_a_peer_without_host_and_port_has_a_name_for_the_log() -> None:
+    ours, theirs = socket.socketpair()  # Unix sockets: their name is an empty string
+    with ours, theirs:
+        handshake = Handshake(ours, b"secret", time.monotonic(), lambda *_: None)
+        assert handshake.peer == "a closed connection"
