@@ -6,6 +6,7 @@ block and connections that do not. The mechanisms are kafka-python's, with its k
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -21,6 +22,13 @@ from sparkmirror.wire.protocol.messages import (
 )
 
 T = TypeVar("T")
+
+# kafka-python's mechanisms log a warning per connection under SASL_PLAINTEXT. The operator chose
+# that protocol, and errors of a login are raised here with the cluster's name. A level set before
+# stays.
+_LIBRARY_LOG = logging.getLogger("kafka.net")
+if _LIBRARY_LOG.level == logging.NOTSET:
+    _LIBRARY_LOG.setLevel(logging.CRITICAL)
 
 CHECK_CREDENTIALS = "check the user name, the password or the token, and that the broker knows them"
 CHECK_MECHANISM = "set sasl.mechanism to one that the broker offers"
