@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
+MAX_PORT = 65_535
+
 
 class Address(NamedTuple):
     """One broker's host and port."""
@@ -20,4 +22,6 @@ class Address(NamedTuple):
         host, _, port = text.strip().rpartition(":")
         if not host or not port.isdecimal():
             raise ValueError(f"{text!r} is not of the form host:port")
+        if not 1 <= int(port) <= MAX_PORT:
+            raise ValueError(f"the port of {text!r} is not between 1 and {MAX_PORT}")
         return cls(host.removeprefix("[").removesuffix("]"), int(port))

@@ -41,6 +41,12 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         Address.parse(text)
 
 
+@pytest.mark.parametrize("text", ["b1:0", "b1:65536", "[::1]:99999"])
+def test_a_port_out_of_range_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not between 1 and 65535"):
+        Address.parse(text)
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
