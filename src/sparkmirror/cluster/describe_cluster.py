@@ -9,6 +9,7 @@ from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.leaders import BrokerNode
 from sparkmirror.wire.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
@@ -52,6 +53,11 @@ def describe_cluster(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> De
         raise error_for_code(
             router.client.cluster, DESCRIBE_CLUSTER.name, code, answer.error_message
         )
+    router.update_brokers(
+        BrokerNode(broker.broker_id, broker.host, broker.port, broker.rack)
+        for broker in answer.brokers
+        if not broker.is_fenced
+    )
     brokers = [
         BrokerDescription(
             node_id=broker.broker_id,

@@ -10,7 +10,7 @@ from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import MetadataResponse
-from sparkmirror.wire.protocol.metadata import metadata_request
+from sparkmirror.wire.protocol.metadata import metadata_request, read_brokers
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
 _Topic = MetadataResponse.MetadataResponseTopic
@@ -84,6 +84,7 @@ def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> l
         codes=lambda answer: (answer.error_code or 0,),
         timeout_s=timeout_s,
     )
+    router.update_brokers(read_brokers(answer))
     return answer.topics
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NoReturn, TypeAlias
 
@@ -22,6 +22,7 @@ from sparkmirror.wire.net.broker_connections import BrokerConnections
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.leaders import NO_NODE_ID, BrokerNode
 from sparkmirror.wire.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from sparkmirror.wire.protocol.metadata import MetadataSnapshot, metadata_request, read_metadata
 from sparkmirror.wire.protocol.response_errors import error_for_code
@@ -150,6 +151,12 @@ class Router:
         self.metadata = self.metadata.merge_with(read_metadata(answer))
         return self.metadata
 
+    def update_brokers(self, brokers: Iterable[BrokerNode]) -> None:
+        """Replace the known brokers by those of a response. Ignores an empty list."""
+        by_id = {broker.node_id: broker for broker in brokers}
+        if by_id:
+            self.metadata = replace(self.metadata, brokers=by_id)
+
     def find_address(self, to: Destination, deadline: float) -> Address:
         """Return the address of a destination. Requests metadata if it is unknown."""
         if isinstance(to, AnyBroker):
@@ -163,7 +170,14 @@ class Router:
             self._refresh_until(deadline)
             node_id = self._node_id_of(to)
         broker = self.metadata.brokers.get(node_id)
-        return broker.address if broker else self._raise_unavailable(f"broker {node_id} is unknown")
+        if broker is None:
+            has_none = node_id == NO_NODE_ID
+            self._raise_unavailable(
+                "the cluster has no controller at the moment"
+                if has_none
+                else f"broker {node_id} is unknown"
+            )
+        return broker.address
 
     def invalidate(self, to: Destination) -> None:
         """Forget the address of a destination: the next call looks it up."""
@@ -186,6 +200,8 @@ class Router:
                 # A refused login explains more than an unreachable broker.
                 if first_error is None or first_error.retriable:
                     first_error = error
+                if time.monotonic() >= deadline:
+                    break
             else:
                 return address
         if first_error is None:
@@ -216,8 +232,8 @@ class Router:
         connected = self.connections.connected_addresses()
         seen: set[Address] = set()
         for group in (
-            [address for address in known if address in connected],
-            [address for address in known if address not in connected],
+            list(connected),
+            known,
             self._bootstrap,
         ):
             for address in random.sample(group, len(group)):

@@ -144,12 +144,17 @@ def read_metadata(answer: MetadataResponse) -> MetadataSnapshot:
     return MetadataSnapshot(
         cluster_id=answer.cluster_id or "",
         controller_id=answer.controller_id,
-        brokers={
-            broker.node_id: BrokerNode(broker.node_id, broker.host, broker.port, broker.rack)
-            for broker in answer.brokers
-        },
+        brokers={broker.node_id: broker for broker in read_brokers(answer)},
         topics={topic.name: _read_topic(topic) for topic in answer.topics if topic.name},
     )
+
+
+def read_brokers(answer: MetadataResponse) -> list[BrokerNode]:
+    """Read the brokers of a response."""
+    return [
+        BrokerNode(broker.node_id, broker.host, broker.port, broker.rack)
+        for broker in answer.brokers
+    ]
 
 
 def _read_topic(topic: MetadataResponse.MetadataResponseTopic) -> TopicInfo:

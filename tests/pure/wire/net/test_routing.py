@@ -15,6 +15,7 @@ from kafka.protocol.producer import InitProducerIdResponse
 from kafka.protocol.sasl import SaslHandshakeResponse
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.cluster.topics import describe_topics
 from sparkmirror.errors import (
     ClusterTimeout,
     ClusterUnavailable,
@@ -252,6 +253,39 @@ def test_brokers_learned_of_serve_when_the_first_one_is_gone() -> None:
         cluster.brokers[0].stop()
         assert router.refresh(["t"]).cluster_id == "c"
         assert cluster.asked[-1] == (1, METADATA)
+
+
+@pytest.mark.parametrize("topics", [None, ["t"]])
+def test_describing_topics_makes_the_brokers_known(topics: list[str] | None) -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        assert describe_topics(router, topics).keys() == {"t"}
+        cluster.brokers[0].stop()
+        assert describe_topics(router, topics).keys() == {"t"}
+        assert cluster.asked[-1] == (1, METADATA)
+
+
+def test_a_connected_bootstrap_address_is_used_before_another_connection_opens() -> None:
+    with fake_cluster(2) as cluster, routed(cluster) as router:
+        for _ in range(5):
+            router.refresh(["t"])
+        assert cluster.brokers[0].connections == 1
+        assert cluster.brokers[1].connections == 0
+
+
+def test_no_other_broker_is_tried_after_the_deadline() -> None:
+    with fake_cluster(2) as cluster:
+        cluster.rules[API_VERSIONS] = lambda index: no_reply
+        bootstrap = cluster.address(0), cluster.address(1)
+        with routed(cluster, *bootstrap) as router, pytest.raises(ClusterTimeout):
+            router.find_any_broker(time.monotonic() + 0.2)
+        assert sum(broker.connections for broker in cluster.brokers) == 1
+
+
+def test_a_cluster_without_a_controller_is_named_as_such() -> None:
+    with fake_cluster(1) as cluster, routed(cluster) as router:
+        cluster.controller = -1
+        with pytest.raises(ClusterUnavailable, match="has no controller at the moment"):
+            router.find_address(Controller(), time.monotonic() + 50)
 
 
 def test_a_refused_login_says_more_than_a_dead_host() -> None:
