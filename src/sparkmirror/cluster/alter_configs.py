@@ -77,7 +77,7 @@ def _alter(
             router.client.cluster,
             api.name,
             ErrorCode(response.error_code),
-            f"{response.resource_name}: {response.error_message}",
+            ": ".join(filter(None, (response.resource_name, response.error_message))),
         )
         for response in answer.responses
         if response.error_code

@@ -8,6 +8,7 @@ Both responses begin alike. Only that part is read: the rest depends on the prot
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
@@ -124,6 +125,7 @@ def describe_group_state(
     router: Router, group: str, *, timeout_s: float = CALL_TIMEOUT_S
 ) -> str | None:
     """Return the state of a group in Kafka's words; None if the group does not exist."""
+    deadline = time.monotonic() + timeout_s
     to = CoordinatorOf(CoordinatorType.GROUP, group)
     answer: _DescribedGroup = router.call(
         DESCRIBE_GROUPS,
@@ -132,14 +134,18 @@ def describe_group_state(
         codes=lambda answer: (answer.error_code,),
         timeout_s=timeout_s,
     )
-    if _is_absent(answer) and _supports_consumer_protocol(router, to, timeout_s):
+    if _is_absent(answer) and _supports_consumer_protocol(router, to, _left_s(deadline)):
         answer = router.call(
             CONSUMER_GROUP_DESCRIBE,
             lambda: ConsumerGroupDescribeRequest(group),
             to,
             codes=lambda answer: (answer.error_code,),
-            timeout_s=timeout_s,
+            timeout_s=_left_s(deadline),
         )
+        # Kafka 3.8 and 3.9 list this API also while the new protocol is off. Then the broker has
+        # only classic groups, and its first response holds.
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            return None
     if _is_absent(answer):
         return None
     if answer.error_code:
@@ -147,6 +153,10 @@ def describe_group_state(
             router.client.cluster, DESCRIBE_GROUPS.name, ErrorCode(answer.error_code), group
         )
     return answer.state
+
+
+def _left_s(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.0)
 
 
 def _is_absent(answer: _DescribedGroup) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,23 +15,28 @@ from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from sparkmirror.cluster.alter_configs import alter_configs, incremental_alter_configs
 from sparkmirror.cluster.group_states import describe_group_state
 from sparkmirror.cluster.groups import list_consumer_group_offsets
-from sparkmirror.errors import NotAuthorized, UnsupportedByBroker
+from sparkmirror.errors import ClusterTimeout, NotAuthorized, UnsupportedByBroker
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.primitive_types import encode_string
+from sparkmirror.wire.protocol.primitive_types import (
+    EMPTY_TAG_BUFFER,
+    encode_compact_string,
+    encode_string,
+)
 from tests.support.kafka.fake_broker import (
     FakeBroker,
     ReceivedRequest,
     Reply,
     api_versions_reply,
     length_prefixed,
+    no_reply,
     response_reply,
 )
 
 OFFSET_FETCH, FIND_COORDINATOR, METADATA, DESCRIBE_GROUPS, API_VERSIONS = 9, 10, 3, 15, 18
-ALTER_CONFIGS = 33
+ALTER_CONFIGS, CONSUMER_GROUP_DESCRIBE = 33, 69
 RANGES: Mapping[int, tuple[int, int]] = {
     METADATA: (0, 7),
     OFFSET_FETCH: (0, 5),
@@ -44,8 +50,11 @@ RANGES: Mapping[int, tuple[int, int]] = {
 class OldBroker:
     """A broker as of Kafka 2.1."""
 
-    def __init__(self, rules: Mapping[int, Reply]) -> None:
+    def __init__(
+        self, rules: Mapping[int, Reply], ranges: Mapping[int, tuple[int, int]] = RANGES
+    ) -> None:
         self.rules = rules
+        self.ranges = ranges
         self.broker = FakeBroker(self._replies(), greets=False)
 
     def _replies(self) -> Iterator[Reply]:
@@ -54,7 +63,7 @@ class OldBroker:
 
     def _reply(self, received: ReceivedRequest) -> bytes:
         if received.api_key == API_VERSIONS:
-            return api_versions_reply(RANGES)(received)
+            return api_versions_reply(self.ranges)(received)
         if received.api_key == FIND_COORDINATOR:
             return response_reply(self._coordinator())(received)
         if received.api_key == METADATA:
@@ -72,8 +81,10 @@ class OldBroker:
 
 
 @contextmanager
-def old_broker(rules: Mapping[int, Reply]) -> Iterator[tuple[Router, FakeBroker]]:
-    made = OldBroker(rules)
+def old_broker(
+    rules: Mapping[int, Reply], ranges: Mapping[int, tuple[int, int]] = RANGES
+) -> Iterator[tuple[Router, FakeBroker]]:
+    made = OldBroker(rules, ranges)
     with made.broker:
         router = Router(ClientConfig(cluster="old"), [made.broker.address])
         try:
@@ -122,6 +133,63 @@ def test_states_are_told_in_the_older_dialect(said: str, state: str | None) -> N
 
     with old_broker({DESCRIBE_GROUPS: describe}) as (router, _):
         assert describe_group_state(router, "g") == state
+
+
+def _dead_group(received: ReceivedRequest) -> bytes:
+    body = b"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00" + encode_string("g") + encode_string("Dead")
+    return length_prefixed(received.correlation_id.to_bytes(4, "big") + body)
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "expected"), [(35, "", None), (69, "", None), (0, "Stable", "Stable")]
+)
+def test_a_group_is_absent_if_the_broker_lists_the_new_protocol_but_has_it_off(
+    code: int, state: str, expected: str | None
+) -> None:
+    def describe_consumer_group(received: ReceivedRequest) -> bytes:
+        head = received.correlation_id.to_bytes(4, "big") + EMPTY_TAG_BUFFER
+        group = code.to_bytes(2, "big") + encode_compact_string(None)
+        group += encode_compact_string("g") + encode_compact_string(state)
+        return length_prefixed(head + b"\x00\x00\x00\x00\x02" + group)
+
+    rules = {DESCRIBE_GROUPS: _dead_group, CONSUMER_GROUP_DESCRIBE: describe_consumer_group}
+    ranges = {**RANGES, CONSUMER_GROUP_DESCRIBE: (0, 0)}
+    with old_broker(rules, ranges) as (router, broker):
+        assert describe_group_state(router, "g") == expected
+    assert CONSUMER_GROUP_DESCRIBE in broker.api_keys()
+
+
+def test_the_calls_for_a_group_state_share_one_timeout() -> None:
+    def slow_dead_group(received: ReceivedRequest) -> bytes:
+        time.sleep(1.0)
+        return _dead_group(received)
+
+    rules = {DESCRIBE_GROUPS: slow_dead_group, CONSUMER_GROUP_DESCRIBE: no_reply}
+    ranges = {**RANGES, CONSUMER_GROUP_DESCRIBE: (0, 0)}
+    with old_broker(rules, ranges) as (router, _):
+        describe_timeouts: list[float] = []
+        call = router.call
+
+        def recorded_call(*args: Any, timeout_s: float, **kwargs: Any) -> Any:
+            describe_timeouts.append(timeout_s)
+            return call(*args, timeout_s=timeout_s, **kwargs)
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(ClusterTimeout):
+            patch.setattr(router, "call", recorded_call)
+            describe_group_state(router, "g", timeout_s=2.0)
+    first, second = describe_timeouts
+    assert first == 2.0
+    assert second <= 1.0
+
+
+def test_an_error_about_configs_without_a_message_names_only_the_topic() -> None:
+    response = AlterConfigsResponse.AlterConfigsResourceResponse(
+        error_code=40, error_message=None, resource_type=2, resource_name="t"
+    )
+    altered = AlterConfigsResponse(throttle_time_ms=0, responses=[response])
+    with old_broker({ALTER_CONFIGS: response_reply(altered)}) as (router, _):
+        error = alter_configs(router, {"t": {"retention.ms": "x"}})["t"]
+    assert str(error).endswith("(40): t")
 
 
 def test_settings_can_only_be_replaced_as_a_whole() -> None:
