@@ -123,7 +123,12 @@ class MirrorClient:
         topic = self._policy.checkpoints_topic(upstream)
         found: dict[str, Offsets] = {}
         try:
-            records = read_topic(self._access("consumer"), topic, timeout_s or self._timeout_s)
+            records = read_topic(
+                self._access("consumer"),
+                topic,
+                timeout_s or self._timeout_s,
+                new_topic_wait_s=0.0,  # an upstream cluster without checkpoints is normal
+            )
         except TopicMissing:
             return {}
         for record in records:

@@ -1,1 +1,1 @@
-"""One Kafka cluster as the control plane sees it; the only importer of kafka-python."""
+"""Admin calls to one Kafka cluster, through wire's Router: topics, configs, ACLs, groups."""

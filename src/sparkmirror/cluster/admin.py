@@ -114,7 +114,9 @@ class Admin:
     def request_auto_creation(self, names: Collection[str]) -> frozenset[str]:
         """Let brokers create topics on demand. Returns the topics that have leaders now."""
         return self._call(
-            lambda router, _: topic_auto_creation.request_auto_creation(router, names)
+            lambda router, timeout_s: topic_auto_creation.request_auto_creation(
+                router, names, timeout_s=timeout_s
+            )
         )
 
     def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:

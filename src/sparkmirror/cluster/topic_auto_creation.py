@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from sparkmirror.wire.net.routing import AnyBroker, Router
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.messages import MetadataRequest
 from sparkmirror.wire.protocol.metadata import read_metadata
@@ -22,10 +22,15 @@ _RETRY_DELAY_S = 0.2
 
 
 def request_auto_creation(
-    router: Router, topics: Collection[str], *, timeout_s: float = AUTO_CREATION_TIMEOUT_S
+    router: Router, topics: Collection[str], *, timeout_s: float = CALL_TIMEOUT_S
 ) -> frozenset[str]:
-    """Request metadata that lets brokers create topics. Returns the topics that have leaders."""
+    """Request metadata that lets brokers create topics. Returns the topics that have leaders.
+
+    Waits up to AUTO_CREATION_TIMEOUT_S for the leaders. Raises ClusterError if no broker responds
+    within the timeout.
+    """
     deadline = time.monotonic() + timeout_s
+    created_until = min(time.monotonic() + AUTO_CREATION_TIMEOUT_S, deadline)
     ready: set[str] = set()
     while waiting := sorted(set(topics) - ready):
         answer = router.call(
@@ -33,6 +38,7 @@ def request_auto_creation(
             partial(_auto_creation_request, waiting),
             AnyBroker(),
             codes=lambda answer: (answer.error_code or 0,),
+            timeout_s=max(deadline - time.monotonic(), 0.0),
         )
         found = read_metadata(answer)
         ready |= {
@@ -41,7 +47,7 @@ def request_auto_creation(
             if topic.partitions
             and all(one.leader.node_id in found.brokers for one in topic.partitions.values())
         }
-        if time.monotonic() > deadline:
+        if time.monotonic() > created_until:
             break
         time.sleep(_RETRY_DELAY_S)
     return frozenset(ready)

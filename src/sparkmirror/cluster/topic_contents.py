@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.topics import describe_topic
-from sparkmirror.errors import ClusterTimeout
+from sparkmirror.cluster.topics import TopicDescription, describe_topic
+from sparkmirror.errors import ClusterTimeout, TopicMissing
 from sparkmirror.mirror.connect_topics.partitioner import partition_for
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import message_format_v1
@@ -23,6 +24,7 @@ from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import MAGIC, iter_batches, read_header
 from sparkmirror.wire.batch.records import Record, build_batch, read_records
+from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
@@ -72,7 +74,8 @@ def produce_records(
     """Write records. Returns the partition and the offset of each, when brokers have them all."""
     deadline = time.monotonic() + timeout_s
     with _router(access) as router:
-        count = len(describe_topic(router, topic, timeout_s=timeout_s).partitions)
+        found = _describe_new_topic(router, topic, deadline, wait_s=NEW_TOPIC_WAIT_S)
+        count = len(found.partitions)
         identity = init_producer_id(router, timeout_s=_left_s(deadline))
         producer = BatchProducer(producer_id=identity.producer_id, epoch=identity.epoch)
         by_partition: dict[int, list[tuple[int, Record]]] = {}
@@ -101,12 +104,20 @@ def produce_records(
 
 
 def read_topic(
-    access: ClusterAccess, topic: str, timeout_s: float = 30.0, *, committed_only: bool = False
+    access: ClusterAccess,
+    topic: str,
+    timeout_s: float = 30.0,
+    *,
+    committed_only: bool = False,
+    new_topic_wait_s: float = NEW_TOPIC_WAIT_S,
 ) -> list[ConsumerRecord]:
-    """Read a topic from its beginning to its present end, by partition and offset."""
+    """Read a topic from its beginning to its present end, by partition and offset.
+
+    Raises TopicMissing if the topic does not exist within `new_topic_wait_s`.
+    """
     deadline = time.monotonic() + timeout_s
     with _router(access) as router:
-        found = describe_topic(router, topic, timeout_s=timeout_s)
+        found = _describe_new_topic(router, topic, deadline, wait_s=new_topic_wait_s)
         partitions = [TopicPartition(topic, partition.index) for partition in found.partitions]
         starts = _offsets(router, partitions, EARLIEST, deadline)
         ends = _offsets(router, partitions, LATEST, deadline, read_committed=committed_only)
@@ -126,6 +137,25 @@ def _router(access: ClusterAccess) -> Iterator[Router]:
         yield router
     finally:
         router.close()
+
+
+def _describe_new_topic(
+    router: Router, topic: str, deadline: float, *, wait_s: float
+) -> TopicDescription:
+    """Describe a topic that may be new: brokers learn of it one after another.
+
+    Raises TopicMissing if no broker knows it within `wait_s`, and not after the deadline.
+    """
+    new_until = min(time.monotonic() + wait_s, deadline)
+    backoff = Backoff()
+    while True:
+        try:
+            return describe_topic(router, topic, timeout_s=_left_s(deadline))
+        except TopicMissing:
+            left_s = new_until - time.monotonic()
+            if left_s <= 0:
+                raise
+        time.sleep(min(backoff.next_delay_s(), left_s))
 
 
 def _left_s(deadline: float) -> float:

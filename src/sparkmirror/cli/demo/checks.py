@@ -37,7 +37,7 @@ def check_topic(
 
     def copied() -> list[ConsumerRecord]:
         try:
-            return read_topic(target, remote, timeout_s=within_s)
+            return read_topic(target, remote, timeout_s=within_s, new_topic_wait_s=0.0)
         except TopicMissing:
             return []
 

@@ -1,0 +1,129 @@
+"""Topics that a broker does not know yet."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from kafka.protocol.consumer import ListOffsetsResponse
+from kafka.protocol.metadata import MetadataResponse
+
+from sparkmirror.cluster import topic_auto_creation, topic_contents
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.topic_auto_creation import request_auto_creation
+from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.errors import ClusterTimeout, TopicMissing
+from tests.support.kafka.fake_broker import (
+    FakeBroker,
+    ReceivedRequest,
+    Reply,
+    api_versions_reply,
+    response_reply,
+)
+
+LIST_OFFSETS, METADATA, API_VERSIONS = 2, 3, 18
+
+
+class BrokerWithNewTopic:
+    """A broker that knows the topic t from a certain metadata request on. The topic is empty."""
+
+    def __init__(self, known_from_request: float) -> None:
+        self.known_from_request = known_from_request
+        self.metadata_requests = 0
+        self.broker = FakeBroker(itertools.repeat(self._reply), greets=False)
+
+    def _reply(self, request: ReceivedRequest) -> bytes:
+        return self._choose_reply(request.api_key)(request)
+
+    def _choose_reply(self, api_key: int) -> Reply:
+        if api_key == API_VERSIONS:
+            return api_versions_reply()
+        if api_key == LIST_OFFSETS:
+            topic = ListOffsetsResponse.ListOffsetsTopicResponse
+            partition = topic.ListOffsetsPartitionResponse(
+                partition_index=0, error_code=0, offset=0, timestamp=-1, leader_epoch=0
+            )
+            return response_reply(
+                ListOffsetsResponse(topics=[topic(name="t", partitions=[partition])])
+            )
+        self.metadata_requests += 1
+        known = self.metadata_requests >= self.known_from_request
+        return response_reply(self._metadata(known=known))
+
+    def _metadata(self, *, known: bool) -> MetadataResponse:
+        host, port = self.broker.address
+        topic = MetadataResponse.MetadataResponseTopic
+        partition = topic.MetadataResponsePartition(
+            partition_index=0, leader_id=0, replica_nodes=[0], isr_nodes=[0], offline_replicas=[]
+        )
+        return MetadataResponse(
+            brokers=[MetadataResponse.MetadataResponseBroker(node_id=0, host=host, port=port)],
+            topics=[
+                topic(
+                    name="t",
+                    error_code=0 if known else 3,
+                    partitions=[partition] if known else [],
+                )
+            ],
+            cluster_id="c",
+            controller_id=0,
+        )
+
+
+@contextmanager
+def access_to(broker: FakeBroker) -> Iterator[ClusterAccess]:
+    with broker:
+        yield ClusterAccess.from_properties("west", {"bootstrap.servers": str(broker.address)})
+
+
+def test_a_topic_that_brokers_learn_of_late_is_read() -> None:
+    new = BrokerWithNewTopic(known_from_request=3)
+    with access_to(new.broker) as access:
+        assert read_topic(access, "t") == []
+
+
+@pytest.mark.parametrize(("wait_s", "timeout_s"), [(0.0, 50.0), (0.3, 50.0), (50.0, 0.3)])
+def test_a_topic_that_stays_unknown_is_missing_after_the_wait(
+    wait_s: float, timeout_s: float
+) -> None:
+    new = BrokerWithNewTopic(known_from_request=float("inf"))
+    started = time.monotonic()
+    with access_to(new.broker) as access, pytest.raises(TopicMissing):
+        read_topic(access, "t", timeout_s, new_topic_wait_s=wait_s)
+    assert min(wait_s, timeout_s) <= time.monotonic() - started < 25
+    assert (new.metadata_requests > 1) == (wait_s > 0)
+
+
+def test_records_for_a_topic_that_stays_unknown_are_refused_after_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_contents, "NEW_TOPIC_WAIT_S", 0.3)
+    new = BrokerWithNewTopic(known_from_request=float("inf"))
+    with access_to(new.broker) as access, pytest.raises(TopicMissing):
+        topic_contents.produce_records(access, "t", [])
+    assert new.metadata_requests > 1
+
+
+def test_auto_creation_waits_for_leaders_within_its_own_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_auto_creation, "AUTO_CREATION_TIMEOUT_S", 0.3)
+    never, late = BrokerWithNewTopic(float("inf")), BrokerWithNewTopic(2)
+    for new, expected in ((never, frozenset[str]()), (late, frozenset({"t"}))):
+        with access_to(new.broker) as access:
+            router = access.new_router()
+            assert request_auto_creation(router, ["t"]) == expected
+            router.close()
+
+
+def test_auto_creation_ends_with_the_time_given() -> None:
+    started = time.monotonic()
+    with access_to(FakeBroker()) as access:
+        router = access.new_router()
+        with pytest.raises(ClusterTimeout):
+            request_auto_creation(router, ["t"], timeout_s=0.5)
+        router.close()
+    assert time.monotonic() - started < 25
