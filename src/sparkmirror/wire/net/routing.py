@@ -229,13 +229,9 @@ class Router:
 
     def _candidates(self) -> Iterator[Address]:
         known = [broker.address for broker in self.metadata.brokers.values()]
-        connected = self.connections.connected_addresses()
+        connected = list(self.connections.connected_addresses())
         seen: set[Address] = set()
-        for group in (
-            list(connected),
-            known,
-            self._bootstrap,
-        ):
+        for group in (connected, known, self._bootstrap):
             for address in random.sample(group, len(group)):
                 if address not in seen:
                     seen.add(address)

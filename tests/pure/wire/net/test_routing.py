@@ -9,12 +9,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import DescribeClusterResponse
 from kafka.protocol.consumer import ListOffsetsResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.producer import InitProducerIdResponse
 from kafka.protocol.sasl import SaslHandshakeResponse
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.cluster.describe_cluster import describe_cluster
 from sparkmirror.cluster.topics import describe_topics
 from sparkmirror.errors import (
     ClusterTimeout,
@@ -33,6 +35,7 @@ from sparkmirror.wire.protocol.metadata import metadata_request
 from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
 from tests.support.kafka.fake_broker import (
+    API_VERSION_RANGES,
     FakeBroker,
     ReceivedRequest,
     Reply,
@@ -45,6 +48,7 @@ from tests.support.waiting import wait_until
 
 PARTITION = TopicPartition("t", 0)
 METADATA, LIST_OFFSETS, FIND_COORDINATOR, INIT_PRODUCER_ID, API_VERSIONS = 3, 2, 10, 22, 18
+DESCRIBE_CLUSTER = 60
 CLIENT = ClientConfig(cluster="primary")
 
 
@@ -262,6 +266,27 @@ def test_describing_topics_makes_the_brokers_known(topics: list[str] | None) -> 
         cluster.brokers[0].stop()
         assert describe_topics(router, topics).keys() == {"t"}
         assert cluster.asked[-1] == (1, METADATA)
+
+
+def test_describing_the_cluster_makes_its_brokers_known_but_no_fenced_one() -> None:
+    with fake_cluster(3) as cluster, routed(cluster) as router:
+        ranges = {**API_VERSION_RANGES, DESCRIBE_CLUSTER: (0, 2)}
+        brokers = [
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=index,
+                host=cluster.address(index).host,
+                port=cluster.address(index).port,
+                is_fenced=index == 2,
+            )
+            for index in range(3)
+        ]
+        described = DescribeClusterResponse(
+            error_code=0, endpoint_type=1, cluster_id="c", controller_id=0, brokers=brokers
+        )
+        cluster.rules[API_VERSIONS] = lambda index: api_versions_reply(ranges)
+        cluster.rules[DESCRIBE_CLUSTER] = lambda index: response_reply(described)
+        assert len(describe_cluster(router).brokers) == 3
+        assert router.metadata.brokers.keys() == {0, 1}
 
 
 def test_a_connected_bootstrap_address_is_used_before_another_connection_opens() -> None:
