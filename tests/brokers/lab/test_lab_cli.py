@@ -184,12 +184,12 @@ def test_where_nothing_is_up_every_command_says_how_to_start(sparkmirror: Comman
     )
 
 
-def test_lab_of_before_a_restart_of_the_computer_is_cleared_away(
+def test_a_lab_that_a_restart_of_the_computer_ended_is_removed(
     sparkmirror: CommandLine, labs: Path
 ) -> None:
     LabStore(labs).write(LabRecord(name="old", clusters=(), boot_id="long ago"))
     answer = sparkmirror.run("lab", "status", "--lab", "old")
-    assert "Lab 'old' ended when the computer was restarted: cleared away." in answer.stderr
+    assert "Lab 'old' ended when the computer restarted: files removed." in answer.stderr
     assert not (labs / "old").exists()
 
 
