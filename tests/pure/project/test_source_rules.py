@@ -15,14 +15,13 @@ MAX_MODULE_LINES = 600
 MAX_TEST_LINES = 1200
 MAX_PACKAGE_MODULES = 15
 LARGE_PACKAGES = {
-    "src/sparkmirror/cluster": 17,
+    "src/sparkmirror/cluster": 16,
     "src/sparkmirror/config/tables": 23,
-    "src/sparkmirror/copy/driver": 22,
-    "src/sparkmirror/copy/task": 20,
-    "src/sparkmirror/lab/cluster": 16,
-    "src/sparkmirror/store": 18,
     "src/sparkmirror/connect/runtime": 20,
-    "src/sparkmirror/wire/protocol": 20,
+    "src/sparkmirror/copy/driver": 20,
+    "src/sparkmirror/copy/task": 19,
+    "src/sparkmirror/lab/cluster": 16,
+    "src/sparkmirror/wire/protocol": 19,
 }
 """Packages above the limit, with the number of modules that each may have. It only shrinks."""
 METAPHORS = {
