@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -33,6 +34,19 @@ class ClosableRecorder:
         self.is_closed = True
 
 
+def started_watcher(refresh: Callable[[], float], client: ClosableRecorder) -> ClusterWatcher:
+    """A running watcher of a source connector, with one client that it closes at its end."""
+    watcher = ClusterWatcher(
+        "MirrorSourceConnector",
+        MirrorSourceConfig.parse(CONFIG).shared,
+        description="refreshing topics",
+        refresh=refresh,
+        clients=[client],
+    )
+    watcher.start(RecordingContext(cancelled=True))
+    return watcher
+
+
 def test_before_the_first_refresh_the_error_names_the_clusters_that_did_not_answer() -> None:
     may_refresh = threading.Event()
 
@@ -40,16 +54,8 @@ def test_before_the_first_refresh_the_error_names_the_clusters_that_did_not_answ
         may_refresh.wait()
         raise ClusterUnavailable("B", "connection refused")
 
-    shared = MirrorSourceConfig.parse(CONFIG).shared
     client = ClosableRecorder()
-    watcher = ClusterWatcher(
-        "MirrorSourceConnector",
-        shared,
-        description="refreshing topics",
-        refresh=refresh,
-        clients=[client],
-    )
-    watcher.start(RecordingContext(cancelled=True))
+    watcher = started_watcher(refresh, client)
     no_answer = "A->B: waiting for first answers of A (one:9092) and B (two:9092)"
     assert str(watcher.last_error) == no_answer
     may_refresh.set()
@@ -73,16 +79,8 @@ def test_clients_of_a_refresh_that_does_not_end_stay_open(
         may_end.wait(50)
         return 0.0
 
-    shared = MirrorSourceConfig.parse(CONFIG).shared
     client = ClosableRecorder()
-    watcher = ClusterWatcher(
-        "MirrorSourceConnector",
-        shared,
-        description="refreshing topics",
-        refresh=refresh,
-        clients=[client],
-    )
-    watcher.start(RecordingContext(cancelled=True))
+    watcher = started_watcher(refresh, client)
     assert is_running.wait(50)
     watcher.stop()
     assert not client.is_closed
