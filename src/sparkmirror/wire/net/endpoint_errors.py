@@ -15,6 +15,8 @@ from sparkmirror.wire.net.address import Address
 CHECK_PORT = "check that this is the right port for that security protocol"
 CHECK_BROKER = "check whether the broker is well and can be reached from here"
 CHECK_CERTIFICATES = "check the certificates and the trust store on both sides"
+TLS_CLOSED = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""The broker closed the connection. Which of the two is raised depends on the OpenSSL release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class Endpoint:
         `starting` is true until the first response of the broker. Until then the likely reason is
         a port of another protocol.
         """
-        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        if isinstance(error, ssl.SSLError) and not isinstance(error, TLS_CLOSED):
             return self._translate_tls_error(error)
         if isinstance(error, TimeoutError):
             return self.timed_out("no answer in time")
@@ -55,7 +57,7 @@ class Endpoint:
             return self.unavailable(what, "check bootstrap.servers and the name service")
         if isinstance(error, ConnectionRefusedError):
             return self.unavailable("connection refused", "check whether the broker runs")
-        closed = isinstance(error, ssl.SSLEOFError)
+        closed = isinstance(error, TLS_CLOSED)
         what = "it closed the connection" if closed else error.strerror or str(error)
         if starting:
             return self.unavailable(f"{what}, before its first response", CHECK_PORT)

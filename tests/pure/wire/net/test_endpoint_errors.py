@@ -57,8 +57,9 @@ def test_a_port_out_of_range_is_refused(text: str) -> None:
         (UNTRUSTED, NotAuthorized, "not accepted: self-signed certificate in certificate chain"),
         (ALERT, NotAuthorized, "TLS failed: tlsv13 alert certificate required"),
         (ssl.SSLEOFError(8, "EOF"), ClusterUnavailable, "it closed the connection"),
+        (ssl.SSLZeroReturnError(6, "EOF"), ClusterUnavailable, "it closed the connection"),
     ],
-    ids=["late", "refused", "name", "reset", "untrusted", "alert", "eof"],
+    ids=["late", "refused", "name", "reset", "untrusted", "alert", "eof", "zero-return"],
 )
 def test_what_a_socket_raises_is_said_in_our_words(
     error: OSError, kind: type[ClusterError], text: str
