@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 
 from sparkmirror.backoff import Backoff
@@ -73,7 +73,7 @@ def produce_records(
 ) -> list[tuple[int, int]]:
     """Write records. Returns the partition and the offset of each, when brokers have them all."""
     deadline = time.monotonic() + timeout_s
-    with _router(access) as router:
+    with closing(access.new_router()) as router:
         found = _describe_new_topic(router, topic, deadline, wait_s=NEW_TOPIC_WAIT_S)
         count = len(found.partitions)
         identity = init_producer_id(router, timeout_s=_left_s(deadline))
@@ -116,7 +116,7 @@ def read_topic(
     Raises TopicMissing if the topic does not exist within `new_topic_wait_s`.
     """
     deadline = time.monotonic() + timeout_s
-    with _router(access) as router:
+    with closing(access.new_router()) as router:
         found = _describe_new_topic(router, topic, deadline, wait_s=new_topic_wait_s)
         partitions = [TopicPartition(topic, partition.index) for partition in found.partitions]
         starts = _offsets(router, partitions, EARLIEST, deadline)
@@ -128,15 +128,6 @@ def read_topic(
                 router, partition, starts[partition], ends[partition], deadline, committed_only
             )
         ]
-
-
-@contextmanager
-def _router(access: ClusterAccess) -> Iterator[Router]:
-    router = access.new_router()
-    try:
-        yield router
-    finally:
-        router.close()
 
 
 def _describe_new_topic(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.support.nested_pytest import run_nested_pytest
+
 TESTS = """
 import gc, socket
 
@@ -22,18 +21,7 @@ def test_b_is_innocent():
 
 
 def _run_pytest(directory: Path, *options: str) -> str:
-    (directory / "test_it.py").write_text(TESTS)
-    (directory / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    done = subprocess.run(
-        [*command, *options, str(directory)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=200,
-        check=False,
-    )
-    return done.stdout
+    return run_nested_pytest(directory, TESTS, "filterwarnings = error", *options).stdout
 
 
 def test_an_open_socket_of_a_failed_test_fails_no_other(tmp_path: Path) -> None:

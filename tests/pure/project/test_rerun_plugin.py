@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.rerun_plugin import ALLOWED_RERUNS
+from tests.support.nested_pytest import run_nested_pytest
 
-ROOT = Path(__file__).parents[3]
 PREAMBLE = """
 import pytest
 TRIES = {}
@@ -26,17 +25,9 @@ def test_wobbles_%d():
 
 
 def _run_pytest(directory: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    (directory / "test_it.py").write_text(PREAMBLE + "".join(tests))
-    (directory / "pytest.ini").write_text("[pytest]\nmarkers =\n  pure\n  brokers\n  spark\n")
-    options = ["-q", "-n1", "-p", "tests.rerun_plugin", "-p", "no:cacheprovider", "-pno:randomly"]
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(directory)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=200,
-        check=False,
-    )
+    markers = "markers =\n  pure\n  brokers\n  spark"
+    options = ("-n1", "-p", "tests.rerun_plugin")
+    return run_nested_pytest(directory, PREAMBLE + "".join(tests), markers, *options)
 
 
 @pytest.mark.parametrize("tier", ["brokers", "spark"])

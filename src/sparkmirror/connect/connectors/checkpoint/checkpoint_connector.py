@@ -33,7 +33,7 @@ class MirrorCheckpointConnector:
         self._refresher: _GroupRefresher | None = None
 
     def start(self, config: ExpandedConfig) -> None:
-        """Start to watch. Raises ConfigError, or a ClusterError that is not retriable."""
+        """Start to refresh. Raises ConfigError, or a ClusterError that is not retriable."""
         parsed = MirrorCheckpointConfig.parse(config)
         if not parsed.shared.is_enabled or parsed.emit_checkpoints_s is None:
             log.info("Connector %s is disabled and does nothing", self._name)
@@ -42,7 +42,7 @@ class MirrorCheckpointConnector:
         self._refresher.watcher.start(self._context)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the known groups to tasks. Raises ClusterTimeout before the first refresh."""
+        """Assign the known groups to tasks. Raises ClusterTimeout before the first refresh."""
         if self._refresher is None:
             return ()
         return checkpoint_task_configs(
@@ -52,7 +52,7 @@ class MirrorCheckpointConnector:
         )
 
     def stop(self) -> None:
-        """Stop to watch."""
+        """Stop the refresh and close the clients."""
         if self._refresher is not None:
             self._refresher.watcher.stop()
             self._refresher = None

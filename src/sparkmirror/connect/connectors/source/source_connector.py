@@ -37,7 +37,7 @@ class MirrorSourceConnector:
         self._refresher: _TopicRefresher | None = None
 
     def start(self, config: ExpandedConfig) -> None:
-        """Start to watch. Raises ConfigError, or a ClusterError that is not retriable."""
+        """Start to refresh. Raises ConfigError, or a ClusterError that is not retriable."""
         parsed = MirrorSourceConfig.parse(config)
         if not parsed.shared.is_enabled:
             log.info("Connector %s is disabled and does nothing", self._name)
@@ -46,7 +46,7 @@ class MirrorSourceConnector:
         self._refresher.watcher.start(self._context)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the known partitions to tasks. Raises ClusterError before the first refresh."""
+        """Assign the known partitions to tasks. Raises ClusterError before the first refresh."""
         if self._refresher is None:
             return ()
         return source_task_configs(
@@ -56,7 +56,7 @@ class MirrorSourceConnector:
         )
 
     def stop(self) -> None:
-        """Stop to watch."""
+        """Stop the refresh and close the clients."""
         if self._refresher is not None:
             self._refresher.watcher.stop()
             self._refresher = None
