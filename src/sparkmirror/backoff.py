@@ -1,8 +1,9 @@
-"""Pauses between retries: exponential, with jitter."""
+"""Pauses between retries, exponential and with jitter; and the time that is left for them."""
 
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass, field
 
 
@@ -24,3 +25,8 @@ class Backoff:
     def reset(self) -> None:
         """Start with `initial_s` again."""
         self._next_s = 0.0
+
+
+def seconds_left(deadline: float, minimum_s: float = 0.0) -> float:
+    """Return the seconds from now to a deadline of the monotonic clock, at least `minimum_s`."""
+    return max(deadline - time.monotonic(), minimum_s)

@@ -14,6 +14,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Self, TypeVar
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.cluster import (
     acls,
     alter_configs,
@@ -209,6 +210,6 @@ class Admin:
                 " check whether the brokers are well",
             )
         try:
-            return call(self._router, max(deadline - time.monotonic(), 0.0))
+            return call(self._router, seconds_left(deadline))
         finally:
             self._lock.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import Api
@@ -47,7 +48,7 @@ def describe_cluster(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> De
             timeout_s=timeout_s,
         )
     except UnsupportedByBroker:
-        return _from_metadata(router, max(deadline - time.monotonic(), 0.0))
+        return _from_metadata(router, seconds_left(deadline))
     code = ErrorCode(answer.error_code)
     if code is not ErrorCode.NONE:
         raise error_for_code(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -134,13 +135,13 @@ def describe_group_state(
         codes=lambda answer: (answer.error_code,),
         timeout_s=timeout_s,
     )
-    if _is_absent(answer) and _supports_consumer_protocol(router, to, _left_s(deadline)):
+    if _is_absent(answer) and _supports_consumer_protocol(router, to, seconds_left(deadline)):
         answer = router.call(
             CONSUMER_GROUP_DESCRIBE,
             lambda: ConsumerGroupDescribeRequest(group),
             to,
             codes=lambda answer: (answer.error_code,),
-            timeout_s=_left_s(deadline),
+            timeout_s=seconds_left(deadline),
         )
         # Kafka 3.8 and 3.9 list this API also while the new protocol is off. Then the broker has
         # only classic groups, and its first response holds.
@@ -153,10 +154,6 @@ def describe_group_state(
             router.client.cluster, DESCRIBE_GROUPS.name, ErrorCode(answer.error_code), group
         )
     return answer.state
-
-
-def _left_s(deadline: float) -> float:
-    return max(deadline - time.monotonic(), 0.0)
 
 
 def _is_absent(answer: _DescribedGroup) -> bool:

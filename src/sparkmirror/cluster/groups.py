@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sparkmirror.backoff import Backoff
+from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.net.address import Address
@@ -91,7 +91,7 @@ def list_consumer_groups(
 
 def _list_once(router: Router, deadline: float) -> tuple[GroupListing, ...]:
     """List the groups of all brokers at once: each broker lists those it coordinates."""
-    left_s = max(deadline - time.monotonic(), 0.0)
+    left_s = seconds_left(deadline)
     brokers = router.refresh((), timeout_s=left_s).brokers
     requests = {broker.address: _list_groups_request for broker in brokers.values()}
     groups: dict[str, GroupListing] = {}
@@ -136,7 +136,7 @@ def list_consumer_group_offsets(
             break
         for group in waiting:
             router.invalidate(_coordinator(group))
-        time.sleep(min(backoff.next_delay_s(), max(deadline - time.monotonic(), 0.0)))
+        time.sleep(min(backoff.next_delay_s(), seconds_left(deadline)))
     return results
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
@@ -38,7 +39,7 @@ def probe(access: ClusterAccess, address: Address, timeout_s: float) -> ProbeRes
     deadline = time.monotonic() + timeout_s
     connection = BrokerConnection.open(client, address, timeout_s=timeout_s)
     try:
-        left_s = max(deadline - time.monotonic(), 0.1)
+        left_s = seconds_left(deadline, 0.1)
         answer = connection.call(METADATA, metadata_request(()), timeout_s=left_s)
     finally:
         connection.close()

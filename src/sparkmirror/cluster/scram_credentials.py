@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import partial
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Controller, Router
 from sparkmirror.wire.protocol.apis import Api
@@ -43,7 +44,7 @@ def alter_user_scram_credentials(
             partial(_request, mechanism, users),
             Controller(),
             codes=lambda answer: [result.error_code for result in answer.results],
-            timeout_s=max(deadline - time.monotonic(), 0.0),
+            timeout_s=seconds_left(deadline),
         )
         for result in answer.results:
             if result.error_code:

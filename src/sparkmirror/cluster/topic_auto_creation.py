@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Sequence
 from functools import partial
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.messages import MetadataRequest
@@ -38,7 +39,7 @@ def request_auto_creation(
             partial(_auto_creation_request, waiting),
             AnyBroker(),
             codes=lambda answer: (answer.error_code or 0,),
-            timeout_s=max(deadline - time.monotonic(), 0.0),
+            timeout_s=seconds_left(deadline),
         )
         found = read_metadata(answer)
         ready |= {

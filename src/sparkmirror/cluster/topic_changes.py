@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from sparkmirror.backoff import Backoff
+from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.cluster.topics import NewTopic, describe_topics, topic_error
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Controller, Router
@@ -103,7 +103,7 @@ def delete_topics(
     deleted = set(names) - failed.keys()
     _wait_while(
         router,
-        lambda: describe_topics(router, deleted, timeout_s=_left_s(deadline)).keys(),
+        lambda: describe_topics(router, deleted, timeout_s=seconds_left(deadline)).keys(),
         "was deleted and is still there",
         deadline,
     )
@@ -137,7 +137,7 @@ def _change_topics(
                 for result in call.read_results(answer)
                 if result.code is ErrorCode.NOT_CONTROLLER
             ],
-            timeout_s=_left_s(deadline),
+            timeout_s=seconds_left(deadline),
         )
         is_last_try = time.monotonic() >= deadline
         results = {result.name: result for result in call.read_results(answer)}
@@ -150,7 +150,7 @@ def _change_topics(
             if result.code is not ErrorCode.NONE and not resent:
                 failed[name] = topic_error(router.client.cluster, call.api.name, *result)
         if undecided:
-            time.sleep(min(backoff.next_delay_s(), _left_s(deadline)))
+            time.sleep(min(backoff.next_delay_s(), seconds_left(deadline)))
     return failed
 
 
@@ -241,7 +241,7 @@ _DELETE_TOPICS = TopicCall(
 
 def _wait_for_leaders(router: Router, names: Collection[str], what: str, deadline: float) -> None:
     def leaderless() -> set[str]:
-        found = describe_topics(router, names, timeout_s=_left_s(deadline))
+        found = describe_topics(router, names, timeout_s=seconds_left(deadline))
         return {name for name in names if name not in found or not found[name].has_leaders}
 
     _wait_while(router, leaderless, what, deadline)
@@ -264,13 +264,9 @@ def _smaller_topics(
     router: Router, partitions: Mapping[str, int], deadline: float
 ) -> dict[str, int]:
     """Return the topics with fewer partitions than these. A missing topic has none."""
-    found = describe_topics(router, partitions.keys(), timeout_s=_left_s(deadline))
+    found = describe_topics(router, partitions.keys(), timeout_s=seconds_left(deadline))
     return {
         name: count
         for name, count in partitions.items()
         if name not in found or len(found[name].partitions) < count
     }
-
-
-def _left_s(deadline: float) -> float:
-    return max(deadline - time.monotonic(), 0.0)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from sparkmirror.backoff import Backoff
+from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.topics import TopicDescription, describe_topic
 from sparkmirror.errors import ClusterTimeout, TopicMissing
@@ -36,6 +36,8 @@ from sparkmirror.wire.protocol.single_fetch import (
 )
 from sparkmirror.wire.protocol.single_produce import append_batch
 
+MIN_CALL_S = 0.1
+"""The shortest timeout of a call, also at the deadline."""
 BATCH_BYTES = 16_384
 """A batch ends with the record that reaches this size, as with Kafka's `batch.size`."""
 _RECORD_OVERHEAD_BYTES = 20
@@ -76,7 +78,7 @@ def produce_records(
     with closing(access.new_router()) as router:
         found = _describe_new_topic(router, topic, deadline, wait_s=NEW_TOPIC_WAIT_S)
         count = len(found.partitions)
-        identity = init_producer_id(router, timeout_s=_left_s(deadline))
+        identity = init_producer_id(router, timeout_s=seconds_left(deadline, MIN_CALL_S))
         producer = BatchProducer(producer_id=identity.producer_id, epoch=identity.epoch)
         by_partition: dict[int, list[tuple[int, Record]]] = {}
         turns = itertools.count()
@@ -95,7 +97,7 @@ def produce_records(
                     router,
                     TopicPartition(topic, partition),
                     forward_batch(read_header(batch), batch, producer, sequence),
-                    timeout_s=_left_s(deadline),
+                    timeout_s=seconds_left(deadline, MIN_CALL_S),
                 )
                 sequence += len(group)
                 for at, (number, _) in enumerate(group):
@@ -141,16 +143,12 @@ def _describe_new_topic(
     backoff = Backoff()
     while True:
         try:
-            return describe_topic(router, topic, timeout_s=_left_s(deadline))
+            return describe_topic(router, topic, timeout_s=seconds_left(deadline, MIN_CALL_S))
         except TopicMissing:
             left_s = new_until - time.monotonic()
             if left_s <= 0:
                 raise
         time.sleep(min(backoff.next_delay_s(), left_s))
-
-
-def _left_s(deadline: float) -> float:
-    return max(deadline - time.monotonic(), 0.1)
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -203,7 +201,7 @@ def _offsets(
         router,
         dict.fromkeys(partitions, when),
         read_committed=read_committed,
-        timeout_s=_left_s(deadline),
+        timeout_s=seconds_left(deadline, MIN_CALL_S),
     )
     offsets = {}
     for partition, (code, listed) in found.items():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from sparkmirror.backoff import Backoff
+from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
@@ -101,7 +101,7 @@ def _group_by_leader(
     """Group partitions by the address of their leader; the others have an error code."""
     unknown = {p.topic for p in partitions if router.metadata.leader_node(p) is None}
     if unknown:
-        router.refresh(unknown, timeout_s=max(deadline - time.monotonic(), 0.0))
+        router.refresh(unknown, timeout_s=seconds_left(deadline))
     groups: dict[Address, list[TopicPartition]] = {}
     leaderless: dict[TopicPartition, ErrorCode] = {}
     for partition in partitions:

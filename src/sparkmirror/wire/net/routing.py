@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NoReturn, TypeAlias
 
-from sparkmirror.backoff import Backoff
+from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
@@ -131,7 +131,7 @@ class Router:
                 if address is not None:
                     self.connections.disconnect(address)
                 self.invalidate(to)
-            time.sleep(min(backoff.next_delay_s(), max(deadline - time.monotonic(), 0.0)))
+            time.sleep(min(backoff.next_delay_s(), seconds_left(deadline)))
 
     def refresh(
         self, topics: Iterable[str] | None = (), *, timeout_s: float = CALL_TIMEOUT_S
@@ -145,7 +145,7 @@ class Router:
             lambda: metadata_request(wanted),
             AnyBroker(),
             codes=lambda answer: (answer.error_code or 0,),
-            timeout_s=max(deadline - time.monotonic(), 0.0),
+            timeout_s=seconds_left(deadline),
         )
         self._refreshed_at = time.monotonic()
         self.metadata = self.metadata.merge_with(read_metadata(answer))
@@ -269,7 +269,7 @@ class Router:
         return to.node_id if isinstance(to, NodeWithId) else self.metadata.controller_id
 
     def _refresh_until(self, deadline: float, topics: Iterable[str] = ()) -> None:
-        self.refresh(topics, timeout_s=max(deadline - time.monotonic(), 0.0))
+        self.refresh(topics, timeout_s=seconds_left(deadline))
 
     def _raise_unavailable(self, what: str) -> NoReturn:
         raise ClusterUnavailable(
