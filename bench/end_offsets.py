@@ -11,7 +11,7 @@ from bench.topics import make_router
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, LabError
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 
 _ANSWER_S = 0.5
 

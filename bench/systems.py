@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.flow import Flow
-from sparkmirror.lab.cluster.properties_file import write_properties
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
+from sparkmirror.lab.properties_file import write_properties
 
 ROOT = Path(__file__).parents[1]
 """The directory in which `python -m bench...` works."""

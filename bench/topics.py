@@ -13,8 +13,8 @@ from sparkmirror.wire.batch.header import NO_SEQUENCE, read_header
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import LeaderOf, Router
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 
 _VARIANTS = 4
 """The number of different batches, which are written in turn."""

@@ -43,7 +43,6 @@ from sparkmirror.wire.protocol.fetch import (
     fetch_request,
     fetch_version,
 )
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.produce import (
     OutgoingBatch,
     ProduceResponseData,
@@ -51,6 +50,7 @@ from sparkmirror.wire.protocol.produce import (
     produce_version,
 )
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

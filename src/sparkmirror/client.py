@@ -21,7 +21,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topic_contents import read_topic
 from sparkmirror.config.definition.java_classes import resolve_class
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
 from sparkmirror.errors import ConfigError, RecordError, TopicMissing
 from sparkmirror.javaregex.pattern import compile_pattern_list
 from sparkmirror.mirror.offsets.records import Checkpoint, RecordBytes

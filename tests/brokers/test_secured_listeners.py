@@ -20,9 +20,9 @@ from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized, 
 from sparkmirror.lab.cluster.certificates import STORE_PASSWORD, CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
-from sparkmirror.lab.cluster.properties_file import write_properties
 from sparkmirror.lab.cluster.sasl_config import MECHANISMS
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
+from sparkmirror.lab.properties_file import write_properties
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig

@@ -15,20 +15,20 @@ from sparkmirror.wire.batch.forward import BatchProducer
 from sparkmirror.wire.net.routing import LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.fetch import EpochEndOffset
-from sparkmirror.wire.protocol.offsets import (
-    EARLIEST,
-    LATEST,
-    LeaderEpochQuery,
-    list_offsets,
-    offset_for_leader_epoch,
-)
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
 from sparkmirror.wire.protocol.producer_ids import (
     ProducerIdAndEpoch,
     describe_producers,
     init_producer_id,
 )
-from sparkmirror.wire.protocol.topic_log_config import (
+from sparkmirror.wire.protocol.topics.offsets import (
+    EARLIEST,
+    LATEST,
+    LeaderEpochQuery,
+    list_offsets,
+    offset_for_leader_epoch,
+)
+from sparkmirror.wire.protocol.topics.topic_log_config import (
     describe_topic_log_configs,
 )
 from sparkmirror.wire.protocol.transactions import (

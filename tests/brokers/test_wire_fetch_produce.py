@@ -32,7 +32,7 @@ from sparkmirror.wire.protocol.produce import (
     supports_topic_ids,
 )
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
-from sparkmirror.wire.protocol.topic_key import TopicKey
+from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 from sparkmirror.wire.protocol.transactions import (
     add_partitions_to_txn,
     describe_transaction,

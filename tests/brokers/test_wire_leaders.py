@@ -42,10 +42,10 @@ from sparkmirror.wire.protocol.fetch import (
     FetchResponseData,
     fetch_request,
 )
-from sparkmirror.wire.protocol.leaders import LeaderAndEpoch
-from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
+from sparkmirror.wire.protocol.topics.leaders import LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 from tests.support.kafka.clusters import StartCluster, create_topic
 from tests.support.kafka.wire_copier import (
     WireCopier,

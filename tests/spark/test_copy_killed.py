@@ -12,7 +12,7 @@ import pytest
 from sparkmirror.engine.supervisor.driver_supervisor import DRIVER_MODULE
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.cli.command_line import CommandLine
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 from tests.support.kafka.clusters import create_topic

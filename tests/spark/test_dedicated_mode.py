@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.client import MirrorClient
-from sparkmirror.lab.cluster.properties_file import write_properties
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
+from sparkmirror.lab.properties_file import write_properties
 from sparkmirror.model import TopicPartition
 from tests.support.cli.mirror_process import (
     SCRIPTS,

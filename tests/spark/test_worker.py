@@ -14,7 +14,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topic_contents import read_topic
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
-from sparkmirror.lab.cluster.properties_file import write_properties
+from sparkmirror.lab.properties_file import write_properties
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
     MirrorProcess,

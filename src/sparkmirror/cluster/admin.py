@@ -17,16 +17,15 @@ from typing import Self, TypeVar
 from sparkmirror.backoff import seconds_left
 from sparkmirror.cluster import (
     acls,
-    alter_configs,
+    config_resources,
     describe_cluster,
-    describe_configs,
     scram_credentials,
     topic_auto_creation,
     topic_changes,
 )
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
-from sparkmirror.cluster.describe_configs import TopicConfigs
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, describe_topic, describe_topics
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.mirror.topics.acls import AclBinding
@@ -35,8 +34,8 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Router
 from sparkmirror.wire.protocol.apis import LIST_OFFSETS
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
 from sparkmirror.wire.protocol.response_errors import error_for_code
+from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 
 T = TypeVar("T")
 
@@ -123,7 +122,7 @@ class Admin:
     def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
         """Return all configs of topics with their sources, or the error, by topic."""
         return self._call(
-            lambda router, timeout_s: describe_configs.describe_configs(
+            lambda router, timeout_s: config_resources.describe_configs(
                 router, names, timeout_s=timeout_s
             )
         )
@@ -136,7 +135,7 @@ class Admin:
         Raises UnsupportedByBroker before Kafka 2.3.
         """
         return self._call(
-            lambda router, timeout_s: alter_configs.incremental_alter_configs(
+            lambda router, timeout_s: config_resources.incremental_alter_configs(
                 router, changes, timeout_s=timeout_s
             )
         )
@@ -144,7 +143,7 @@ class Admin:
     def alter_configs(self, configs: Mapping[str, Mapping[str, str]]) -> dict[str, ClusterError]:
         """Replace all configs of topics. Returns the errors by topic."""
         return self._call(
-            lambda router, timeout_s: alter_configs.alter_configs(
+            lambda router, timeout_s: config_resources.alter_configs(
                 router, configs, timeout_s=timeout_s
             )
         )

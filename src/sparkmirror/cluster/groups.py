@@ -32,7 +32,7 @@ from sparkmirror.wire.protocol.messages import (
 )
 from sparkmirror.wire.protocol.request import ClientRequest
 from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.wire.protocol.topic_key import group_by_topic
+from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
 
 CommittedOffsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
 """Committed offsets by partition; None for a partition without one."""

@@ -26,7 +26,6 @@ from sparkmirror.wire.batch.header import MAGIC, iter_batches, read_header
 from sparkmirror.wire.batch.records import Record, build_batch, read_records
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.wire.protocol.single_fetch import (
     OffsetOutOfRange,
@@ -35,6 +34,7 @@ from sparkmirror.wire.protocol.single_fetch import (
     raise_for_code,
 )
 from sparkmirror.wire.protocol.single_produce import append_batch
+from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 
 MIN_CALL_S = 0.1
 """The shortest timeout of a call, also at the deadline."""

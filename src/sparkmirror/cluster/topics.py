@@ -10,8 +10,8 @@ from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import MetadataResponse
-from sparkmirror.wire.protocol.metadata import metadata_request, read_brokers
 from sparkmirror.wire.protocol.response_errors import error_for_code
+from sparkmirror.wire.protocol.topics.metadata import metadata_request, read_brokers
 
 _Topic = MetadataResponse.MetadataResponseTopic
 _Partition = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition

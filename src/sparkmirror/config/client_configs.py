@@ -26,7 +26,7 @@ from sparkmirror.config.definition.java_classes import (
     SOURCE_CONNECTOR,
 )
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 
 NAME = "name"
 SOURCE_CLUSTER_ALIAS = "source.cluster.alias"

@@ -25,10 +25,10 @@ from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_request, fetch_version
-from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
 from sparkmirror.wire.protocol.request import ClientRequest
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.single_fetch import raise_for_code
+from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 
 log = logging.getLogger(__name__)
 

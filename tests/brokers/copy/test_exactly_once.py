@@ -10,8 +10,8 @@ import pytest
 
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.delivery import DeliveryMode
-from sparkmirror.copy.driver.fence import DriverFenced
-from sparkmirror.copy.driver.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.fence import DriverFenced
+from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.snapshot import CopySnapshot

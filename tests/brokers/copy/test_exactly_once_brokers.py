@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.delivery import DeliveryMode
-from sparkmirror.copy.driver.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease
 from sparkmirror.copy.ledger import entry_for_lease
 from sparkmirror.copy.transactional_producer import TransactionalProducer

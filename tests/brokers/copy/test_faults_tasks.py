@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from sparkmirror.copy.driver.fence import DriverFenced
+from sparkmirror.copy.driver.fencing.fence import DriverFenced
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.errors import RequestRefused

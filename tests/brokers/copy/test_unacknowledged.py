@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.copy.task.unacknowledged import UnacknowledgedSend, find_resendable
+from sparkmirror.copy.task.produce.unacknowledged import UnacknowledgedSend, find_resendable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header

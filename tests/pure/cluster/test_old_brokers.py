@@ -12,7 +12,7 @@ from kafka.protocol.admin import AlterConfigsResponse
 from kafka.protocol.consumer import OffsetFetchResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
-from sparkmirror.cluster.alter_configs import alter_configs, incremental_alter_configs
+from sparkmirror.cluster.config_resources import alter_configs, incremental_alter_configs
 from sparkmirror.cluster.group_states import describe_group_state
 from sparkmirror.cluster.groups import list_consumer_group_offsets
 from sparkmirror.errors import NotAuthorized, UnsupportedByBroker

@@ -13,8 +13,8 @@ from sparkmirror.cli import kafka_scripts, main
 from sparkmirror.cli.copy import execution
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.driver import transactional_ids
 from sparkmirror.copy.driver.data_loss import LossKind
+from sparkmirror.copy.driver.fencing import transactional_ids
 from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import DataLossPolicy, StartMode
 from sparkmirror.copy.lease import LeaseIdentity

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.describe_configs import TopicConfigs
+from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
 from sparkmirror.errors import ClusterError, ConfigError, TopicRejected
 from sparkmirror.store import topic_setup

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sparkmirror.lab.cluster.properties_file import write_properties
+from sparkmirror.lab.properties_file import write_properties
 from tests.support.processes import RunningProcess, all_processes, session_processes
 from tests.support.rest.rest_client import JSON_HEADERS, RestClient, RestResponse
 from tests.support.waiting import wait_until

@@ -19,7 +19,7 @@ from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.mirror.offsets.run_map_records import RunMapsState
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.connect.connector_context import (
     RecordingContext,
     can_plan_tasks,

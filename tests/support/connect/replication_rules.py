@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.config.definition.config_def import ConfigDef
-from sparkmirror.config.tables.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
+from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
 from sparkmirror.mirror.topics.filters import (
     DefaultConfigPropertyFilter,
     DefaultGroupFilter,

@@ -13,7 +13,7 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.copy.copy_harness import CopyHarness
 from tests.support.kafka.clusters import wait_for_leaders
 from tests.support.kafka.partition_log import (

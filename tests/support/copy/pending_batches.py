@@ -7,8 +7,8 @@ from collections.abc import Callable
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.leased_partition import LeasedPartition
-from sparkmirror.copy.task.partition_queue import PartitionQueue
-from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import Record, build_batch

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange, LogRanges
-from sparkmirror.copy.driver.fence import FencedPartition, PartitionFencer
+from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFencer
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.settings import CopySettings

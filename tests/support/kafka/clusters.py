@@ -19,7 +19,7 @@ from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.mirror.topics.acls import AclBinding
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.waiting import wait_until
 
 StartCluster = Callable[[ClusterSpec], Cluster]

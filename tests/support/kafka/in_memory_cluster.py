@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
-from sparkmirror.cluster.describe_configs import TopicConfigs
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 

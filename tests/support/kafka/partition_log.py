@@ -15,12 +15,12 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
 from sparkmirror.wire.protocol.single_fetch import (
     OffsetOutOfRange,
     fetch_records,
     iter_complete_batches,
 )
+from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 from tests.support.kafka.record_batches import read_batch, without_offsets
 
 READ_TIMEOUT_S = 60.0

@@ -31,11 +31,11 @@ from sparkmirror.wire.protocol.fetch import (
     FetchResponseData,
     fetch_request,
 )
-from sparkmirror.wire.protocol.offsets import EARLIEST, LATEST, list_offsets
 from sparkmirror.wire.protocol.produce import OutgoingBatch, ProduceResponseData, produce_request
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.topic_key import TopicKey
+from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 from tests.support.kafka.record_batches import build_stored_batch
 from tests.support.waiting import wait_until
 

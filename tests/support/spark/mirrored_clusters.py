@@ -11,7 +11,7 @@ from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.batch.records import Record
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.kafka.batch_writer import BatchWriter, now_ms
 from tests.support.kafka.clusters import SharedCluster
 from tests.support.kafka.partition_log import PartitionLog, assert_copied, read_partition_log

@@ -16,7 +16,7 @@ from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.config.review.start_checks import SECURITY_PROTOCOL_KEY, StartChecks
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig

@@ -19,7 +19,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.files import properties
 from sparkmirror.config.secrets import providers, variables
-from sparkmirror.config.tables.filters import CONFIG_FILTER, TOPIC_FILTER
+from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER, TOPIC_FILTER
 from sparkmirror.copy.delivery import DEFAULT_COMMIT_INTERVAL_S, DeliveryMode
 from sparkmirror.copy.job import DataLossPolicy, StartPosition
 from sparkmirror.errors import ConfigError

@@ -31,8 +31,8 @@ from sparkmirror.config.definition.value_types import (
     trim,
 )
 from sparkmirror.config.tables.framework import PREDICATES_GROUP, TRANSFORMS_GROUP
+from sparkmirror.config.tables.plugins.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 from sparkmirror.config.tables.source_framework import SOURCE_CONNECTOR_FRAMEWORK
-from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 from sparkmirror.errors import ConfigFault
 
 _PREDICATE_KEYS: Final = ConfigDef(

@@ -20,10 +20,10 @@ from sparkmirror.config.definition.java_classes import (
 )
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
 from sparkmirror.config.tables.checkpoint import CHECKPOINT
-from sparkmirror.config.tables.converters import CONVERTER_TABLES
 from sparkmirror.config.tables.heartbeat import HEARTBEAT
+from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES
+from sparkmirror.config.tables.plugins.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 from sparkmirror.config.tables.source import SOURCE
-from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 
 
 class PluginType(Enum):

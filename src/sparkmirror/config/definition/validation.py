@@ -34,8 +34,8 @@ from sparkmirror.config.definition.plugins import CONNECTOR_PLUGINS, PluginDesc,
 from sparkmirror.config.definition.recommenders import FixedRecommender
 from sparkmirror.config.definition.value_types import ClassResolver, Props, trim
 from sparkmirror.config.secrets.redaction import redact_value
-from sparkmirror.config.tables.converters import CONVERTER_TABLES, CONVERTER_TYPE
 from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES, CONVERTER_TYPE
 from sparkmirror.errors import BadRequest, ConfigFault
 
 CONNECTOR_CLASS: Final = "connector.class"

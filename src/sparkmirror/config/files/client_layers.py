@@ -20,7 +20,7 @@ from sparkmirror.config.files.provenance import (
     LayeredConfig,
     PrecedenceRule,
 )
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 
 
 def client_layers(connector: LayeredConfig, client: ConnectorClient) -> LayeredConfig:

@@ -16,10 +16,10 @@ from sparkmirror.config.files.flow_rules import (
 )
 from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.tables.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
 from sparkmirror.config.tables.heartbeat import HEARTBEAT
+from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
 from sparkmirror.config.tables.rest_server import WORKER_REST
 from sparkmirror.config.tables.source import SOURCE
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY

@@ -28,7 +28,7 @@ from sparkmirror.config.files.provenance import (
 )
 from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.heartbeat import HEARTBEAT
 from sparkmirror.config.tables.source import SOURCE
 from sparkmirror.model import SourceAndTarget

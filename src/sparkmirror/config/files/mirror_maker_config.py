@@ -38,7 +38,7 @@ from sparkmirror.config.secrets.variables import (
     redact_fault,
 )
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SPARK_PREFIX
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget

@@ -24,7 +24,7 @@ from sparkmirror.config.files.provenance import (
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.suggestions import closest_name
-from sparkmirror.config.tables.clients import CLIENT
+from sparkmirror.config.tables.client.clients import CLIENT
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 

@@ -54,7 +54,7 @@ from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.providers import try_create_providers
 from sparkmirror.config.secrets.variables import redact_fault
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.errors import BadRequest, ConfigError, ConfigFault

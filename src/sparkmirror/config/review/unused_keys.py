@@ -24,7 +24,7 @@ from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.review.key_usage import KeyUse, KeyUses, key_uses
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.rest_server import WORKER_REST

@@ -8,7 +8,6 @@ from sparkmirror.config.definition.config_def import LOW, REQUIRED, ConfigDef, C
 from sparkmirror.config.definition.java_classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
 from sparkmirror.config.definition.validators import ValidList
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.filters import GROUP_FILTER
 from sparkmirror.config.tables.mirror import (
     METRIC_NAMES,
     MIRROR,
@@ -19,6 +18,7 @@ from sparkmirror.config.tables.mirror import (
 from sparkmirror.config.tables.no_effect import (
     JAVA_CLIENT,
 )
+from sparkmirror.config.tables.plugins.filters import GROUP_FILTER
 
 CHECKPOINT: Final = MIRROR + ConfigDef(
     ConfigKey(

@@ -11,11 +11,11 @@ from typing import Final
 from sparkmirror.config.definition.config_def import HIGH, REQUIRED, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import ValidList
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.sasl import CLIENT_SASL
+from sparkmirror.config.tables.client.ssl import CLIENT_SSL
 from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY
 from sparkmirror.config.tables.rest_server import REST_SERVER
-from sparkmirror.config.tables.sasl import CLIENT_SASL
-from sparkmirror.config.tables.ssl import CLIENT_SSL
 
 DEDICATED: Final = (
     ConfigDef(

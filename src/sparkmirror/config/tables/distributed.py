@@ -19,16 +19,16 @@ from sparkmirror.config.definition.worker_validators import (
     MacAlgorithmListValidator,
     MacAlgorithmValidator,
 )
-from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.network import METADATA_RECOVERY, NETWORK
+from sparkmirror.config.tables.client.sasl import CLIENT_SASL
+from sparkmirror.config.tables.client.ssl import CLIENT_SSL
 from sparkmirror.config.tables.internal_topics import INTERNAL_TOPICS
-from sparkmirror.config.tables.network import METADATA_RECOVERY, NETWORK
 from sparkmirror.config.tables.no_effect import (
     ALONE_IN_GROUP,
     NO_WORKER_CALLS,
 )
 from sparkmirror.config.tables.rest_server import WORKER_REST
-from sparkmirror.config.tables.sasl import CLIENT_SASL
-from sparkmirror.config.tables.ssl import CLIENT_SSL
 from sparkmirror.config.tables.worker import WORKER, WORKER_TRACKING
 
 _MAX_INT: Final = 2**31 - 1

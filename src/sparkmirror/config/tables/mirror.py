@@ -8,14 +8,14 @@ from sparkmirror.config.definition.config_def import HIGH, LOW, REQUIRED, Config
 from sparkmirror.config.definition.java_classes import JMX_REPORTER
 from sparkmirror.config.definition.validators import ValidList, ValidString
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.sasl import CLIENT_SASL
+from sparkmirror.config.tables.client.ssl import CLIENT_SSL
 from sparkmirror.config.tables.framework import CONNECTOR
 from sparkmirror.config.tables.naming import FORWARDING_ADMIN_KEY, NAMING
 from sparkmirror.config.tables.no_effect import (
     METRICS,
 )
-from sparkmirror.config.tables.sasl import CLIENT_SASL
-from sparkmirror.config.tables.ssl import CLIENT_SSL
 
 METRIC_REPORTERS: Final = ConfigKey(
     "metric.reporters",

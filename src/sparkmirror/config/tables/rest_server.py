@@ -8,7 +8,7 @@ from sparkmirror.config.definition.config_def import LOW, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import ListenersValidator, ValidList
 from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.definition.worker_validators import ResponseHttpHeadersValidator
-from sparkmirror.config.tables.ssl import REST_CLIENT_AUTH
+from sparkmirror.config.tables.client.ssl import REST_CLIENT_AUTH
 
 REST_SERVER: Final = ConfigDef(
     ConfigKey(

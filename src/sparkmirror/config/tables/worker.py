@@ -20,7 +20,7 @@ from sparkmirror.config.definition.validators import (
     ValidString,
 )
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.clients import BOOTSTRAP_SERVERS
+from sparkmirror.config.tables.client.clients import BOOTSTRAP_SERVERS
 from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY, METRIC_REPORTERS
 from sparkmirror.config.tables.no_effect import (
     BYTES,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sparkmirror.connect.herder.herder import RawConfig
-from sparkmirror.connect.runtime.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.errors import AlreadyExists, LeadershipLost, MirrorError, NotFound, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConfigProperties,

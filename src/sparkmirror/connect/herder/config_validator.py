@@ -24,7 +24,7 @@ from sparkmirror.config.definition.validation import (
 from sparkmirror.config.definition.value_types import Props
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
 from sparkmirror.config.secrets.variables import ConfigProvider, expand_variables, redact_fault
-from sparkmirror.connect.runtime.stack_traces import CONNECT_EXCEPTION
+from sparkmirror.connect.runtime.status.stack_traces import CONNECT_EXCEPTION
 from sparkmirror.errors import BadRequest, ConfigError, ConfigFault, RequestFailed
 
 log = logging.getLogger(__name__)

@@ -41,10 +41,10 @@ from sparkmirror.connect.herder.restart_plan import plan_restart
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.group_membership import GroupMembership
-from sparkmirror.connect.runtime.herder_thread import HerderThread
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.connect.runtime.status_writer import StatusWriter
-from sparkmirror.connect.runtime.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.status.status_writer import StatusWriter
+from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
+from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
 from sparkmirror.errors import (

@@ -11,9 +11,9 @@ import time
 
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.group_membership import GroupMembership
-from sparkmirror.connect.runtime.herder_thread import HerderThread
-from sparkmirror.connect.runtime.status_writer import StatusWriter
-from sparkmirror.connect.runtime.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.status.status_writer import StatusWriter
+from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
+from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.errors import RequestFailed
 from sparkmirror.store.backing_stores import BackingStores

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
-from sparkmirror.connect.runtime.herder_thread import HerderThread
+from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,11 +19,11 @@ from sparkmirror.connect.connector import Connector
 from sparkmirror.connect.runtime.config_transformer import TransformedConfig
 from sparkmirror.connect.runtime.connector_registry import lookup_connector
 from sparkmirror.connect.runtime.desired_state import DesiredState
-from sparkmirror.connect.runtime.event_posting import EventPoster
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.connect.runtime.serial_executor import SerialExecutor
-from sparkmirror.connect.runtime.stack_traces import TooManyTasks, format_trace
+from sparkmirror.connect.runtime.status.stack_traces import TooManyTasks, format_trace
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max, tasks_max
+from sparkmirror.connect.runtime.threads.event_posting import EventPoster
+from sparkmirror.connect.runtime.threads.serial_executor import SerialExecutor
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
 
 log = logging.getLogger(__name__)

@@ -29,9 +29,9 @@ from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.connect.runtime.status_writer import STATE_BY_TARGET, StatusWriter
-from sparkmirror.connect.runtime.task_status_writer import TaskStatusWriter
-from sparkmirror.connect.runtime.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.status.status_writer import STATE_BY_TARGET, StatusWriter
+from sparkmirror.connect.runtime.status.task_status_writer import TaskStatusWriter
+from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connector import WorkerConnector
 from sparkmirror.connect.runtime.worker_tasks import WorkerTasks
 from sparkmirror.errors import Conflict, MirrorError, RequestFailed

@@ -16,8 +16,8 @@ from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.leader_calls import ApiResult
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.metadata import TopicInfo
-from sparkmirror.wire.protocol.offsets import (
+from sparkmirror.wire.protocol.topics.metadata import TopicInfo
+from sparkmirror.wire.protocol.topics.offsets import (
     EARLIEST,
     LATEST,
     LeaderEpochQuery,
@@ -25,7 +25,7 @@ from sparkmirror.wire.protocol.offsets import (
     list_offsets,
     offset_for_leader_epoch,
 )
-from sparkmirror.wire.protocol.topic_log_config import describe_topic_log_configs
+from sparkmirror.wire.protocol.topics.topic_log_config import describe_topic_log_configs
 
 QUERY_TIMEOUT_S = 3.0
 """The limit for partitions without a leader: all others wait as long. They are queried again."""

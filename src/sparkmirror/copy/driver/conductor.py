@@ -33,19 +33,19 @@ from collections.abc import Callable
 from sparkmirror.copy.control.messages import ControlMessage, Hello
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.event_log import EventLog
-from sparkmirror.copy.driver.fence import DriverFenced, PartitionFencer
+from sparkmirror.copy.driver.fencing.fence import DriverFenced, PartitionFencer
+from sparkmirror.copy.driver.fencing.takeover import Takeover
+from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_takeover import TransactionalTakeover
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.pending_receipts import MissingReceipt, PendingReceipts
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume_points import ResumePointFinder
 from sparkmirror.copy.driver.run_map_store import RunMapStore
-from sparkmirror.copy.driver.takeover import Takeover
 from sparkmirror.copy.driver.task_attempts import SendMessage, TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
-from sparkmirror.copy.driver.transactional_ids import TransactionalIds
-from sparkmirror.copy.driver.transactional_takeover import TransactionalTakeover
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopySnapshot

@@ -29,7 +29,7 @@ from typing import Protocol
 
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.task.batch_converter import BatchConverter
-from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.errors import MirrorError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import records

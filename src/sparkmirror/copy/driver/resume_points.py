@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange
 from sparkmirror.copy.driver.data_loss import DataLoss, LossKind, find_loss
-from sparkmirror.copy.driver.fence import PartitionFencer
+from sparkmirror.copy.driver.fencing.fence import PartitionFencer
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.job import CopyJob, StartMode, StartPosition
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity

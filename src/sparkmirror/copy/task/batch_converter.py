@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sparkmirror.copy.task.partition_queue import PartitionQueue
-from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import message_format_v1
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction, AbortedTransactionFilter

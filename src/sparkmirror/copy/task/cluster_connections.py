@@ -22,9 +22,9 @@ from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.leaders import BrokerNode, LeaderAndEpoch
-from sparkmirror.wire.protocol.metadata import MetadataSnapshot
-from sparkmirror.wire.protocol.topic_key import TopicKey
+from sparkmirror.wire.protocol.topics.leaders import BrokerNode, LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.metadata import MetadataSnapshot
+from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 log = logging.getLogger(__name__)
 

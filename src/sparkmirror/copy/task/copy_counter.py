@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from sparkmirror.copy.task.leased_partition import LeasedPartition
-from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 
 

@@ -17,8 +17,8 @@ from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
 from sparkmirror.wire.protocol.fetch_session import FetchSession
-from sparkmirror.wire.protocol.leaders import NO_LEADER_EPOCH
-from sparkmirror.wire.protocol.topic_key import TopicKey
+from sparkmirror.wire.protocol.topics.leaders import NO_LEADER_EPOCH
+from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 MIN_FETCH_BYTES = 4 << 20
 MAX_FETCH_BYTES = 32 << 20

@@ -17,10 +17,10 @@ from functools import partial
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
-from sparkmirror.copy.task.error_reactions import lease_end_for_fetch_error
 from sparkmirror.copy.task.fetch_plan import MIN_FETCH_BYTES, FetchPlan, FetchSizeEstimator
 from sparkmirror.copy.task.leased_partition import LeasedPartition
-from sparkmirror.copy.task.sender import Sender
+from sparkmirror.copy.task.produce.error_reactions import lease_end_for_fetch_error
+from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.connection import BrokerConnection
@@ -36,7 +36,7 @@ from sparkmirror.wire.protocol.fetch import (
     supports_topic_ids,
 )
 from sparkmirror.wire.protocol.fetch_session import SESSION_ERRORS
-from sparkmirror.wire.protocol.topic_key import TopicKey
+from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 PARTITION_BYTES = 1 << 20
 MAX_BUFFERED_RESPONSES = 4

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import LeaseEndReason, LeaseProgress
 from sparkmirror.copy.task.batch_converter import BatchConverter
-from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.model import TopicPartition
 
 UNKNOWN_END_OFFSET = -1

@@ -23,11 +23,11 @@ from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import LeasedPartition
-from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.sender import Sender
+from sparkmirror.copy.task.produce.transaction import Transaction
+from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.reports import TaskReporter
-from sparkmirror.copy.task.sender import Sender
-from sparkmirror.copy.task.transaction import Transaction
-from sparkmirror.copy.task.transaction_manager import TransactionManager
 from sparkmirror.copy.transactional_producer import TransactionalProducer
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.receipt import Receipt
-from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 

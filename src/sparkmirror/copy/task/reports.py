@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, LeaseProgress, ProgressReport
 from sparkmirror.copy.task.leased_partition import LeasedPartition
-from sparkmirror.copy.task.pending_batch import PendingBatch
+from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 

@@ -31,12 +31,12 @@ from sparkmirror.copy.task.driver_messages import (
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.leases import TaskLeases
+from sparkmirror.copy.task.produce.sender import Sender
+from sparkmirror.copy.task.produce.transaction import Transaction
+from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
+from sparkmirror.copy.task.produce.unacknowledged import ResendChecker, SequenceChecker
 from sparkmirror.copy.task.reports import TaskReporter
-from sparkmirror.copy.task.sender import Sender
 from sparkmirror.copy.task.throttle import Throttle
-from sparkmirror.copy.task.transaction import Transaction
-from sparkmirror.copy.task.transaction_manager import TransactionManager
-from sparkmirror.copy.task.unacknowledged import ResendChecker, SequenceChecker
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.net.buffers import MemoryBudget
 from sparkmirror.wire.net.routing import Router

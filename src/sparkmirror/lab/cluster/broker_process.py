@@ -21,10 +21,10 @@ from typing import Any
 
 from sparkmirror.errors import BrokerFailed
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
-from sparkmirror.lab.cluster.properties_file import write_properties
 from sparkmirror.lab.kafka.jvm_options import log4j_options
 from sparkmirror.lab.processes.process import Process, ProcessIdentity
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from sparkmirror.lab.properties_file import write_properties
 
 _MAIN = "kafka.Kafka"
 _EXCERPT_LINES = 12

@@ -15,8 +15,8 @@ import uuid
 from pathlib import Path
 
 from sparkmirror.errors import BrokerFailed
-from sparkmirror.lab.cluster.properties_file import write_properties
 from sparkmirror.lab.processes.file_locks import locked
+from sparkmirror.lab.properties_file import write_properties
 
 log = logging.getLogger(__name__)
 

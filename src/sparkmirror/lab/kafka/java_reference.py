@@ -25,12 +25,12 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from sparkmirror.errors import LabError
-from sparkmirror.lab.cluster.properties_file import write_properties
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.lab.processes.process import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from sparkmirror.lab.properties_file import write_properties
 
 START_TIMEOUT_S = 120.0
 _POLL_INTERVAL_S = 0.1

@@ -22,10 +22,14 @@ from sparkmirror.wire.net.broker_connections import BrokerConnections
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.leaders import NO_NODE_ID, BrokerNode
 from sparkmirror.wire.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
-from sparkmirror.wire.protocol.metadata import MetadataSnapshot, metadata_request, read_metadata
 from sparkmirror.wire.protocol.response_errors import error_for_code
+from sparkmirror.wire.protocol.topics.leaders import NO_NODE_ID, BrokerNode
+from sparkmirror.wire.protocol.topics.metadata import (
+    MetadataSnapshot,
+    metadata_request,
+    read_metadata,
+)
 
 CALL_TIMEOUT_S = 30.0
 REQUEST_TIMEOUT_S = 8.0

@@ -23,13 +23,6 @@ from typing import NamedTuple, TypeAlias
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.net.buffers import ResponseFrame
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
-from sparkmirror.wire.protocol.leaders import (
-    NO_LEADER_EPOCH,
-    BrokerNode,
-    LeaderAndEpoch,
-    read_current_leader,
-    read_node_endpoints,
-)
 from sparkmirror.wire.protocol.primitive_types import (
     EMPTY_TAG_BUFFER,
     INT32,
@@ -44,7 +37,14 @@ from sparkmirror.wire.protocol.primitive_types import (
     slice_exactly,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.topic_key import (
+from sparkmirror.wire.protocol.topics.leaders import (
+    NO_LEADER_EPOCH,
+    BrokerNode,
+    LeaderAndEpoch,
+    read_current_leader,
+    read_node_endpoints,
+)
+from sparkmirror.wire.protocol.topics.topic_key import (
     TopicKey,
     encode_compact_topic,
     read_compact_topic,

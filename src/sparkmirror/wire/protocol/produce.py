@@ -25,12 +25,6 @@ from typing import NamedTuple
 from sparkmirror.wire.batch.header import BytesLike
 from sparkmirror.wire.net.buffers import ResponseFrame
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
-from sparkmirror.wire.protocol.leaders import (
-    BrokerNode,
-    LeaderAndEpoch,
-    read_current_leader,
-    read_node_endpoints,
-)
 from sparkmirror.wire.protocol.primitive_types import (
     EMPTY_TAG_BUFFER,
     INT32,
@@ -44,7 +38,13 @@ from sparkmirror.wire.protocol.primitive_types import (
     read_tagged_fields,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.topic_key import (
+from sparkmirror.wire.protocol.topics.leaders import (
+    BrokerNode,
+    LeaderAndEpoch,
+    read_current_leader,
+    read_node_endpoints,
+)
+from sparkmirror.wire.protocol.topics.topic_key import (
     TopicKey,
     encode_compact_topic,
     read_compact_topic,

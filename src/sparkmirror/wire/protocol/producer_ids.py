@@ -24,7 +24,7 @@ from sparkmirror.wire.protocol.messages import (
     InitProducerIdRequest,
 )
 from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.wire.protocol.topic_key import group_by_topic
+from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
 
 TRANSACTION_TIMEOUT_MS = 60_000
 FIRST_WITH_PRODUCER_EPOCH = 3

@@ -24,7 +24,7 @@ from sparkmirror.wire.protocol.fetch import (
     fetch_request,
     fetch_version,
 )
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 
 ONE_BATCH_BYTES = 1
 """The smallest limit: a broker still sends the first batch whole."""

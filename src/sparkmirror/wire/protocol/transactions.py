@@ -37,7 +37,7 @@ from sparkmirror.wire.protocol.messages import (
 )
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.wire.protocol.topic_key import group_by_topic
+from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
 
 EPOCH_BUMPING_VERSION = 2
 """The first transaction.version in which EndTxn raises the epoch (KIP-890)."""

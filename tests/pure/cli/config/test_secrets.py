@@ -12,11 +12,11 @@ from sparkmirror.cli.config.command import config
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.files.mirror_maker_config import FLOW_SWITCHES
-from sparkmirror.config.tables.clients import MIRROR_CLIENT
-from sparkmirror.config.tables.converters import CONVERTER_TABLES
+from sparkmirror.config.tables.client.clients import MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.tables.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
+from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES
+from sparkmirror.config.tables.plugins.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 
 SECRET = "SEKRET"
 PROVIDER = """config.providers=e

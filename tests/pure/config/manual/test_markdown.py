@@ -11,10 +11,10 @@ from sparkmirror.config.manual.markdown import render_manual
 from sparkmirror.config.manual.sections import SECTIONS
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT_TASK
-from sparkmirror.config.tables.clients import MIRROR_CLIENT
+from sparkmirror.config.tables.client.clients import MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.tables.filters import CONFIG_FILTER
+from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER
 from sparkmirror.config.tables.source import SOURCE_TASK
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 

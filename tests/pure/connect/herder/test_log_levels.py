@@ -59,11 +59,11 @@ def test_the_herders_java_name_reaches_the_modules_that_log_for_the_herder() -> 
     expected = {
         f"{herder}.herder_lifecycle",
         f"{herder}.config_changes",
-        f"{runtime}.herder_thread",
+        f"{runtime}.threads.herder_thread",
         f"{runtime}.worker_connectors",
         f"{runtime}.worker_connector",
         f"{runtime}.worker_tasks",
-        f"{runtime}.hang_watchdog",
+        f"{runtime}.threads.hang_watchdog",
     }
     assert expected <= modules_with_loggers()
     for name in expected:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from sparkmirror.copy.task.batch_converter import BatchConverter
-from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.compression import CompressionType

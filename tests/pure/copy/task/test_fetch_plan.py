@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparkmirror.copy.task.fetch_plan import FetchPlan
 from sparkmirror.copy.task.leased_partition import LeasedPartition
-from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
 from sparkmirror.wire.protocol.fetch_session import NEW_SESSION

@@ -6,7 +6,7 @@ import pytest
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.leased_partition import LeasedPartition, PartitionBackoff
-from sparkmirror.copy.task.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from tests.support.copy.pending_batches import make_batch, make_lease, make_partition
 
 

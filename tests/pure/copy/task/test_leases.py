@@ -23,11 +23,11 @@ from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.driver_messages import DriverMessageHandler, LeaseLost
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leases import TaskLeases
+from sparkmirror.copy.task.produce.sender import Sender
+from sparkmirror.copy.task.produce.transaction import Transaction
+from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.reports import TaskReporter
-from sparkmirror.copy.task.sender import Sender
 from sparkmirror.copy.task.throttle import Throttle
-from sparkmirror.copy.task.transaction import Transaction
-from sparkmirror.copy.task.transaction_manager import TransactionManager
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.buffers import MemoryBudget
 from sparkmirror.wire.net.connection import ClientConfig

@@ -31,9 +31,9 @@ from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import AnyBroker, Controller, LeaderOf, NodeWithId, Router
 from sparkmirror.wire.protocol.apis import METADATA as METADATA_API
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.metadata import metadata_request
-from sparkmirror.wire.protocol.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
+from sparkmirror.wire.protocol.topics.metadata import metadata_request
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.kafka.fake_broker import (
     API_VERSION_RANGES,
     FakeBroker,

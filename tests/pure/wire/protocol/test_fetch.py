@@ -26,8 +26,8 @@ from sparkmirror.wire.protocol.fetch import (
     FetchResponseData,
     fetch_request,
 )
-from sparkmirror.wire.protocol.leaders import BrokerNode, LeaderAndEpoch
-from sparkmirror.wire.protocol.topic_key import TopicKey
+from sparkmirror.wire.protocol.topics.leaders import BrokerNode, LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 VERSIONS = (*VERSIONS_BY_NAME, *VERSIONS_BY_ID)
 ID = UUID("00112233-4455-6677-8899-aabbccddeeff")

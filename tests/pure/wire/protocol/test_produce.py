@@ -16,7 +16,6 @@ from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.wire.net.buffers import BufferPool
 from sparkmirror.wire.protocol import produce
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
-from sparkmirror.wire.protocol.leaders import BrokerNode, LeaderAndEpoch
 from sparkmirror.wire.protocol.produce import (
     VERSIONS_BY_ID,
     VERSIONS_BY_NAME,
@@ -25,7 +24,8 @@ from sparkmirror.wire.protocol.produce import (
     ProduceResponseData,
     produce_request,
 )
-from sparkmirror.wire.protocol.topic_key import TopicKey
+from sparkmirror.wire.protocol.topics.leaders import BrokerNode, LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 VERSIONS = (*VERSIONS_BY_NAME, *VERSIONS_BY_ID)
 ID = UUID("00112233-4455-6677-8899-aabbccddeeff")

@@ -14,7 +14,7 @@ from sparkmirror.config.client_configs import (
     connector_label,
 )
 from sparkmirror.config.definition.java_classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
-from sparkmirror.config.tables.filters import GROUP_FILTER, TOPIC_FILTER
+from sparkmirror.config.tables.plugins.filters import GROUP_FILTER, TOPIC_FILTER
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig, load_plugin
 from sparkmirror.mirror.topics.filters import (
     DefaultGroupFilter,

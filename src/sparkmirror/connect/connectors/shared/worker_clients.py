@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.config.client_configs import worker_producer_config
-from sparkmirror.config.tables.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig

@@ -8,7 +8,7 @@ from typing import Self
 
 from sparkmirror.config.client_configs import ClusterSide, offset_syncs_side
 from sparkmirror.config.definition.java_classes import DEFAULT_CONFIG_FILTER
-from sparkmirror.config.tables.filters import CONFIG_FILTER
+from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER
 from sparkmirror.config.tables.source import SOURCE
 from sparkmirror.connect.connectors.shared.mirror_connector_config import (
     MirrorConnectorConfig,

@@ -1,0 +1,156 @@
+"""SASL, as every Kafka client speaks it: the `sasl.*` keys in Kafka's order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import Range
+from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.tables.client.oauthbearer import OAUTHBEARER
+from sparkmirror.config.tables.no_effect import (
+    JAVA_CLASS,
+    KERBEROS,
+    TOKENS,
+)
+
+_KERBEROS: Final = ConfigDef(
+    ConfigKey(
+        "sasl.kerberos.service.name",
+        Type.STRING,
+        None,
+        MEDIUM,
+        KERBEROS,
+    ),
+    ConfigKey(
+        "sasl.kerberos.kinit.cmd",
+        Type.STRING,
+        "/usr/bin/kinit",
+        LOW,
+        KERBEROS,
+    ),
+    ConfigKey(
+        "sasl.kerberos.ticket.renew.window.factor",
+        Type.DOUBLE,
+        0.8,
+        LOW,
+        KERBEROS,
+    ),
+    ConfigKey(
+        "sasl.kerberos.ticket.renew.jitter",
+        Type.DOUBLE,
+        0.05,
+        LOW,
+        KERBEROS,
+    ),
+    ConfigKey(
+        "sasl.kerberos.min.time.before.relogin",
+        Type.LONG,
+        60000,
+        LOW,
+        KERBEROS,
+    ),
+)
+
+_LOGIN: Final = ConfigDef(
+    ConfigKey(
+        "sasl.login.refresh.window.factor",
+        Type.DOUBLE,
+        0.8,
+        LOW,
+        TOKENS,
+        validator=Range(0.5, 1.0),
+    ),
+    ConfigKey(
+        "sasl.login.refresh.window.jitter",
+        Type.DOUBLE,
+        0.05,
+        LOW,
+        TOKENS,
+        validator=Range(0.0, 0.25),
+    ),
+    ConfigKey(
+        "sasl.login.refresh.min.period.seconds",
+        Type.SHORT,
+        60,
+        LOW,
+        TOKENS,
+        validator=Range(0, 900),
+    ),
+    ConfigKey(
+        "sasl.login.refresh.buffer.seconds",
+        Type.SHORT,
+        300,
+        LOW,
+        TOKENS,
+        validator=Range(0, 3600),
+    ),
+    ConfigKey(
+        "sasl.mechanism",
+        Type.STRING,
+        "GSSAPI",
+        MEDIUM,
+        "How a client logs in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Any other mechanism is "
+        "refused, the default too. Must be one that the brokers offer.",
+    ),
+    ConfigKey(
+        "sasl.jaas.config",
+        Type.PASSWORD,
+        None,
+        MEDIUM,
+        "Login module and its options in Java's JAAS notation, ending with a semicolon; holds "
+        "user and password for PLAIN and SCRAM. Keep secrets out of it with a "
+        "${file:...} variable.",
+    ),
+    ConfigKey(
+        "sasl.client.callback.handler.class",
+        Type.CLASS,
+        None,
+        MEDIUM,
+        JAVA_CLASS,
+    ),
+    ConfigKey(
+        "sasl.login.callback.handler.class",
+        Type.CLASS,
+        None,
+        MEDIUM,
+        JAVA_CLASS,
+    ),
+    ConfigKey(
+        "sasl.login.class",
+        Type.CLASS,
+        None,
+        MEDIUM,
+        JAVA_CLASS,
+    ),
+    ConfigKey(
+        "sasl.login.connect.timeout.ms",
+        Type.INT,
+        None,
+        LOW,
+        TOKENS,
+    ),
+    ConfigKey(
+        "sasl.login.read.timeout.ms",
+        Type.INT,
+        None,
+        LOW,
+        TOKENS,
+    ),
+    ConfigKey(
+        "sasl.login.retry.backoff.max.ms",
+        Type.LONG,
+        10000,
+        LOW,
+        TOKENS,
+    ),
+    ConfigKey(
+        "sasl.login.retry.backoff.ms",
+        Type.LONG,
+        100,
+        LOW,
+        TOKENS,
+    ),
+)
+
+CLIENT_SASL: Final = _KERBEROS + _LOGIN + OAUTHBEARER

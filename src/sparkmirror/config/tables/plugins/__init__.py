@@ -1,0 +1,1 @@
+"""Tables of the keys of plugins: converters, transforms, topic and group filters."""

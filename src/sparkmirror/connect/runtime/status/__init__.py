@@ -1,0 +1,1 @@
+"""States of connectors and tasks, written to the status topic."""

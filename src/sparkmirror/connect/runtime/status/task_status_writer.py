@@ -1,0 +1,109 @@
+"""Writes task events to the status topic, without late and repeated ones.
+
+Events of a task that was removed are ignored. A running task that reports the same problem again is
+not written again. Belongs to the herder thread.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from sparkmirror.connect.runtime.status.status_writer import StatusWriter
+from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
+
+
+@dataclass(slots=True)
+class _TaskStates:
+    """What is known of the tasks of one connector."""
+
+    count: int = 0
+    restarting: set[int] = field(default_factory=set)
+    running: dict[int, str] = field(default_factory=dict)
+    """Tasks whose last status is RUNNING, with their problem: tasks may report every second."""
+
+
+class TaskStatusWriter:
+    """Implements TaskEvents. Belongs to the herder thread."""
+
+    def __init__(
+        self, statuses: StatusWriter, on_removed: Callable[[str], None], *, tracks_topics: bool
+    ) -> None:
+        self._statuses = statuses
+        self._on_removed = on_removed
+        self._tracks_topics = tracks_topics
+        self._states: defaultdict[str, _TaskStates] = defaultdict(_TaskStates)
+        self._is_stopping = False
+
+    def stop(self) -> None:
+        """Keep the statuses from now on: the worker shuts down, and tasks only stop."""
+        self._is_stopping = True
+        for states in self._states.values():
+            states.restarting.clear()
+
+    def on_task_running(self, name: str, task: int, problem: str) -> None:
+        """Write RUNNING, with the problem as trace, unless that is the last status."""
+        states = self._states[name]
+        if task < states.count and states.running.get(task) != problem:
+            self._write(name, task, LifecycleState.RUNNING, problem or None)
+            states.running[task] = problem
+
+    def on_task_paused(self, name: str, task: int) -> None:
+        """Write PAUSED."""
+        if task < self._states[name].count:
+            self._write(name, task, LifecycleState.PAUSED)
+
+    def on_task_failed(self, name: str, task: int, trace: str, *, has_started: bool) -> None:
+        """Write FAILED with the trace."""
+        if task < self._states[name].count:
+            self._write(name, task, LifecycleState.FAILED, trace, has_started=has_started)
+
+    def on_task_stopped(self, name: str, task: int) -> None:
+        """Write UNASSIGNED, except during a restart: RESTARTING stays until the task runs."""
+        states = self._states[name]
+        if task < states.count and task not in states.restarting:
+            self._write(name, task, LifecycleState.UNASSIGNED)
+
+    def on_task_topics(self, name: str, task: int, topics: Collection[str]) -> None:
+        """Record the topics that the task has written to."""
+        if self._tracks_topics and task < self._states[name].count:
+            self._statuses.record_topics(name, task, topics)
+
+    def on_tasks_restarting(self, name: str, tasks: Collection[int]) -> None:
+        """Write UNASSIGNED and then RESTARTING."""
+        for task in tasks:
+            self._write(name, task, LifecycleState.UNASSIGNED)
+            self._write(name, task, LifecycleState.RESTARTING)
+        self._states[name].restarting.update(tasks)
+
+    def on_task_count(self, name: str, count: int) -> None:
+        """Set the number of tasks; remove the statuses of tasks with higher numbers."""
+        if self._is_stopping:
+            return
+        states = self._states[name]
+        self._statuses.remove_tasks(name, range(count, max(states.count, count)))
+        states.count = count
+        states.running = {task: text for task, text in states.running.items() if task < count}
+
+    def on_tasks_removed(self, name: str) -> None:
+        """Remove all task statuses and active topics of the connector."""
+        self._states.pop(name, None)
+        if not self._is_stopping:
+            self._statuses.remove_topics(name)
+            self._statuses.remove_tasks(name, range(0))
+        self._on_removed(name)
+
+    def _write(
+        self,
+        name: str,
+        task: int,
+        state: LifecycleState,
+        trace: str | None = None,
+        *,
+        has_started: bool = True,
+    ) -> None:
+        states = self._states[name]
+        states.restarting.discard(task)
+        states.running.pop(task, None)
+        self._statuses.put_task(name, task, state, trace, has_started=has_started)

@@ -1,0 +1,1 @@
+"""The threads of a worker: the herder's, one serial executor per connector, and their watchdog."""

@@ -1,0 +1,282 @@
+"""The fence: after it, no earlier owner can append to a partition, however long it was suspended.
+
+A fence is an empty transaction: the partitions are added to it and it is aborted. The coordinator
+then writes a marker with a higher producer epoch into each partition, and the leader refuses every
+plain batch of the old epoch. A fence costs one target offset per partition. It is made only when a
+lease did not end cleanly.
+
+    target log   ... the old owner's last batch | marker (epoch + 1) | the new owner: sequence 0
+                                                  `-- everything of the old owner lies before it
+
+Rules, each observed on a broker:
+    - the answer to the abort comes before the markers: wait until the coordinator reports the end
+    - a broker may complete a transaction without the marker of a partition that has no leader at
+      that moment. Such partitions are left out, and every marker is confirmed: it must lie at the
+      end of the log, with our producer id and the new epoch, and only batches of other producers
+      may follow it. If the log cannot be read now, the marker is searched later, and no second
+      fence is made
+    - one partition that cannot be added keeps all others out: leave it out and try again
+    - several transactional ids share the partitions, so that one blocked transaction does not
+      block every takeover
+
+If the principal may not use transactional ids there is no fence, only a plain producer id.
+
+`PartitionFencer` talks to the brokers. The decisions are pure functions: `fence_id_for`,
+`partitions_to_leave_out`, `is_fence_marker`.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sparkmirror.errors import ClusterError, ClusterTimeout, NotAuthorized, RequestRefused
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.header import BatchHeader
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
+from sparkmirror.wire.protocol.single_fetch import fetch_batch_at
+from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
+from sparkmirror.wire.protocol.transactions import (
+    EPOCH_BUMPING_VERSION,
+    add_partitions_to_txn,
+    describe_transaction,
+    end_txn,
+    transaction_version,
+)
+
+FENCE_IDS = 8
+END_TIMEOUT_S = 30.0
+POLL_INTERVAL_S = 0.01
+CONFIRM_TIMEOUT_S = 10.0
+MAX_BATCHES_BACK = 100
+"""How many batches of other producers may follow the marker before it is confirmed."""
+
+
+class DriverFenced(ClusterError):
+    """Another driver uses the fence ids now; this one must stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class FencedPartition:
+    """A partition that only the new identity can append to, and where its log ends.
+
+    Without an identity there is no fence: the old identity continues.
+    """
+
+    identity: ProducerIdAndEpoch | None
+    end_offset: int
+
+    @property
+    def end_before_fence(self) -> int:
+        """Where the log ended before the marker of the fence was written."""
+        return self.end_offset - (1 if self.identity else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A fence: the identity of its transaction, and the identity after the abort."""
+
+    old_identity: ProducerIdAndEpoch
+    new_identity: ProducerIdAndEpoch
+
+
+class PartitionFencer:
+    """Fences partitions with the fence ids of one connector, which only the driver uses.
+
+    Blocks; belongs to the conductor's thread.
+    """
+
+    def __init__(self, router: Router, prefix: str) -> None:
+        self._router = router
+        self._prefix = prefix
+        self._identities: dict[str, ProducerIdAndEpoch] = {}
+        self._unfenced_identity: ProducerIdAndEpoch | None = None
+        self._unconfirmed: dict[TopicPartition, _Fence] = {}
+        self._version = 0
+
+    def identity_for(self, partition: TopicPartition) -> ProducerIdAndEpoch:
+        """Return the identity for the first lease of a partition."""
+        try:
+            return self._identity(fence_id_for(self._prefix, partition))
+        except NotAuthorized:
+            self._unfenced_identity = self._unfenced_identity or self.new_unfenced_identity()
+            return self._unfenced_identity
+
+    def new_unfenced_identity(self) -> ProducerIdAndEpoch:
+        """Return a new identity that can neither fence nor be fenced."""
+        return init_producer_id(self._router)
+
+    def fence(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+        """Fence partitions; for each one returns the fence, or the code that prevented it."""
+        by_id: dict[str, set[TopicPartition]] = {}
+        outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
+        wanted = set(partitions)
+        known = self._router.refresh({partition.topic for partition in wanted})
+        for partition in wanted:
+            if known.leader_node(partition) is None:
+                outcomes[partition] = ErrorCode.LEADER_NOT_AVAILABLE
+            elif partition in self._unconfirmed:
+                outcomes |= self._confirm_markers({partition}, self._unconfirmed.pop(partition))
+            else:
+                fence_id = fence_id_for(self._prefix, partition)
+                by_id.setdefault(fence_id, set()).add(partition)
+        for fence_id, group in by_id.items():
+            outcomes |= self._fence_group(fence_id, group)
+        return outcomes
+
+    def _fence_group(
+        self, fence_id: str, partitions: set[TopicPartition]
+    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+        identity = self._identity(fence_id)
+        if self._version < EPOCH_BUMPING_VERSION:
+            identity = self._init_producer(fence_id)
+        added, outcomes = self._add_partitions(fence_id, identity, partitions)
+        if not added:
+            return dict(outcomes)
+        fence = _Fence(identity, self._abort(fence_id, identity))
+        self._await_end(fence_id)
+        return {**outcomes, **self._confirm_markers(added, fence)}
+
+    def _add_partitions(
+        self, fence_id: str, identity: ProducerIdAndEpoch, partitions: set[TopicPartition]
+    ) -> tuple[set[TopicPartition], dict[TopicPartition, ErrorCode]]:
+        """Add the partitions that can be added; returns them, and the codes of the others."""
+        left_out: dict[TopicPartition, ErrorCode] = {}
+        wanted = set(partitions)
+        while wanted:
+            codes = add_partitions_to_txn(self._router, fence_id, identity, wanted)
+            refused = partitions_to_leave_out(codes)
+            if not refused:
+                return wanted, left_out
+            if any(code.action is ErrorAction.FENCED for code in codes.values()):
+                raise self._driver_fenced(fence_id)
+            left_out |= refused
+            wanted -= set(left_out)
+        return wanted, left_out
+
+    def _abort(self, fence_id: str, identity: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
+        try:
+            after = end_txn(self._router, fence_id, identity, commit=False, version=self._version)
+        except RequestRefused as error:
+            if ErrorCode(error.code).action is ErrorAction.FENCED:
+                raise self._driver_fenced(fence_id) from error
+            raise
+        self._identities[fence_id] = after
+        return after
+
+    def _await_end(self, fence_id: str) -> None:
+        deadline = time.monotonic() + END_TIMEOUT_S
+        while True:
+            state = describe_transaction(self._router, fence_id)
+            if state is None or state.is_complete:
+                return
+            if time.monotonic() > deadline:
+                raise ClusterTimeout(
+                    self._router.client.cluster,
+                    f"the fence {fence_id} has not ended after {END_TIMEOUT_S:.0f} s; a partition"
+                    " of the target may have no leader",
+                )
+            time.sleep(POLL_INTERVAL_S)
+
+    def _confirm_markers(
+        self, partitions: set[TopicPartition], fence: _Fence
+    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+        """Search the marker in each partition: only a partition that has it is fenced."""
+        ends = list_offsets(
+            self._router, dict.fromkeys(partitions, LATEST), timeout_s=CONFIRM_TIMEOUT_S
+        )
+        outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
+        for partition, (code, listed) in ends.items():
+            has_marker: bool | None = None
+            if listed is not None and code is ErrorCode.NONE:
+                has_marker, code = self._find_marker(partition, listed.offset, fence.old_identity)
+            if has_marker is None:
+                self._unconfirmed[partition] = fence
+            if has_marker and listed:
+                outcomes[partition] = FencedPartition(fence.new_identity, listed.offset)
+            else:
+                outcomes[partition] = code
+        return outcomes
+
+    def _find_marker(
+        self, partition: TopicPartition, end: int, identity: ProducerIdAndEpoch
+    ) -> tuple[bool | None, ErrorCode]:
+        """Whether the log has the marker; None and the reason if the log cannot be read now."""
+        try:
+            return self._has_marker(partition, end, identity), ErrorCode.LEADER_NOT_AVAILABLE
+        except NotAuthorized:
+            return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        except ClusterError:
+            return None, ErrorCode.LEADER_NOT_AVAILABLE
+
+    def _has_marker(
+        self, partition: TopicPartition, end: int, identity: ProducerIdAndEpoch
+    ) -> bool:
+        """Step back from the end to the last batch of the fence's producer."""
+        offset = end
+        for _ in range(MAX_BATCHES_BACK):
+            header, _ = fetch_batch_at(self._router, partition, offset - 1)
+            verdict = is_fence_marker(header, identity, self._version)
+            if verdict is not None:
+                return verdict
+            offset = header.base_offset
+        return False
+
+    def _identity(self, fence_id: str) -> ProducerIdAndEpoch:
+        if fence_id not in self._identities:
+            self._version = transaction_version(self._router)
+            return self._init_producer(fence_id)
+        return self._identities[fence_id]
+
+    def _init_producer(self, fence_id: str) -> ProducerIdAndEpoch:
+        identity = init_producer_id(self._router, transactional_id=fence_id)
+        self._identities[fence_id] = identity
+        return identity
+
+    def _driver_fenced(self, fence_id: str) -> DriverFenced:
+        return DriverFenced(
+            self._router.client.cluster,
+            f"another driver has taken over the fence {fence_id}; this one stops",
+        )
+
+
+def fence_id_for(prefix: str, partition: TopicPartition) -> str:
+    """Return the transactional id that fences a partition: the same one in every driver."""
+    number = zlib.crc32(str(partition).encode()) % FENCE_IDS
+    return f"{prefix}-fence-{number}"
+
+
+def partitions_to_leave_out(
+    codes: Mapping[TopicPartition, ErrorCode],
+) -> dict[TopicPartition, ErrorCode]:
+    """Return the partitions that keep the others out of a transaction, with their codes.
+
+    The broker adds all partitions or none: it answers OPERATION_NOT_ATTEMPTED for those that could
+    be added. If it gives that code alone, no partition can be added.
+    """
+    refused: dict[TopicPartition, ErrorCode] = {}
+    causes: dict[TopicPartition, ErrorCode] = {}
+    for partition, code in codes.items():
+        if code is not ErrorCode.NONE:
+            refused[partition] = code
+            if code is not ErrorCode.OPERATION_NOT_ATTEMPTED:
+                causes[partition] = code
+    return causes or refused
+
+
+def is_fence_marker(header: BatchHeader, identity: ProducerIdAndEpoch, version: int) -> bool | None:
+    """Whether a batch is the marker of a fence; None if another producer wrote the batch.
+
+    Where an abort raises the epoch, the marker has the raised one; otherwise the identity itself
+    was new.
+    """
+    if header.producer_id != identity.producer_id:
+        return None
+    raised = 1 if version >= EPOCH_BUMPING_VERSION else 0
+    return header.is_control and header.producer_epoch >= identity.epoch + raised

@@ -1,0 +1,136 @@
+"""Transactional takeover: a partition whose owner disappeared resumes at the committed offset.
+
+The exactly-once counterpart of `takeover`. Nothing is searched on the target: once the owner's
+transactional id is fenced, its open transaction is aborted and it can commit nothing more, so the
+offsets topic says where copying resumes. A task has one id for all its partitions, so the id is
+fenced only when the task holds no lease any more. Before a partition is granted, a transaction that
+may hang in its remote partition is ended (`hanging_transactions`).
+
+Blocks; belongs to the conductor's thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from sparkmirror.copy.driver.cluster_queries import ClusterQueries
+from sparkmirror.copy.driver.fencing.takeover import PublishEvent
+from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.resume_points import truncation_warning
+from sparkmirror.copy.driver.task_attempts import TaskAttempt
+from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
+from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.ledger import LedgerEntry
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class TransactionalTakeover:
+    """Resolves doubtful partitions of a job that copies in transactions."""
+
+    clusters: ClusterQueries
+    transactional_ids: TransactionalIds
+    ledger_cache: LedgerCache
+    publish: PublishEvent
+    lock: threading.Lock
+
+    def resolve(self, partitions: Collection[TrackedPartition]) -> None:
+        """Fence tasks; partitions of fenced tasks become waiting, at the committed offset."""
+        doubtful = [tracked for tracked in partitions if tracked.is_transaction_doubtful]
+        leasing = {tracked.owner.task for tracked in partitions if tracked.owner}
+        unfenced = {tracked.last_task for tracked in doubtful if not self._is_fenced(tracked)}
+        for task in unfenced - leasing:
+            self.transactional_ids.fence(task)
+        fenced = [tracked for tracked in doubtful if self._is_fenced(tracked)]
+        if fenced:
+            self.ledger_cache.load()
+            with self.lock:
+                for tracked in fenced:
+                    self._resume_at_committed(tracked)
+
+    def grantable(
+        self,
+        attempt: TaskAttempt,
+        waiting: list[TrackedPartition],
+        partitions: Collection[TrackedPartition],
+        now: float,
+    ) -> list[TrackedPartition]:
+        """Return which of its waiting partitions an attempt may get.
+
+        Gives the attempt a transactional producer if it has none. An attempt whose producer was
+        fenced gets a new one when it has given back every lease.
+        """
+        if attempt.transactional_producer is None and any(
+            tracked.owner == attempt.hello for tracked in partitions
+        ):
+            return []
+        clear = self._without_hanging(waiting, now)
+        if clear and attempt.transactional_producer is None:
+            attempt.transactional_producer = self.transactional_ids.acquire(attempt.hello.task)
+        return clear if attempt.transactional_producer else []
+
+    def _without_hanging(
+        self, waiting: list[TrackedPartition], now: float
+    ) -> list[TrackedPartition]:
+        """The waiting partitions in whose remote partition no transaction hangs."""
+        unchecked = [tracked for tracked in waiting if tracked.may_have_hanging_transaction]
+        if unchecked:
+            committed = self.ledger_cache.committed_target_ends(unchecked)
+            clear = self.transactional_ids.end_hanging_transactions(committed)
+            with self.lock:
+                for tracked in unchecked:
+                    tracked.may_have_hanging_transaction = (
+                        tracked.target in committed and tracked.target not in clear
+                    )
+                    if tracked.may_have_hanging_transaction:
+                        reason = f"target: {tracked.target} has no leader, or does not exist"
+                        tracked.hold(reason, now, then=LeaseState.WAITING)
+            self._warn_truncated([tracked for tracked in unchecked if tracked.target in clear])
+        return [tracked for tracked in waiting if not tracked.may_have_hanging_transaction]
+
+    def _warn_truncated(self, partitions: list[TrackedPartition]) -> None:
+        """Publish that a target lost acknowledged records; copying appends at its end."""
+        ends = self.clusters.target_ends(tracked.target for tracked in partitions)
+        for tracked in partitions:
+            lease, end = tracked.lease, ends[tracked.target]
+            if lease is None or tracked.needs_resume_point or isinstance(end, ErrorCode):
+                continue
+            if warning := truncation_warning(tracked.target, lease.expected, end):
+                self.publish("remote-truncated", tracked, warning)
+                tracked.set_lease(replace(lease, expected=end))
+
+    def _is_fenced(self, tracked: TrackedPartition) -> bool:
+        return self.transactional_ids.fenced_since(tracked.last_task, tracked.doubtful_since)
+
+    def _resume_at_committed(self, tracked: TrackedPartition) -> None:
+        entry = self.ledger_cache.entries.get(tracked.source)
+        assert tracked.lease is not None
+        if entry and entry.position != tracked.lease.position:
+            tracked.runs.mark_coarse()  # the owner committed more than it reported
+        lease = lease_at_committed(tracked.lease, entry)
+        tracked.set_lease(lease)
+        self.publish(
+            "takeover",
+            tracked,
+            f"what the last owner had not committed is void; going on at source offset"
+            f" {lease.position}",
+        )
+
+
+def lease_at_committed(lease: Lease, entry: LedgerEntry | None) -> Lease:
+    """Return the lease at the committed ledger entry.
+
+    Without an entry nothing was committed after the lease was made: the lease does not change. An
+    entry without our members (Java or an operator wrote it) moves only the position.
+    """
+    if entry is None:
+        return lease
+    lease = replace(lease, position=entry.position)
+    if entry.extension:
+        committed = entry.extension
+        lease = replace(lease, expected=committed.expected, records=committed.records)
+        lease = lease.with_source_epoch(committed.source_epoch)
+    return lease

@@ -1,0 +1,1 @@
+"""The target side of a task: queued batches, Produce requests in flight, transactions."""

@@ -1,0 +1,1 @@
+"""Requests about topics: metadata, leaders, configs of the log, offsets by time."""
