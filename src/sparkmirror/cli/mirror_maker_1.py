@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from sparkmirror import logs
+from sparkmirror.cli.config.start_validation import require_valid_client_files
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties, PropertyEntry, load_properties
 from sparkmirror.errors import BadRequest
@@ -77,14 +78,15 @@ class MirrorMaker1Arguments:
 
 def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
     """Mirror until a signal stops the process; return the exit code. Blocks."""
-    shutdown = ShutdownSignal()
-    shutdown.install()
-    logs.install(sys.stdout, logging.INFO)
     flow = mm2_properties(
         arguments,
         load_properties(arguments.consumer).mapping,
         load_properties(arguments.producer).mapping,
     )
+    require_valid_client_files(flow, os.environ)
+    shutdown = ShutdownSignal()
+    shutdown.install()
+    logs.install(sys.stdout, logging.INFO)
     log.warning(
         "MirrorMaker 1 is gone from Kafka 4; this runs as a flow with equal topic names. The same"
         " as an mm2.properties: clusters=%s,%s and %s->%s.enabled=true",

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from sparkmirror import logs
+from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.worker.mirror_maker import MirrorMaker
@@ -33,15 +34,20 @@ def run(file: Path, clusters: str) -> int:
     FILE names clusters and flows. The REST API for all flows listens on this computer only, unless
     FILE says otherwise. SIGTERM or Ctrl-C drains and ends it; a second one ends it at once.
     """
-    return run_flows(file, [alias.strip() for alias in clusters.split(",") if alias.strip()])
+    return run_flows(file, split_aliases(clusters))
 
 
 def run_flows(file: Path, targets: Collection[str]) -> int:
-    """Run a node until a signal ends it; returns the exit code."""
+    """Run a node until a signal ends it; returns the exit code.
+
+    Raises ConfigError, before anything is started, if `config validate` finds a fault.
+    """
+    properties = load_properties(file)
+    require_valid_dedicated_file(properties, targets, os.environ)
     shutdown = ShutdownSignal()
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
-    opened = MirrorMakerConfig.open(load_properties(file), os.environ)
+    opened = MirrorMakerConfig.open(properties, os.environ)
     for notice in opened.notices:
         log.warning("%s", notice)
     return MirrorMaker(opened, targets, os.environ).run(shutdown)

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from sparkmirror import logs
+from sparkmirror.cli.config.start_validation import require_valid_worker_file
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.worker.connect_worker import ConnectWorker
@@ -30,11 +31,16 @@ def worker(file: Path) -> int:
 
 
 def run_worker(file: Path) -> int:
-    """Run a worker until a signal ends it; returns the exit code."""
+    """Run a worker until a signal ends it; returns the exit code.
+
+    Raises ConfigError, before anything is started, if `config validate` finds a fault.
+    """
+    properties = load_properties(file)
+    require_valid_worker_file(properties, os.environ)
     shutdown = ShutdownSignal()
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
-    opened = WorkerFile.open(load_properties(file), os.environ)
+    opened = WorkerFile.open(properties, os.environ)
     for notice in opened.notices:
         log.warning("%s", notice)
     return ConnectWorker(opened, os.environ).run(shutdown)

@@ -28,13 +28,14 @@ from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.directories import state_directory
-from sparkmirror.errors import ConfigError, MirrorError, NotFound
+from sparkmirror.errors import ConfigError, MirrorError
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
+from sparkmirror.worker.flow_connectors import configure_connector
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -113,22 +114,10 @@ class FlowHerder:
         log.info("This node is now a leader for %s. Configuring connectors...", self.flow)
         for connector in CONNECTOR_ORDER:
             try:
-                self._configure_connector(connector)
+                configure_connector(self.herder, self._file, self.flow, connector)
             except MirrorError as error:  # configure the other connectors anyway
                 what = f"{connector.simple_name} connector for {self.flow}"
                 log.error("Failed to configure %s: %s", what, error)
-
-    def _configure_connector(self, connector: MirrorConnector) -> None:
-        """Write the config of the file, unless the herder already has it."""
-        config = self._file.layered_connector_config(self.flow, connector).props
-        name = config["name"]
-        try:
-            is_current = dict(self.herder.connector_info(name).config) == dict(config)
-        except NotFound:
-            is_current = False
-        if not is_current:
-            self.herder.put_connector_config(name, config)
-        log.info("%s connector configured for %s.", name, self.flow)
 
 
 class MirrorMaker:

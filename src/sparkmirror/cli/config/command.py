@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
-import rich.console
 
 from sparkmirror.cli.config import json_output, text_output
 from sparkmirror.cli.config.connector_json import (
@@ -21,6 +19,7 @@ from sparkmirror.cli.config.connector_json import (
     validate_connectors,
 )
 from sparkmirror.cli.config.start_checks import start_checks
+from sparkmirror.cli.config.start_validation import split_aliases, without_log_lines
 from sparkmirror.config.files import properties
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
@@ -33,16 +32,13 @@ from sparkmirror.config.review.explain import (
     find_explanation,
     is_client_property,
 )
-from sparkmirror.config.review.file_validation import validate_file
+from sparkmirror.config.review.file_validation import validate_dedicated_file, validate_file
 from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.errors import ConfigError, ConfigFault, PropertiesError
 from sparkmirror.model import SourceAndTarget
-
-PIPE_WIDTH = 160
-"""The width of a table if the output is no terminal."""
 
 _file = click.argument("file", type=click.Path(path_type=Path))
 _format = click.option(
@@ -74,7 +70,7 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
     if form == "json":
         _print_json(json_output.flows(opened, running))
     else:
-        text_output.show_flows(_console(), opened, running)
+        text_output.show_flows(text_output.new_console(), opened, running)
 
 
 @config.command("explain")
@@ -101,9 +97,9 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
     if form == "json":
         _print_json(json_output.explanations(explanations))
     elif key:
-        text_output.show_explanations(_console(), explanations)
+        text_output.show_explanations(text_output.new_console(), explanations)
     else:
-        text_output.show_settings(_console(), explanations)
+        text_output.show_settings(text_output.new_console(), explanations)
 
 
 @config.command()
@@ -114,31 +110,43 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
     metavar="FILE",
     help="For connector JSON: the file of the worker that shall run the connectors.",
 )
+@click.option(
+    "--clusters",
+    metavar="ALIAS[,ALIAS...]",
+    default="",
+    help="For an mm2.properties: only the flows into these clusters, as `sparkmirror run` has it.",
+)
 @_format
-def validate(file: Path, worker: Path | None, form: str) -> None:
+def validate(file: Path, worker: Path | None, clusters: str, form: str) -> None:
     """Find all faults of FILE at once; exit 1 if there are any.
 
     FILE is an mm2.properties, a worker's file, or JSON with connectors as the REST API takes them.
-    Finds what the start of a worker would refuse, but starts nothing and connects to nothing.
+    Finds what the start of a worker refuses, but starts nothing and connects to nothing.
     """
-    report = _validation_report(file, worker)
+    with without_log_lines():
+        report = _validation_report(file, worker, split_aliases(clusters))
     if form == "json":
         _print_json(json_output.validation_report(report))
     else:
-        text_output.show_validation_report(_console(), str(file), report)
+        text_output.show_validation_report(text_output.new_console(), str(file), report)
     if report.errors:
         raise SystemExit(1)
 
 
-def _validation_report(file: Path, worker: Path | None) -> ValidationReport:
-    # The findings tell what the log lines of the checks tell.
-    logging.getLogger().addHandler(logging.NullHandler())
+def _validation_report(
+    file: Path, worker: Path | None, targets: Collection[str]
+) -> ValidationReport:
     data = properties.read_bytes(file)
     checks = start_checks(os.environ)
     if not is_connector_json(data):
         if worker is not None:
             raise click.UsageError("--worker is for connector JSON only")
-        return validate_file(properties.parse_properties(data, file=str(file)), os.environ, checks)
+        parsed = properties.parse_properties(data, file=str(file))
+        if targets:
+            return validate_dedicated_file(parsed, os.environ, checks, targets)
+        return validate_file(parsed, os.environ, checks)
+    if targets:
+        raise click.UsageError("--clusters is for an mm2.properties only")
     if worker is None:
         return validate_connectors(str(file), data, ConnectorWorker(), checks)
     opened = WorkerFile.open(properties.load_properties(worker), os.environ)
@@ -213,13 +221,6 @@ def _unknown_key_error(opened: MirrorMakerConfig, key: str) -> ConfigError:
     meant = closest_name(key, sorted(known))
     advice = f"; did you mean {meant}?" if meant else ""
     return ConfigError.of(key, f"Nothing is called {key}{advice}", where=where)
-
-
-def _console() -> rich.console.Console:
-    console = rich.console.Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
-    return console
 
 
 def _print_json(value: object) -> None:

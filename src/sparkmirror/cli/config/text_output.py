@@ -18,8 +18,18 @@ from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.model import SourceAndTarget
 
+PIPE_WIDTH = 160
+"""The width of a table if the output is no terminal."""
 MAX_ROWS = 200
 """The largest number of faults or notices in a table. A table of thousands takes minutes."""
+
+
+def new_console(*, stderr: bool = False) -> rich.console.Console:
+    """A console on standard output, or on standard error."""
+    console = rich.console.Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
 
 
 def show_flows(

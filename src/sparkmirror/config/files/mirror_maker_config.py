@@ -108,11 +108,13 @@ class MirrorMakerConfig:
         flows = self.flows(targets)
         if not flows:
             raise ConfigError.of(
-                CLUSTERS,
-                f"{NO_FLOWS_MESSAGE} {self._no_flows_reason(targets)}",
-                where=self.properties.file,
+                CLUSTERS, self.no_flows_message(targets), where=self.properties.file
             )
         return flows
+
+    def no_flows_message(self, targets: Collection[str] = ()) -> str:
+        """The fault of a file without a flow that runs, with its reason."""
+        return f"{NO_FLOWS_MESSAGE} {self._no_flows_reason(targets)}"
 
     # -- compiled configs
 

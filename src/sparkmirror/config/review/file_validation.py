@@ -25,7 +25,6 @@ from sparkmirror.config.definition.validation import (
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.mirror_maker_config import (
     CLUSTERS,
-    NO_FLOWS_MESSAGE,
     MirrorMakerConfig,
 )
 from sparkmirror.config.files.properties import Properties
@@ -46,10 +45,10 @@ from sparkmirror.config.review.findings import (
 )
 from sparkmirror.config.review.flow_faults import FILE_LOCATION, FlowFaults
 from sparkmirror.config.review.flow_start import FlowStartValidator
-from sparkmirror.config.review.key_usage import compiled_config
+from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.config.review.start_checks import StartChecks
 from sparkmirror.config.review.unused_keys import unused_key_notices
-from sparkmirror.config.review.worker_file_validation import validate_worker_file
+from sparkmirror.config.review.worker_file_validation import add_worker_file_findings
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.providers import try_create_providers
 from sparkmirror.config.secrets.variables import redact_fault
@@ -68,17 +67,40 @@ def validate_file(
     file: Properties, environment: Mapping[str, str], checks: StartChecks
 ) -> ValidationReport:
     """The findings about a dedicated file or a worker's file. No content makes this raise."""
+    if is_worker_file(file):
+        return validate_worker_file(file, environment, checks)
+    return validate_dedicated_file(file, environment, checks)
+
+
+def validate_dedicated_file(
+    file: Properties,
+    environment: Mapping[str, str],
+    checks: StartChecks,
+    targets: Collection[str] = (),
+) -> ValidationReport:
+    """The findings about a file that is started as a dedicated file. No content makes this raise.
+
+    With `targets`, only the flows into these clusters are checked: a node runs no others.
+    """
     findings = FindingsCollector(file.file, file.lines)
     providers, faults = try_create_providers(file.mapping, environment)
     _add_faults(findings, file, faults)
-    if is_worker_file(file):
-        validate_worker_file(WorkerFile(file, providers), findings, checks)
-        return findings.report()
     try:
-        _validate_flows(MirrorMakerConfig(file, providers), findings, checks)
+        _validate_flows(MirrorMakerConfig(file, providers), findings, checks, targets)
     except ConfigError as error:
         _add_faults(findings, file, error.faults)
         findings.add_notices(file.notices)
+    return findings.report()
+
+
+def validate_worker_file(
+    file: Properties, environment: Mapping[str, str], checks: StartChecks
+) -> ValidationReport:
+    """The findings about a file that is started as a worker's file. No content makes this raise."""
+    findings = FindingsCollector(file.file, file.lines)
+    providers, faults = try_create_providers(file.mapping, environment)
+    _add_faults(findings, file, faults)
+    add_worker_file_findings(WorkerFile(file, providers), findings, checks)
     return findings.report()
 
 
@@ -90,7 +112,10 @@ def _add_faults(
 
 
 def _validate_flows(
-    config: MirrorMakerConfig, findings: FindingsCollector, checks: StartChecks
+    config: MirrorMakerConfig,
+    findings: FindingsCollector,
+    checks: StartChecks,
+    targets: Collection[str],
 ) -> None:
     written = {key: candidate.value for key, candidate in config.file_values.items()}
     unresolved_keys: frozenset[str] = frozenset()
@@ -103,13 +128,17 @@ def _validate_flows(
             findings.add_error(FILE_LOCATION, fault.key, line, fault.message)
         config = config.lenient()
     faults = FlowFaults(config, findings, unresolved_keys)
-    valid_parts = _FlowsValidator(config, findings, faults).validate()
-    FlowStartValidator(config, faults, checks).validate(valid_parts)
+    flows = config.flows(targets)
+    if not flows:
+        message = config.no_flows_message(targets)
+        findings.add_error(FILE_LOCATION, CLUSTERS, faults.line(CLUSTERS), message)
+    valid_parts = _FlowsValidator(config, findings, faults).validate(flows)
+    FlowStartValidator(config, faults, checks).validate(flows, valid_parts)
     findings.add_notices(config.notices)
     unresolved = config.expand(written).unresolved
     findings.add_notices(notice for notice in unresolved if notice.key not in unresolved_keys)
     findings.add_notices(plain_text_secret_notices(config.properties.mapping))
-    findings.add_notices(_shared_name_notices(config, config.flows()))
+    findings.add_notices(_shared_name_notices(config, flows))
     findings.add_notices(unused_key_notices(config))
 
 
@@ -123,18 +152,24 @@ class _FlowsValidator:
         self._findings = findings
         self._faults = faults
 
-    def validate(self) -> frozenset[tuple[SourceAndTarget, FlowPart]]:
-        """Add all faults. Returns the parts of flows that have none."""
+    def validate(
+        self, flows: Collection[SourceAndTarget]
+    ) -> frozenset[tuple[SourceAndTarget, FlowPart]]:
+        """Add all faults of these flows. Returns the parts that have none.
+
+        A connector that is not enabled is not checked: it does not run, and MirrorMaker 2 starts
+        with such a file. Its keys get a notice that they have no effect.
+        """
         self._validate_top_level()
-        flows = self._config.flows()
-        if not flows:
-            self._findings.add_error(
-                FILE_LOCATION, CLUSTERS, self._faults.line(CLUSTERS), NO_FLOWS_MESSAGE
-            )
         for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)}):
             for client_type in ClientType:
                 self._validate_clients(alias, client_type)
-        parts = [(flow, part) for flow in flows for part in FlowPart]
+        parts = [
+            (flow, part)
+            for flow in flows
+            for part in FlowPart
+            if is_part_enabled(self._config, compiled_config(self._config, flow, part), part)
+        ]
         return frozenset(one for one in parts if not self._validate_part(*one))
 
     def _validate_top_level(self) -> None:

@@ -45,10 +45,14 @@ class FlowStartValidator:
         self._faults = faults
         self._checks = checks
 
-    def validate(self, valid_parts: Collection[tuple[SourceAndTarget, FlowPart]]) -> None:
-        """Check everything. `valid_parts` have no fault that their tables find."""
+    def validate(
+        self,
+        flows: Collection[SourceAndTarget],
+        valid_parts: Collection[tuple[SourceAndTarget, FlowPart]],
+    ) -> None:
+        """Check the flows. `valid_parts` have no fault that their tables find."""
         self._validate_rest()
-        for flow in self._config.flows():
+        for flow in flows:
             worker = self._config.worker_config(flow)
             layers = self._config.layered_worker_config(flow)
             location = f"{flow} {FlowPart.WORKER}"

@@ -58,7 +58,7 @@ _NAMES = (*DISTRIBUTED.names, *PROCESS_ADDITIONS.names)
 _KNOWN = frozenset({*_NAMES, *IGNORED_KEYS})
 
 
-def validate_worker_file(
+def add_worker_file_findings(
     worker: WorkerFile, findings: FindingsCollector, checks: StartChecks
 ) -> None:
     """Add all findings about the file. No content makes this raise."""

@@ -56,7 +56,7 @@ dedicated.mode.enable.internal.rest=maybe
 replication.factor=x
 B.session.timeout.ms=y
 A->B.tasks.max=0
-B->A.refresh.topics.interval.seconds=z
+A->B.refresh.topics.interval.seconds=z
 B.status.storage.partitions=0
 A->B.topics=a[
 """
@@ -66,7 +66,7 @@ A->B.topics=a[
         (7, "replication.factor"),
         (8, "B.session.timeout.ms"),
         (9, "A->B.tasks.max"),
-        (10, "B->A.refresh.topics.interval.seconds"),
+        (10, "A->B.refresh.topics.interval.seconds"),
         (11, "B.status.storage.partitions"),
         (12, "A->B.topics"),
     ]
@@ -77,7 +77,7 @@ def test_a_fault_in_many_places_is_told_once() -> None:
     assert error.message == (
         "Invalid value x for configuration tasks.max: Not a number of type INT"
     )
-    assert len(error.locations) == 6
+    assert len(error.locations) == 4
     assert error.locations[0] == "A->B source"
 
 
@@ -96,7 +96,14 @@ def test_a_fault_of_all_clients_of_a_cluster_names_them_once() -> None:
 
 def test_no_flows_is_a_fault() -> None:
     text = TWO.replace("true", "false") + "emit.heartbeats.enabled=false\n"
-    assert faults(text) == [(1, "clusters", "No source->target replication flows.")]
+    reason = "Enable one, for example A->B.enabled=true"
+    assert faults(text) == [(1, "clusters", f"No source->target replication flows. {reason}")]
+
+
+def test_a_connector_that_is_not_enabled_has_no_faults() -> None:
+    report = reviewed(TWO + "B->A.topics=a[\n")
+    assert report.errors == ()
+    assert [notice.kind for notice in report.notices] == [NoticeKind.NO_EFFECT]
 
 
 def test_what_cannot_even_be_opened_is_a_fault() -> None:

@@ -1,0 +1,57 @@
+"""Writes the configs that a dedicated file has for the connectors of a flow.
+
+A connector that the file does not enable may have a faulty config: MirrorMaker 2 starts with such a
+file, and so does this program. The herder refuses that config. An earlier config of the connector,
+which may be enabled, is removed then, so that the connector does not go on with it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.review.key_usage import is_part_enabled
+from sparkmirror.connect.herder.herder import Herder
+from sparkmirror.errors import BadRequest, NotFound
+from sparkmirror.model import SourceAndTarget
+
+log = logging.getLogger(__name__)
+
+
+def configure_connector(
+    herder: Herder, file: MirrorMakerConfig, flow: SourceAndTarget, connector: MirrorConnector
+) -> None:
+    """Write the config of the file, unless the herder already has it. Raises RequestError."""
+    layers = file.layered_connector_config(flow, connector)
+    config = layers.props
+    name = config["name"]
+    try:
+        is_current = dict(herder.connector_info(name).config) == dict(config)
+    except NotFound:
+        is_current = False
+    if not is_current:
+        try:
+            herder.put_connector_config(name, config)
+        except BadRequest as error:
+            part = next(part for part in FlowPart if part.connector is connector)
+            if is_part_enabled(file, layers, part):
+                raise
+            _remove_connector(herder, flow, name, error)
+            return
+    log.info("%s connector configured for %s.", name, flow)
+
+
+def _remove_connector(
+    herder: Herder, flow: SourceAndTarget, name: str, refusal: BadRequest
+) -> None:
+    try:
+        herder.delete_connector(name)
+        done = "its earlier config is removed"
+    except NotFound:
+        done = "it is not created"
+    log.warning(
+        "%s connector of %s is not enabled and its config has faults; %s: %s",
+        *(name, flow, done, refusal),
+    )

@@ -1,0 +1,47 @@
+"""The connectors of a flow run with the file's config, never with an earlier one."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.properties import parse_properties
+from sparkmirror.errors import BadRequest
+from sparkmirror.model import SourceAndTarget
+from sparkmirror.worker.flow_connectors import configure_connector
+from tests.support.connect.in_memory_herder import running_herder
+
+FLOW = SourceAndTarget("A", "B")
+NAME = "MirrorSourceConnector"
+CLUSTERS = "clusters=A,B\nA.bootstrap.servers=127.0.0.1:9\nB.bootstrap.servers=127.0.0.1:9\n"
+ENABLED = f"{CLUSTERS}A->B.enabled=true\n"
+
+
+def opened(text: str) -> MirrorMakerConfig:
+    return MirrorMakerConfig.open(parse_properties(text.encode(), file="mm2.properties"), {})
+
+
+def test_a_config_is_written_once_and_again_when_it_changes() -> None:
+    with running_herder() as harness:
+        for topics in ("orders", "orders", "payments"):
+            file = opened(f"{ENABLED}A->B.topics={topics}\n")
+            configure_connector(harness.herder, file, FLOW, MirrorConnector.SOURCE)
+            assert harness.herder.connector_info(NAME).config["topics"] == topics
+
+
+def test_a_faulty_config_of_an_enabled_connector_is_refused() -> None:
+    with running_herder() as harness, pytest.raises(BadRequest, match="never closed"):
+        file = opened(f"{ENABLED}A->B.topics=(\n")
+        configure_connector(harness.herder, file, FLOW, MirrorConnector.SOURCE)
+
+
+def test_a_disabled_connector_with_faults_does_not_go_on_with_its_earlier_config() -> None:
+    disabled = opened(f"{CLUSTERS}A->B.topics=(\n")
+    with running_herder() as harness:
+        configure_connector(harness.herder, disabled, FLOW, MirrorConnector.SOURCE)
+        assert NAME not in harness.herder.connectors()
+        configure_connector(harness.herder, opened(ENABLED), FLOW, MirrorConnector.SOURCE)
+        assert NAME in harness.herder.connectors()
+        configure_connector(harness.herder, disabled, FLOW, MirrorConnector.SOURCE)
+        assert NAME not in harness.herder.connectors()
