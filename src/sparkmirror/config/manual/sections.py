@@ -165,7 +165,7 @@ SECTIONS: Final = (
         text="Kafka does not have these; a Java worker that takes over ignores them. In a "
         "dedicated file `<source>-><target>.<key>`, or `<key>` for all flows; over REST as they "
         "are. Connect's validation does not check them. A wrong value fails the "
-        "connector; in a dedicated file `sparkmirror config validate` finds it before.",
+        "connector; in a dedicated file it is a fault, and the start refuses the file.",
         config_def=SOURCE_ADDITIONS,
     ),
     ManualSection(

@@ -1,17 +1,19 @@
 """Which offsets an operator may write for each connector (PATCH and DELETE .../offsets).
 
-There are two checks, with Java's messages, because operators read them over REST.
+Two checks are Java's, with Java's messages, because operators read them over REST.
 `normalize_alterations` is Connect's: primitive values only, members in HashMap order.
-`validate_alterations` is the connector's. Both refuse the whole request at its first error.
+`validate_alterations` is the connector's. `require_own_partitions` is ours: Java stores offsets of
+partitions that the connector never has, and shows them for ever. Each check refuses the whole
+request at its first error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeGuard
 
-from sparkmirror.errors import OffsetsRejected
+from sparkmirror.errors import BadRequest, OffsetsRejected
 from sparkmirror.mirror.connect_topics.connect_json import (
     LARGEST_INTEGER,
     SMALLEST_INTEGER,
@@ -40,6 +42,11 @@ class OffsetAlterationRules:
     string_keys: tuple[str, ...]
     has_partition: bool
     only_zero: bool
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All members of a source partition."""
+        return (*self.string_keys, "partition") if self.has_partition else self.string_keys
 
 
 SOURCE_RULES = OffsetAlterationRules(
@@ -79,6 +86,37 @@ def validate_alterations(
         if rules.has_partition:
             _check_partition(partition)
         _check_offset(partition, offset, only_zero=rules.only_zero)
+
+
+def is_removal(alterations: Iterable[OffsetAlteration]) -> bool:
+    """Whether the alterations only remove offsets, as a reset does."""
+    return all(offset is None for _, offset in alterations)
+
+
+def require_own_partitions(
+    alterations: Iterable[OffsetAlteration],
+    rules: OffsetAlterationRules,
+    foreign_reason: Callable[[Mapping[str, str]], str],
+) -> None:
+    """Raise BadRequest if the connector can never have one of the partitions.
+
+    Requires alterations that `validate_alterations` has accepted. `foreign_reason` takes the texts
+    of a source partition and returns why the connector cannot have it; empty if it can. An offset
+    that is removed may have any partition.
+    """
+    for partition, offset in alterations:
+        if partition is None or offset is None:
+            continue
+        others = sorted(set(partition) - set(rules.keys))
+        if others:
+            reason = f"its keys are {', '.join(rules.keys)}, and not {', '.join(others)}"
+        else:
+            reason = foreign_reason({key: str(partition[key]) for key in rules.string_keys})
+        if reason:
+            raise BadRequest(
+                f"Source partition {java_to_string(partition)} cannot belong to this connector: "
+                f"{reason}. No offset was changed"
+            )
 
 
 def _normalize_members(members: Mapping[str, JsonValue] | None) -> Mapping[str, JsonValue] | None:

@@ -43,6 +43,16 @@ class TopicSelection:
         heartbeats = self.replicate_heartbeats and self.policy.is_heartbeats_topic(topic)
         return heartbeats or self.topic_filter.should_replicate_topic(topic)
 
+    def exclusion_reason(self, topic: str) -> str:
+        """Return why a topic of the source is not copied, for operators; empty if it is copied."""
+        if self.should_replicate_topic(topic):
+            return ""
+        if is_internal_with_any_separator(self.policy, topic):
+            return f"{topic} is an internal topic, which is never copied"
+        if self.is_cycle(topic):
+            return f"{topic} was copied from {self.flow.target}, and would go round in a circle"
+        return f"topics and topics.exclude do not select {topic}"
+
     def is_cycle(self, topic: str) -> bool:
         """Return whether the name of a topic shows that it was on the target before."""
         seen: set[str] = set()

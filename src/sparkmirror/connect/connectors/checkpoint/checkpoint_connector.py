@@ -60,9 +60,24 @@ class MirrorCheckpointConnector:
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
     ) -> bool:
-        """Reject offsets that no checkpoint can have."""
-        del config
-        offset_alterations.validate_alterations(alterations, offset_alterations.CHECKPOINT_RULES)
+        """Reject offsets that no checkpoint of this connector can have."""
+        rules = offset_alterations.CHECKPOINT_RULES
+        offset_alterations.validate_alterations(alterations, rules)
+        if offset_alterations.is_removal(alterations):
+            return True
+        parsed = MirrorCheckpointConfig.parse(config)
+        policy, source = parsed.shared.policy, parsed.shared.flow.source
+
+        def foreign_reason(partition: Mapping[str, str]) -> str:
+            group, topic = partition["group"], partition["topic"]
+            if not parsed.group_filter.should_replicate_group(group):
+                return f"groups and groups.exclude do not select group {group}"
+            if policy.topic_source(topic) != source:
+                remote = policy.format_remote_topic(source, topic)
+                return f"{topic} is no remote topic of {source}; topic {topic} has {remote}"
+            return ""
+
+        offset_alterations.require_own_partitions(alterations, rules, foreign_reason)
         return True
 
 

@@ -62,7 +62,17 @@ class MirrorHeartbeatConnector:
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
     ) -> bool:
-        """Reject offsets that no heartbeat can have."""
-        del config
-        offset_alterations.validate_alterations(alterations, offset_alterations.HEARTBEAT_RULES)
+        """Reject offsets that no heartbeat of this connector can have."""
+        rules = offset_alterations.HEARTBEAT_RULES
+        offset_alterations.validate_alterations(alterations, rules)
+        if offset_alterations.is_removal(alterations):
+            return True
+        flow = MirrorHeartbeatConfig.parse(config).shared.flow
+
+        def foreign_reason(partition: Mapping[str, str]) -> str:
+            named = (partition["sourceClusterAlias"], partition["targetClusterAlias"])
+            own = (flow.source, flow.target)
+            return "" if named == own else f"its heartbeats are those of {flow}"
+
+        offset_alterations.require_own_partitions(alterations, rules, foreign_reason)
         return True

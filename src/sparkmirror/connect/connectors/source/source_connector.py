@@ -64,9 +64,19 @@ class MirrorSourceConnector:
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
     ) -> bool:
-        """Reject offsets that no source partition can have."""
-        del config
-        offset_alterations.validate_alterations(alterations, offset_alterations.SOURCE_RULES)
+        """Reject offsets that no source partition of this connector can have."""
+        rules = offset_alterations.SOURCE_RULES
+        offset_alterations.validate_alterations(alterations, rules)
+        if offset_alterations.is_removal(alterations):
+            return True
+        selection = MirrorSourceConfig.parse(config).selection
+
+        def foreign_reason(partition: Mapping[str, str]) -> str:
+            if partition["cluster"] != selection.flow.source:
+                return f"source.cluster.alias is {selection.flow.source}"
+            return selection.exclusion_reason(partition["topic"])
+
+        offset_alterations.require_own_partitions(alterations, rules, foreign_reason)
         return True
 
 
