@@ -1,4 +1,4 @@
-"""The read_committed filter."""
+"""The filter of aborted transactions for read_committed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.kafka.record_batches import (
 )
 
 
-def data(producer: int, offset: int, count: int = 1, bits: int = TRANSACTIONAL) -> bytearray:
+def data_batch(producer: int, offset: int, count: int = 1, bits: int = TRANSACTIONAL) -> bytearray:
     batch = build_stored_batch(
         [Record(offset + n, NOW_MS, b"k", b"v") for n in range(count)], bits=bits
     )
@@ -36,7 +36,7 @@ def data(producer: int, offset: int, count: int = 1, bits: int = TRANSACTIONAL) 
     return fix_checksum(batch)
 
 
-def ending(producer: int, offset: int, kind: int) -> bytearray:
+def control_batch(producer: int, offset: int, kind: int) -> bytearray:
     key = b"\0\0" + kind.to_bytes(2, "big")
     batch = build_stored_batch(
         [Record(offset, NOW_MS, key, bytes(6))], bits=TRANSACTIONAL | CONTROL_BIT
@@ -54,8 +54,8 @@ def aborted_offsets(log: list[bytearray], listed: list[AbortedTransaction]) -> l
     ]
 
 
-def test_markers_of_java_are_read() -> None:
-    """Trap 9: the type is in the key of the control record."""
+def test_control_records_written_by_java_are_read() -> None:
+    """The type is in the key of the control record."""
     kinds = {
         name: read_control_type(JAVA_BATCHES[name].header, JAVA_BATCHES[name].buffer)
         for name in JAVA_BATCHES
@@ -69,7 +69,7 @@ def test_markers_of_java_are_read() -> None:
 
 
 def test_other_control_records_end_no_transaction() -> None:
-    batch = ending(1, 0, kind=2)
+    batch = control_batch(1, 0, kind=2)
     assert read_control_type(read_header(batch), batch) is None
 
 
@@ -81,63 +81,62 @@ def test_a_control_record_without_a_type_is_refused(key: bytes | None) -> None:
 
 
 def test_an_aborted_transaction_ends_at_its_marker() -> None:
-    """Traps 8 and 9."""
     log = [
-        data(1, 0, 3),
-        data(1, 3, 3),
-        data(2, 6),
-        data(1, 7),
-        ending(1, 8, ControlRecordType.ABORT),
-        data(1, 9),
+        data_batch(1, 0, 3),
+        data_batch(1, 3, 3),
+        data_batch(2, 6),
+        data_batch(1, 7),
+        control_batch(1, 8, ControlRecordType.ABORT),
+        data_batch(1, 9),
     ]
     assert aborted_offsets(log, [AbortedTransaction(3, 1)]) == [3, 7]
 
 
 def test_a_producer_may_abort_twice_and_commit_between() -> None:
     log = [
-        data(1, 0),
-        ending(1, 1, ControlRecordType.ABORT),
-        data(1, 2),
-        ending(1, 3, ControlRecordType.COMMIT),
-        data(1, 4),
-        ending(1, 5, ControlRecordType.ABORT),
+        data_batch(1, 0),
+        control_batch(1, 1, ControlRecordType.ABORT),
+        data_batch(1, 2),
+        control_batch(1, 3, ControlRecordType.COMMIT),
+        data_batch(1, 4),
+        control_batch(1, 5, ControlRecordType.ABORT),
     ]
     assert aborted_offsets(log, [AbortedTransaction(4, 1), AbortedTransaction(0, 1)]) == [0, 4]
 
 
-def test_plain_batches_of_an_aborting_producer_stay() -> None:
+def test_non_transactional_batches_of_an_aborting_producer_are_kept() -> None:
     log = [
-        data(1, 0),
-        data(1, 1, bits=0),
-        data(-1, 2, bits=0),
-        ending(1, 3, ControlRecordType.ABORT),
+        data_batch(1, 0),
+        data_batch(1, 1, bits=0),
+        data_batch(-1, 2, bits=0),
+        control_batch(1, 3, ControlRecordType.ABORT),
     ]
     assert aborted_offsets(log, [AbortedTransaction(0, 1)]) == [0]
 
 
-def test_a_batch_before_the_position_opens_its_transaction() -> None:
-    """The first batch may start below the fetch offset, and its aborted transaction with it."""
-    log = [data(1, 0, 5), data(1, 5)]
+def test_a_batch_before_the_fetch_offset_begins_its_transaction() -> None:
+    """The first batch of a response may start below the fetch offset."""
+    log = [data_batch(1, 0, 5), data_batch(1, 5)]
     assert aborted_offsets(log, [AbortedTransaction(2, 1)]) == [0, 5]
 
 
-def test_without_aborted_transactions_nothing_is_hidden() -> None:
+def test_without_aborted_transactions_no_batch_is_aborted() -> None:
     log = [
-        data(1, 0),
-        data(2, 1),
-        ending(1, 2, ControlRecordType.ABORT),
-        ending(2, 3, ControlRecordType.COMMIT),
+        data_batch(1, 0),
+        data_batch(2, 1),
+        control_batch(1, 2, ControlRecordType.ABORT),
+        control_batch(2, 3, ControlRecordType.COMMIT),
     ]
     assert aborted_offsets(log, []) == []
 
 
-class Log:
-    """A log with interleaved transactions, and the truth about each batch in it."""
+class RandomLog:
+    """A log with interleaved transactions. `aborted` has the offsets of its aborted batches."""
 
     def __init__(self, rng: random.Random) -> None:
         self.batches: list[bytearray] = []
         self.listed: list[tuple[AbortedTransaction, int]] = []
-        self.hidden: set[int] = set()
+        self.aborted: set[int] = set()
         self._offset = 0
         self._open: dict[int, list[int]] = {}
         for _ in range(rng.randint(5, 40)):
@@ -152,19 +151,19 @@ class Log:
             return
         self._open.setdefault(producer, []).append(self._offset)
         count = rng.randint(1, 3)
-        self.batches.append(data(producer, self._offset, count))
+        self.batches.append(data_batch(producer, self._offset, count))
         self._offset += count
 
     def _end(self, producer: int, kind: ControlRecordType) -> None:
         written = self._open.pop(producer)
         if kind is ControlRecordType.ABORT:
-            self.hidden |= set(written)
+            self.aborted |= set(written)
             self.listed.append((AbortedTransaction(written[0], producer), self._offset))
-        self.batches.append(ending(producer, self._offset, kind))
+        self.batches.append(control_batch(producer, self._offset, kind))
         self._offset += 1
 
     def responses(self, rng: random.Random) -> Iterator[tuple[list[bytearray], list[BatchHeader]]]:
-        """Cut the log into responses at random batches."""
+        """Divide the log into responses at random batches."""
         at = 0
         while at < len(self.batches):
             size = rng.randint(1, 6)
@@ -175,14 +174,14 @@ class Log:
 
 @settings(max_examples=25)
 @given(st.integers(0, 1 << 30))
-def test_each_response_hides_exactly_what_was_aborted(seed: int) -> None:
-    """Trap 9: the state belongs to one response; the next one lists what it needs again."""
+def test_the_filter_finds_every_aborted_batch_of_each_response(seed: int) -> None:
+    """A filter serves one response; each response lists its aborted transactions."""
     rng = random.Random(seed)
-    log = Log(rng)
-    hidden: set[int] = set()
+    log = RandomLog(rng)
+    aborted: set[int] = set()
     for part, headers in log.responses(rng):
         first, last = headers[0].base_offset, headers[-1].last_offset
         listed = [one for one, end in log.listed if one.first_offset <= last and end >= first]
         rng.shuffle(listed)
-        hidden |= set(aborted_offsets(part, listed))
-    assert hidden == log.hidden
+        aborted |= set(aborted_offsets(part, listed))
+    assert aborted == log.aborted

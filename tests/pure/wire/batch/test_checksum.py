@@ -1,4 +1,4 @@
-"""The checksum: verified, carried over a header change, never recomputed over an unchecked body."""
+"""The checksum: verified, and patched after a header change instead of recomputed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FIELDS = st.binary(min_size=40, max_size=40)
 @pytest.mark.parametrize(
     "name", [name for name, java in JAVA_BATCHES.items() if java.facts[0]["magic"] == 2]
 )
-def test_what_java_sealed_is_accepted(name: str) -> None:
+def test_checksums_written_by_java_are_accepted(name: str) -> None:
     verify_crc(JAVA_BATCHES[name].header, JAVA_BATCHES[name].buffer)
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 1 << 30))
-def test_any_flipped_bit_under_the_checksum_is_found(bit: int) -> None:
+def test_any_flipped_bit_under_the_checksum_is_detected(bit: int) -> None:
     batch = build_stored_batch(random_records(random.Random(4), most=5))
     place = 17 * 8 + bit % ((len(batch) - 17) * 8)
     batch[place // 8] ^= 1 << place % 8
@@ -46,17 +46,17 @@ def test_a_patched_checksum_equals_a_recomputed_one(old: bytes, new: bytes, body
 
 @settings(max_examples=40)
 @given(old=FIELDS, new=FIELDS, body=st.binary(min_size=1, max_size=400), bit=st.integers(0, 9999))
-def test_a_bit_that_flips_in_the_body_is_still_found_after_the_patch(
+def test_a_flipped_bit_in_the_body_is_detected_after_the_patch(
     old: bytes, new: bytes, body: bytes, bit: int
 ) -> None:
-    """Trap 18: a recomputed checksum would bless it."""
+    """A recomputed checksum would hide the damage."""
     damaged = bytearray(body)
     damaged[bit // 8 % len(body)] ^= 1 << bit % 8
     crc = patched_crc(crc32c(old + body, 0), old, new, len(body))
     assert crc != crc32c(new + damaged, 0)
 
 
-def test_a_sealed_batch_is_read_by_another_client() -> None:
+def test_an_assembled_batch_is_read_by_another_client() -> None:
     batch = build_stored_batch(random_records(random.Random(5)))
     again = assemble_batch(read_header(batch)._replace(length=0, crc=0), bytes(batch[61:]))
     assert again == batch

@@ -1,4 +1,4 @@
-"""Codecs: what other clients write is read, what we write Kafka takes, and nothing runs away."""
+"""Codecs read what other clients write, write what brokers accept, and limit decompression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPRESSED = [codec for codec in CompressionType if codec != CompressionType.NON
 TEXT = b"".join(b'{"id": %d, "state": "ready"}' % number for number in range(20_000))
 
 
-def labelled(codec: CompressionType) -> str:
+def codec_name(codec: CompressionType) -> str:
     return codec.config_name
 
 
@@ -31,22 +31,24 @@ def test_codecs_have_kafkas_numbers_and_names() -> None:
     ]
 
 
-@pytest.mark.parametrize("codec", CompressionType, ids=labelled)
+@pytest.mark.parametrize("codec", CompressionType, ids=codec_name)
 @settings(max_examples=12)
 @given(data=st.binary(max_size=2000))
-def test_what_is_written_is_read_back(codec: CompressionType, data: bytes) -> None:
+def test_compressed_data_decompresses_to_the_same_bytes(
+    codec: CompressionType, data: bytes
+) -> None:
     assert decompress(codec, compress(codec, data)) == data
 
 
-@pytest.mark.parametrize("codec", CompressionType, ids=labelled)
-def test_large_batches_are_read_back_from_views(codec: CompressionType) -> None:
-    squeezed = memoryview(bytearray(compress(codec, memoryview(TEXT))))
-    assert decompress(codec, squeezed) == TEXT
-    assert codec == CompressionType.NONE or len(squeezed) < len(TEXT) / 2
+@pytest.mark.parametrize("codec", CompressionType, ids=codec_name)
+def test_large_batches_decompress_from_views(codec: CompressionType) -> None:
+    compressed = memoryview(bytearray(compress(codec, memoryview(TEXT))))
+    assert decompress(codec, compressed) == TEXT
+    assert codec == CompressionType.NONE or len(compressed) < len(TEXT) / 2
 
 
 def test_lz4_blocks_are_independent() -> None:
-    """Trap 19: Kafka refuses linked blocks, and one block (64 KB) would not show it."""
+    """Kafka refuses linked blocks. A block is 64 KB, so the data is larger."""
     frame = bytes(compress(CompressionType.LZ4, TEXT))
     assert len(TEXT) > 4 * 65_536
     version, independent, content_checksum = frame[4] >> 6, frame[4] & 0x20, frame[4] & 0x04
@@ -58,7 +60,7 @@ def test_linked_lz4_blocks_are_read() -> None:
 
 
 def test_snappy_is_read_in_both_framings() -> None:
-    """Trap 20: Java frames blocks of 32 KB, librdkafka sends one raw block."""
+    """Java frames blocks of 32 KB; librdkafka sends one raw block."""
     framed = bytes(compress(CompressionType.SNAPPY, TEXT))
     raw = bytes(cramjam.snappy.compress_raw(TEXT))
     assert framed.startswith(XERIAL_MAGIC)
@@ -70,14 +72,14 @@ def test_snappy_is_read_in_both_framings() -> None:
     )
 
 
-def test_snappy_framing_is_known_by_its_magic_alone() -> None:
-    """Some writers put the version numbers in the other byte order."""
+def test_snappy_framing_is_recognised_by_its_magic_alone() -> None:
+    """Some clients write the version numbers in the other byte order."""
     framed = bytearray(compress(CompressionType.SNAPPY, TEXT))
     framed[8:16] = (1).to_bytes(4, "little") * 2
     assert decompress(CompressionType.SNAPPY, framed) == TEXT
 
 
-def test_gzip_streams_in_a_row_are_read_as_one() -> None:
+def test_consecutive_gzip_streams_are_read_as_one() -> None:
     assert (
         decompress(CompressionType.GZIP, gzip.compress(b"one ") + gzip.compress(b"two"))
         == b"one two"
@@ -88,34 +90,34 @@ def test_gzip_is_read_by_the_standard_library() -> None:
     assert gzip.decompress(compress(CompressionType.GZIP, TEXT)) == TEXT
 
 
-@pytest.mark.parametrize("codec", CompressionType, ids=labelled)
-def test_inflating_stops_at_the_bound(codec: CompressionType) -> None:
-    squeezed = compress(codec, TEXT)
-    assert decompress(codec, squeezed, limit=len(TEXT)) == TEXT
+@pytest.mark.parametrize("codec", CompressionType, ids=codec_name)
+def test_decompression_stops_at_the_limit(codec: CompressionType) -> None:
+    compressed = compress(codec, TEXT)
+    assert decompress(codec, compressed, limit=len(TEXT)) == TEXT
     for limit in (0, 1000, len(TEXT) - 1):
         with pytest.raises(BatchError, match=str(limit)):
-            decompress(codec, squeezed, limit=limit)
+            decompress(codec, compressed, limit=limit)
 
 
-@pytest.mark.parametrize("codec", COMPRESSED, ids=labelled)
-def test_a_bomb_costs_no_more_than_the_bound(codec: CompressionType) -> None:
-    bomb = bytes(compress(codec, bytes(1 << 24)))
+@pytest.mark.parametrize("codec", COMPRESSED, ids=codec_name)
+def test_highly_compressed_data_is_refused_beyond_the_limit(codec: CompressionType) -> None:
+    zeros = bytes(compress(codec, bytes(1 << 24)))
     with pytest.raises(BatchError):
-        decompress(codec, bomb, limit=1 << 20)
+        decompress(codec, zeros, limit=1 << 20)
 
 
-def test_a_lie_about_the_size_is_not_believed() -> None:
+def test_a_declared_size_beyond_the_limit_is_refused() -> None:
     four_gigabytes = b"\xff\xff\xff\xff\x0f"
     with pytest.raises(BatchError, match="more than"):
         decompress(CompressionType.SNAPPY, four_gigabytes + b"\0a")
 
 
-@pytest.mark.parametrize("codec", COMPRESSED, ids=labelled)
-def test_damaged_data_is_a_batch_error(codec: CompressionType) -> None:
+@pytest.mark.parametrize("codec", COMPRESSED, ids=codec_name)
+def test_damaged_data_raises_only_a_batch_error(codec: CompressionType) -> None:
     rng = random.Random(6)
-    squeezed = bytes(compress(codec, TEXT[:3000]))
+    compressed = bytes(compress(codec, TEXT[:3000]))
     for _ in range(60):
-        damaged = bytearray(squeezed)
+        damaged = bytearray(compressed)
         for _ in range(3):
             damaged[rng.randrange(len(damaged))] ^= rng.randrange(1, 256)
         cut = damaged[: rng.randrange(len(damaged) + 1)]
@@ -127,22 +129,22 @@ def test_damaged_data_is_a_batch_error(codec: CompressionType) -> None:
 
 
 @pytest.mark.parametrize(
-    "codec", [CompressionType.GZIP, CompressionType.LZ4, CompressionType.ZSTD], ids=labelled
+    "codec", [CompressionType.GZIP, CompressionType.LZ4, CompressionType.ZSTD], ids=codec_name
 )
-def test_data_cut_short_is_refused(codec: CompressionType) -> None:
-    squeezed = bytes(compress(codec, TEXT[:3000]))
+def test_truncated_data_is_refused(codec: CompressionType) -> None:
+    compressed = bytes(compress(codec, TEXT[:3000]))
     with pytest.raises(BatchError):
-        decompress(codec, squeezed[:-3], limit=10_000)
+        decompress(codec, compressed[:-3], limit=10_000)
 
 
 @pytest.mark.parametrize("length", [0, -1, 1 << 20])
-def test_an_impossible_snappy_block_is_refused(length: int) -> None:
+def test_a_snappy_block_with_an_invalid_length_is_refused(length: int) -> None:
     block = XERIAL_MAGIC + bytes(8) + length.to_bytes(4, "big", signed=True) + b"ab"
     with pytest.raises(BatchError, match=f"claims {length} bytes"):
         decompress(CompressionType.SNAPPY, block)
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
-def test_a_codec_from_the_future_is_refused(number: int) -> None:
+def test_an_unknown_codec_is_refused(number: int) -> None:
     with pytest.raises(BatchError, match=f"codec {number}"):
         CompressionType.for_id(number)

@@ -1,4 +1,4 @@
-"""Finding batches in a fetched buffer, and their headers."""
+"""Batches are found in a fetched buffer, and their headers are read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.kafka.record_batches import (
 MAGIC_2 = [java for java in JAVA_BATCHES.values() if java.facts[0]["magic"] == 2]
 
 
-def named(java: RecordedBatches) -> str:
+def java_name(java: RecordedBatches) -> str:
     return java.name.replace(" ", "-")
 
 
@@ -36,8 +36,8 @@ def test_the_header_is_61_bytes() -> None:
     assert HEADER_BYTES == 61
 
 
-@pytest.mark.parametrize("java", MAGIC_2, ids=named)
-def test_a_header_says_what_java_reads_in_it(java: RecordedBatches) -> None:
+@pytest.mark.parametrize("java", MAGIC_2, ids=java_name)
+def test_a_header_is_read_as_java_reads_it(java: RecordedBatches) -> None:
     header, fact = java.header, java.facts[0]
     assert (header.magic, header.base_offset, header.last_offset) == (
         2,
@@ -54,14 +54,14 @@ def test_a_header_says_what_java_reads_in_it(java: RecordedBatches) -> None:
     assert bool(header.attributes & DELETE_HORIZON) == (fact["delete_horizon"] is not None)
 
 
-def test_the_record_count_is_the_headers_not_the_offset_range() -> None:
-    """Trap 37: after compaction the two differ."""
+def test_the_record_count_comes_from_the_header_not_from_the_offset_range() -> None:
+    """After compaction the two differ."""
     header = JAVA_BATCHES["v2 none compacted"].header
     assert header.record_count == 60
     assert header.last_offset_delta + 1 == 200
 
 
-@pytest.mark.parametrize("java", JAVA_BATCHES.values(), ids=named)
+@pytest.mark.parametrize("java", JAVA_BATCHES.values(), ids=java_name)
 def test_every_batch_of_a_buffer_is_found(java: RecordedBatches) -> None:
     spans = list(iter_batches(java.buffer))
     assert [span.magic for span in spans] == [fact["magic"] for fact in java.facts]
@@ -71,7 +71,7 @@ def test_every_batch_of_a_buffer_is_found(java: RecordedBatches) -> None:
 
 
 def test_a_truncated_tail_is_left_for_the_next_fetch() -> None:
-    """Trap 21: wherever the response is cut, complete batches come and the rest does not."""
+    """Only complete batches are found, wherever the response ends."""
     rng = random.Random(1)
     old = build_legacy_message(random_records(rng)[0]._replace(key=None, value=None), 0)
     parts = [
@@ -96,16 +96,14 @@ def test_a_message_shorter_than_a_header_is_found_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("magic", "length"), [(2, 48), (2, 0), (2, -1), (2, -(1 << 31)), (1, 21), (0, 13)]
 )
-def test_an_impossible_length_is_refused(magic: int, length: int) -> None:
-    """Trap 21: believing it would stall or run away."""
+def test_an_invalid_length_is_refused(magic: int, length: int) -> None:
     buffer = struct.pack(">qiib", 0, length, 0, magic) + bytes(100)
     with pytest.raises(BatchError, match=f"length of {length} bytes, which is impossible"):
         list(iter_batches(buffer))
 
 
 @pytest.mark.parametrize("magic", [3, 127, -1])
-def test_a_magic_from_the_future_is_refused(magic: int) -> None:
-    """Trap 21: stop, do not guess."""
+def test_an_unknown_magic_is_refused(magic: int) -> None:
     buffer = struct.pack(">qiib", 0, 80, 0, magic) + bytes(100)
     with pytest.raises(BatchError, match=f"magic {magic}"):
         list(iter_batches(buffer))
@@ -113,15 +111,15 @@ def test_a_magic_from_the_future_is_refused(magic: int) -> None:
 
 @settings(max_examples=40)
 @given(st.binary(max_size=300))
-def test_no_bytes_make_the_walk_fail_in_another_way(junk: bytes) -> None:
+def test_random_bytes_raise_only_a_batch_error(data: bytes) -> None:
     try:
-        spans = list(iter_batches(junk))
+        spans = list(iter_batches(data))
     except BatchError:
         return
     assert all(a.end == b.start for a, b in zip(spans, spans[1:], strict=False))
 
 
-def test_a_header_is_read_where_it_lies() -> None:
+def test_a_header_is_read_at_its_position_in_the_buffer() -> None:
     batch = build_stored_batch(random_records(random.Random(3)))
     buffer = b"front" + bytes(batch)
     assert read_header(buffer, 5) == read_header(batch)

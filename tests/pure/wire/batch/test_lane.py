@@ -1,4 +1,4 @@
-"""The decision table: which lane, and why."""
+"""The lane of a batch, and the reason for it."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ RESTAMPING = TargetLimits(max_message_bytes=1000, log_append_time=True)
 OLD = TargetLimits(max_message_bytes=1000, codecs=WITHOUT_ZSTD)
 
 
-def bits(attributes: int) -> BatchHeader:
+def with_attributes(attributes: int) -> BatchHeader:
     return PLAIN._replace(attributes=attributes)
 
 
 TABLE = [
     ("contiguous", PLAIN, 100, False, TARGET, LaneReason.PLAIN),
     ("behind a gap between batches", PLAIN, 90, False, TARGET, LaneReason.PLAIN),
-    ("committed transaction", bits(TRANSACTIONAL), 100, False, TARGET, LaneReason.PLAIN),
-    ("control", bits(CONTROL | TRANSACTIONAL), 100, False, TARGET, LaneReason.CONTROL),
+    ("committed transaction", with_attributes(TRANSACTIONAL), 100, False, TARGET, LaneReason.PLAIN),
+    ("control", with_attributes(CONTROL | TRANSACTIONAL), 100, False, TARGET, LaneReason.CONTROL),
     ("emptied", PLAIN._replace(record_count=0), 100, False, TARGET, LaneReason.EMPTIED),
-    ("aborted", bits(TRANSACTIONAL), 100, True, TARGET, LaneReason.ABORTED_TRANSACTION),
+    ("aborted", with_attributes(TRANSACTIONAL), 100, True, TARGET, LaneReason.ABORTED_TRANSACTION),
     ("past", PLAIN, 110, False, TARGET, LaneReason.ALREADY_COPIED),
     ("past and aborted", PLAIN, 110, True, TARGET, LaneReason.ALREADY_COPIED),
     ("position on the last record", PLAIN, 109, False, TARGET, LaneReason.STARTS_BEFORE_POSITION),
@@ -56,27 +56,48 @@ TABLE = [
     ("gaps", PLAIN._replace(record_count=9), 100, False, TARGET, LaneReason.COMPACTED),
     (
         "append time, target keeps",
-        bits(LOG_APPEND_TIME),
+        with_attributes(LOG_APPEND_TIME),
         100,
         False,
         TARGET,
         LaneReason.LOG_APPEND_TIME,
     ),
-    ("append time both", bits(LOG_APPEND_TIME), 100, False, RESTAMPING, LaneReason.RESTAMPED),
+    (
+        "append time both",
+        with_attributes(LOG_APPEND_TIME),
+        100,
+        False,
+        RESTAMPING,
+        LaneReason.RESTAMPED,
+    ),
     ("target restamps", PLAIN, 100, False, RESTAMPING, LaneReason.PLAIN),
     ("too large", PLAIN._replace(length=1000 - 11), 100, False, TARGET, LaneReason.TOO_LARGE),
-    ("delete horizon", bits(DELETE_HORIZON), 100, False, TARGET, LaneReason.DELETE_HORIZON_CLEARED),
-    ("zstd", bits(CompressionType.ZSTD), 100, False, TARGET, LaneReason.PLAIN),
+    (
+        "delete horizon",
+        with_attributes(DELETE_HORIZON),
+        100,
+        False,
+        TARGET,
+        LaneReason.DELETE_HORIZON_CLEARED,
+    ),
+    ("zstd", with_attributes(CompressionType.ZSTD), 100, False, TARGET, LaneReason.PLAIN),
     (
         "zstd to an old broker",
-        bits(CompressionType.ZSTD),
+        with_attributes(CompressionType.ZSTD),
         100,
         False,
         OLD,
         LaneReason.UNSUPPORTED_CODEC,
     ),
-    ("lz4 to an old broker", bits(CompressionType.LZ4), 100, False, OLD, LaneReason.PLAIN),
-    ("codec from the future", bits(5), 100, False, TARGET, LaneReason.UNSUPPORTED_CODEC),
+    (
+        "lz4 to an old broker",
+        with_attributes(CompressionType.LZ4),
+        100,
+        False,
+        OLD,
+        LaneReason.PLAIN,
+    ),
+    ("unknown codec", with_attributes(5), 100, False, TARGET, LaneReason.UNSUPPORTED_CODEC),
     ("magic 1", PLAIN._replace(magic=1), 100, False, TARGET, LaneReason.OLD_MESSAGE_FORMAT),
     ("magic 0", PLAIN._replace(magic=0), 100, False, TARGET, LaneReason.OLD_MESSAGE_FORMAT),
 ]
@@ -87,7 +108,7 @@ TABLE = [
     [row[1:] for row in TABLE],
     ids=[row[0].replace(" ", "-") for row in TABLE],
 )
-def test_the_table(
+def test_a_batch_gets_its_lane_for_its_reason(
     header: BatchHeader, position: int, aborted: bool, target: TargetLimits, reason: LaneReason
 ) -> None:
     assert choose_lane(header, position, aborted, target) is reason
@@ -116,20 +137,19 @@ def test_each_reason_names_its_lane() -> None:
     }
 
 
-def test_a_reason_crosses_process_borders() -> None:
+def test_a_reason_can_be_pickled() -> None:
     assert [pickle.loads(pickle.dumps(reason)) for reason in LaneReason] == list(LaneReason)
 
 
 @pytest.mark.parametrize("count", [0, 9, 11, -1])
 def test_only_a_batch_without_gaps_is_forwarded(count: int) -> None:
-    """Trap 1: whatever else is true of it."""
     header = PLAIN._replace(record_count=count)
     for target in (TARGET, RESTAMPING, OLD):
         assert choose_lane(header, 100, False, target).lane is not Lane.FORWARD
 
 
-def test_a_head_before_the_position_is_never_forwarded() -> None:
-    """Traps 2 and 22: it would be copied twice."""
+def test_a_batch_that_starts_before_the_position_is_never_forwarded() -> None:
+    """Its first records would be copied twice."""
     for position in range(101, 120):
         assert choose_lane(PLAIN, position, False, TARGET).lane in (Lane.REOPEN, Lane.SKIP)
 
@@ -144,7 +164,7 @@ def test_a_target_must_support_its_fallback_codec() -> None:
         TargetLimits(codecs=WITHOUT_ZSTD, fallback_codec=CompressionType.ZSTD)
 
 
-def test_a_codec_is_kept_where_the_target_takes_it() -> None:
+def test_a_codec_is_kept_if_the_target_supports_it() -> None:
     assert [OLD.codec_for(codec) for codec in CompressionType] == [
         CompressionType.NONE,
         CompressionType.GZIP,

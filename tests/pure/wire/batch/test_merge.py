@@ -1,4 +1,4 @@
-"""Merged batches hold the records of their parts, in order, with their own times."""
+"""A merged batch has the records of its batches, in order, with their own timestamps."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ record = st.builds(
 parts = st.lists(st.lists(record, min_size=1, max_size=40), min_size=2, max_size=12)
 
 
-def laid(held: list[list[Record]], first: int = 1000) -> list[SmallBatch]:
-    """Batches one after the other, as a log holds them."""
+def small_batches(held: list[list[Record]], first: int = 1000) -> list[SmallBatch]:
+    """Return consecutive batches, as in a log."""
     small, offset = [], first
     for some in held:
         numbered = [one._replace(offset=offset + place) for place, one in enumerate(some)]
@@ -45,8 +45,10 @@ def laid(held: list[list[Record]], first: int = 1000) -> list[SmallBatch]:
 
 
 @given(parts)
-def test_every_record_is_there_once_in_order_and_unchanged(held: list[list[Record]]) -> None:
-    small = laid(held)
+def test_a_merged_batch_has_every_record_once_in_order_and_unchanged(
+    held: list[list[Record]],
+) -> None:
+    small = small_batches(held)
     merged = memoryview(merge_batches(small))
     header = read_header(merged)
     verify_crc(header, merged)
@@ -59,32 +61,34 @@ def test_every_record_is_there_once_in_order_and_unchanged(held: list[list[Recor
     assert len(merged) <= sum(max_merged_size(one.header) for one in small)
 
 
-def test_another_library_reads_the_same() -> None:
+def test_another_client_reads_the_same_records() -> None:
     held = [[Record(0, 5 + n, b"key", b"value %d" % n, ((b"h", None),))] for n in range(200)]
-    merged = merge_batches(laid(held))
+    merged = merge_batches(small_batches(held))
     assert [(r.timestamp, r.value) for r in read_batch(merged)] == [
         (some[0].timestamp, some[0].value) for some in held
     ]
 
 
-def test_batches_of_many_records_and_compressed_ones_are_not_small() -> None:
-    (one,) = laid([[Record(0, 1, b"k", b"v")]])
+def test_large_and_compressed_batches_are_not_merged() -> None:
+    (one,) = small_batches([[Record(0, 1, b"k", b"v")]])
     assert is_mergeable(one.header)
     assert not is_mergeable(one.header._replace(record_count=33))
     assert not is_mergeable(one.header._replace(attributes=3))
     assert not is_mergeable(one.header._replace(length=MAX_MERGED_BYTES))
 
 
-def test_what_is_merged_stays_below_the_limit() -> None:
-    (one,) = laid([[Record(0, 1, b"k", b"v" * 100)]])
+def test_a_merged_batch_stays_below_the_limit() -> None:
+    (one,) = small_batches([[Record(0, 1, b"k", b"v" * 100)]])
     assert fits_in_merged(0, one.header, 1 << 20)
     assert not fits_in_merged(MAX_MERGED_BYTES, one.header, 1 << 20)
     assert not fits_in_merged(0, one.header, 100)
 
 
-def test_batches_of_another_time_stay_apart() -> None:
+def test_batches_with_distant_timestamps_are_not_merged() -> None:
     hour = 3_600_000
-    first, second, third = laid([[Record(0, at, b"k", b"v")] for at in (hour, 2 * hour, 5 * hour)])
+    first, second, third = small_batches(
+        [[Record(0, at, b"k", b"v")] for at in (hour, 2 * hour, 5 * hour)]
+    )
     assert is_consecutive(first.header, second.header)
     assert not is_consecutive(second.header, third.header)
     assert not is_consecutive(first.header, third.header)

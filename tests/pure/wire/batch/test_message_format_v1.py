@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1: read as Java and kafka-python do, and upgraded."""
+"""Messages of magic 0 and 1 are read as Java and kafka-python read them, and upgraded."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def messages(name: str) -> list[memoryview]:
 
 @pytest.mark.parametrize("name", OLD)
 def test_messages_are_read_as_java_reads_them(name: str) -> None:
-    """Every codec in both formats; with lz4 in magic 0, the frames with the wrong checksum."""
+    """LZ4 frames in magic 0 have the wrong header checksum."""
     found = [
         record for message in messages(name) for record in message_format_v1.read_messages(message)
     ]
@@ -72,7 +72,7 @@ def test_an_upgraded_batch_holds_the_same_records_at_the_same_offsets(name: str)
     assert header.last_offset == JAVA_BATCHES[name].facts[-1]["last_offset"]
 
 
-def test_an_upgraded_batch_takes_a_lane_like_any_other() -> None:
+def test_an_upgraded_batch_is_forwarded_like_any_other() -> None:
     whole = read_header(message_format_v1.upgrade_messages(messages("v1 snappy")))
     assert choose_lane(whole, 42, False, TargetLimits()) is LaneReason.PLAIN
     assert choose_lane(whole, 44, False, TargetLimits()).lane is Lane.REOPEN
@@ -80,20 +80,20 @@ def test_an_upgraded_batch_takes_a_lane_like_any_other() -> None:
     assert choose_lane(gaps, 42, False, TargetLimits()) is LaneReason.COMPACTED
 
 
-def test_magic_0_has_no_time() -> None:
+def test_a_message_of_magic_0_has_no_timestamp() -> None:
     batch = message_format_v1.upgrade_messages(messages("v0 none"))
     assert {record.timestamp for record in read_batch(batch)} == {-1}
     assert read_header(batch).max_timestamp == -1
 
 
-def test_a_wrapper_with_log_append_time_lends_its_time() -> None:
+def test_messages_in_a_wrapper_with_log_append_time_have_its_timestamp() -> None:
     (message,) = messages("v1 gzip log append time")
     assert [one.timestamp for one in message_format_v1.read_messages(message)] == [
         1_500_000_001_234
     ] * 2
 
 
-def test_any_flipped_bit_is_found() -> None:
+def test_any_flipped_bit_is_detected() -> None:
     message = bytearray(build_legacy_message(Record(7, 5, b"key", b"value"), 1))
     for bit in range(17 * 8, len(message) * 8):
         message[bit // 8] ^= 1 << bit % 8
@@ -102,8 +102,8 @@ def test_any_flipped_bit_is_found() -> None:
         message[bit // 8] ^= 1 << bit % 8
 
 
-def sealed(content: bytes, magic: int, attributes: int, offset: int = 9) -> bytes:
-    """Make a message by hand, with its checksum: what follows the attributes is given."""
+def with_checksum(content: bytes, magic: int, attributes: int, offset: int = 9) -> bytes:
+    """Return a message with this content after its attributes, and with its checksum."""
     checked = struct.pack(">bb", magic, attributes) + content
     return struct.pack(">qiI", offset, 4 + len(checked), zlib.crc32(checked)) + checked
 
@@ -111,14 +111,14 @@ def sealed(content: bytes, magic: int, attributes: int, offset: int = 9) -> byte
 def wrapper(row: bytes, magic: int = 0, codec: CompressionType = CompressionType.GZIP) -> bytes:
     value = zlib.compress(row, wbits=31)
     front = b"" if magic == 0 else bytes(8)
-    return sealed(front + struct.pack(">ii", -1, len(value)) + value, magic, codec)
+    return with_checksum(front + struct.pack(">ii", -1, len(value)) + value, magic, codec)
 
 
 PLAIN = build_legacy_message(Record(3, 5, b"k", b"v"), 0)
 
 
 @pytest.mark.parametrize(
-    ("message", "complaint"),
+    ("message", "text"),
     [
         (wrapper(b""), "wraps nothing"),
         (wrapper(PLAIN[:-1]), "cut off"),
@@ -126,11 +126,14 @@ PLAIN = build_legacy_message(Record(3, 5, b"k", b"v"), 0)
         (wrapper(PLAIN, magic=1), "another format"),
         (wrapper(wrapper(PLAIN)), "another format"),
         (wrapper(b"\0" * 40), "length of 0 bytes"),
-        (sealed(struct.pack(">ii", -1, 50), 0, 0), "do not fill it"),
-        (sealed(struct.pack(">iii", -1, -1, 0), 0, 0), "do not fill it"),
-        (sealed(struct.pack(">ii", 50, 0), 0, 0), "ends early"),
-        (sealed(struct.pack(">ii", -1, -1), 0, CompressionType.LZ4), "too short for its header"),
-        (sealed(struct.pack(">ii", -1, -1), 0, 6), "codec 6"),
+        (with_checksum(struct.pack(">ii", -1, 50), 0, 0), "do not fill it"),
+        (with_checksum(struct.pack(">iii", -1, -1, 0), 0, 0), "do not fill it"),
+        (with_checksum(struct.pack(">ii", 50, 0), 0, 0), "ends early"),
+        (
+            with_checksum(struct.pack(">ii", -1, -1), 0, CompressionType.LZ4),
+            "too short for its header",
+        ),
+        (with_checksum(struct.pack(">ii", -1, -1), 0, 6), "codec 6"),
     ],
     ids=[
         "empty",
@@ -146,11 +149,11 @@ PLAIN = build_legacy_message(Record(3, 5, b"k", b"v"), 0)
         "unknown-codec",
     ],
 )
-def test_what_makes_no_sense_is_refused(message: bytes, complaint: str) -> None:
-    with pytest.raises(BatchError, match=complaint):
+def test_an_invalid_message_is_refused(message: bytes, text: str) -> None:
+    with pytest.raises(BatchError, match=text):
         message_format_v1.read_messages(message)
 
 
-def test_a_wrapper_that_inflates_beyond_the_bound_is_refused() -> None:
+def test_a_wrapper_that_decompresses_beyond_the_limit_is_refused() -> None:
     with pytest.raises(BatchError, match="more than 1000 bytes"):
         message_format_v1.read_messages(wrapper(bytes(100_000)), limit=1000)

@@ -19,8 +19,7 @@ from sparkmirror.wire.batch.message_format_v1 import fix_header_checksum, xxh32
         (b"message digest", 0x7C948494),
     ],
 )
-def test_xxhash_of_short_inputs(data: bytes, value: int) -> None:
-    """The published test values."""
+def test_xxhash_gives_the_published_test_values(data: bytes, value: int) -> None:
     assert xxh32(data) == value
 
 
@@ -29,12 +28,12 @@ def test_only_short_inputs_are_hashed() -> None:
         xxh32(bytes(16))
 
 
-def test_a_right_frame_stays_as_it_is() -> None:
+def test_a_correct_frame_is_not_changed() -> None:
     frame = bytes(cramjam.lz4.compress(b"some text " * 100))
     assert fix_header_checksum(frame) == frame
 
 
-def test_a_wrong_header_checksum_is_put_right() -> None:
+def test_a_wrong_header_checksum_is_corrected() -> None:
     frame = bytes(cramjam.lz4.compress(b"some text " * 100))
     wrong = bytearray(frame)
     wrong[6] ^= 0x55
@@ -50,6 +49,6 @@ def test_optional_fields_of_the_header_move_the_checksum() -> None:
     assert right[15:] == b"rest"
 
 
-def test_a_frame_without_room_for_a_header_is_refused() -> None:
+def test_a_frame_shorter_than_its_header_is_refused() -> None:
     with pytest.raises(BatchError, match="too short for its header"):
         fix_header_checksum(b"\x04\x22\x4d\x18")

@@ -1,4 +1,4 @@
-"""Records: read and built as kafka-python and Java do."""
+"""Records are read and built as kafka-python and Java do it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ RECORDS = st.lists(
 )
 
 
-def rising(steps: list[Record]) -> list[Record]:
-    """Turn the steps that the strategy drew into offsets."""
+def with_rising_offsets(steps: list[Record]) -> list[Record]:
+    """Replace the steps between offsets by offsets."""
     offset, records = 1000, []
     for step in steps:
         offset += step.offset
@@ -56,12 +56,12 @@ def rising(steps: list[Record]) -> list[Record]:
     return records
 
 
-def labelled(codec: CompressionType) -> str:
+def codec_name(codec: CompressionType) -> str:
     return codec.config_name
 
 
 @settings(max_examples=25)
-@given(RECORDS.map(rising))
+@given(RECORDS.map(with_rising_offsets))
 def test_a_batch_is_built_as_another_client_builds_it(records: list[Record]) -> None:
     ours, theirs = build_batch(records), build_stored_batch(records)
     assert read_batch(ours) == records
@@ -70,7 +70,7 @@ def test_a_batch_is_built_as_another_client_builds_it(records: list[Record]) -> 
 
 
 @settings(max_examples=25)
-@given(RECORDS.map(rising))
+@given(RECORDS.map(with_rising_offsets))
 def test_a_batch_is_read_as_another_client_reads_it(records: list[Record]) -> None:
     batch = build_stored_batch(records)
     assert read_records(read_header(batch), batch) == read_batch(batch) == records
@@ -100,8 +100,8 @@ CONTENTS = {
 }
 
 
-@pytest.mark.parametrize("codec", CompressionType, ids=labelled)
-def test_every_kind_of_content_survives(codec: CompressionType) -> None:
+@pytest.mark.parametrize("codec", CompressionType, ids=codec_name)
+def test_every_kind_of_content_is_read_back(codec: CompressionType) -> None:
     records = [one._replace(offset=5 + 2 * n) for n, one in enumerate(CONTENTS.values())]
     batch = build_batch(records, codec)
     header = read_header(batch)
@@ -111,12 +111,12 @@ def test_every_kind_of_content_survives(codec: CompressionType) -> None:
 
 
 @pytest.mark.parametrize("content", CONTENTS)
-def test_each_content_survives_alone(content: str) -> None:
+def test_each_content_alone_is_read_back(content: str) -> None:
     batch = build_batch([CONTENTS[content]])
     assert read_batch(batch) == read_records(read_header(batch), batch) == [CONTENTS[content]]
 
 
-def test_a_header_name_that_is_not_utf8_stays_as_it_is() -> None:
+def test_a_header_name_that_is_not_utf8_is_not_changed() -> None:
     record = Record(0, NOW_MS, None, None, ((b"\xff\xfe", b"x"),))
     batch = build_batch([record])
     assert read_records(read_header(batch), batch) == [record]
@@ -128,14 +128,14 @@ def test_log_append_time_is_the_time_of_every_record() -> None:
     assert {one.timestamp for one in read_records(header, batch)} == {header.max_timestamp}
 
 
-def test_offsets_must_rise() -> None:
+def test_offsets_that_do_not_rise_are_refused() -> None:
     record = CONTENTS["null"]
     with pytest.raises(ValueError, match="must rise"):
         build_batch([record, record])
 
 
-def test_scanning_finds_what_reading_finds() -> None:
-    """Numbers of one, two and more bytes, in lengths, times and offsets."""
+def test_a_scan_finds_the_offsets_and_timestamps_of_records() -> None:
+    """Lengths, timestamps and offsets are varints of one, two and more bytes."""
     records = [
         Record(9, NOW_MS, None, b""),
         Record(40, NOW_MS - 70, None, b"x" * 61),
@@ -153,8 +153,8 @@ def test_scanning_finds_what_reading_finds() -> None:
     assert slots[-1][6] == len(body)
 
 
-def scanned(body: bytes, count: int = 1, last: int = 0) -> BatchHeader:
-    """Make a header that claims these records, for a scan that should fail."""
+def header_with_count(body: bytes, count: int = 1, last: int = 0) -> BatchHeader:
+    """Return a header with this record count."""
     return BatchHeader(77, 0, 0, 2, 0, 0, last, 0, 0, -1, -1, -1, count)
 
 
@@ -195,7 +195,7 @@ def test_records_that_contradict_their_batch_are_refused(
     body: bytes, count: int, message: str
 ) -> None:
     with pytest.raises(BatchError, match=f"offset 77 .*{message}"):
-        scan_records(scanned(body, count), body)
+        scan_records(header_with_count(body, count), body)
 
 
 @pytest.mark.parametrize(
@@ -209,15 +209,15 @@ def test_records_that_contradict_their_batch_are_refused(
     ],
     ids=["negative-headers", "left-over", "long-value", "nameless-header", "cut-header"],
 )
-def test_a_record_whose_parts_do_not_add_up_is_refused(body: bytes, message: str) -> None:
-    header = scanned(body)
+def test_a_record_whose_fields_do_not_fill_it_is_refused(body: bytes, message: str) -> None:
+    header = header_with_count(body)
     with pytest.raises(BatchError, match=f"offset 77 .*{message}"):
         read_records(header, bytes(61) + body)
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 1 << 30), st.integers(1, 255))
-def test_damage_never_shows_as_another_error(place: int, change: int) -> None:
+def test_damaged_records_raise_only_a_batch_error(place: int, change: int) -> None:
     batch = build_stored_batch(random_records(random.Random(8), gaps=True))
     batch[61 + place % (len(batch) - 61)] ^= change
     try:

@@ -1,4 +1,4 @@
-"""Sequence numbers: 31 bits that wrap, tied to target offsets."""
+"""Sequence numbers have 31 bits, wrap to 0, and follow target offsets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def test_a_new_epoch_starts_at_0() -> None:
 
 
 def test_sequences_wrap_to_0() -> None:
-    """Trap 23."""
     assert sequence_at(SEQUENCE_COUNT, anchor=0) == 0
     assert next_sequence(SEQUENCE_COUNT - 3, 3) == 0
     assert next_sequence(SEQUENCE_COUNT - 3, 5) == 2
@@ -43,12 +42,12 @@ def test_the_next_batch_follows_by_sequence_as_by_offset(
 
 @settings(max_examples=40)
 @given(anchor=ANCHORS, ahead=AHEAD, away=st.integers(-(1 << 29), 1 << 29))
-def test_a_sequence_leads_back_to_its_offset(anchor: int, ahead: int, away: int) -> None:
+def test_the_target_offset_is_computed_from_a_sequence(anchor: int, ahead: int, away: int) -> None:
     offset = anchor + ahead
     near = max(anchor, offset + away)
     assert target_offset_of(sequence_at(offset, anchor), anchor, near) == offset
 
 
-def test_an_offset_before_its_anchor_is_a_fault() -> None:
+def test_an_offset_before_its_anchor_is_refused() -> None:
     with pytest.raises(ValueError, match="before its anchor"):
         sequence_at(6, anchor=7)

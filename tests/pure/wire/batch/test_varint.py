@@ -1,4 +1,4 @@
-"""Varints, against kafka-python's."""
+"""Varints are kafka_python_varint and read as kafka-python does it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _decode = cast("Callable[[bytes, int], tuple[int, int]]", util.decode_varint)
 NUMBERS = st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-9000, 9000)
 
 
-def written(number: int) -> bytes:
+def kafka_python_varint(number: int) -> bytes:
     out = bytearray()
     _encode(number, out.append)
     return bytes(out)
@@ -26,12 +26,12 @@ def written(number: int) -> bytes:
 @settings(max_examples=40)
 @given(NUMBERS)
 def test_numbers_are_written_and_read_as_another_client_does(number: int) -> None:
-    assert encode(number) == written(number)
+    assert encode(number) == kafka_python_varint(number)
     assert decode(b"xy" + encode(number) + b"z", 2) == (number, 2 + len(encode(number)))
     assert _decode(encode(number), 0)[0] == number
 
 
-def test_the_table_counts_up() -> None:
+def test_the_table_has_the_varints_from_0_to_8191() -> None:
     assert [decode(entry, 0) for entry in SMALL_VARINTS] == [
         (number, 1 if number < 64 else 2) for number in range(8192)
     ]

@@ -1,4 +1,4 @@
-"""Memory is used again, but never while a view of it is left."""
+"""The pool uses memory again, but never while a view of it exists."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LARGE = MIN_POOLED_BYTES * 4
 
 
 def memory_of(frame: ResponseFrame) -> int:
-    """The identity of the memory behind a frame."""
+    """Return the identity of the memory of a frame."""
     return id(frame.view.obj)
 
 
-def test_memory_that_came_back_is_lent_again() -> None:
+def test_released_memory_is_allocated_again() -> None:
     pool = BufferPool()
     frame = pool.allocate(LARGE)
     first = memory_of(frame)
@@ -32,7 +32,7 @@ def test_memory_that_came_back_is_lent_again() -> None:
     assert pool.idle_bytes == 0
 
 
-def test_a_frame_comes_back_with_its_last_holder() -> None:
+def test_a_frame_is_deallocated_with_its_last_release() -> None:
     pool = BufferPool(MemoryBudget(1 << 30))
     frame = pool.allocate(LARGE)
     frame.retain()
@@ -49,7 +49,7 @@ def test_an_unacknowledged_batch_is_never_overwritten() -> None:
     frame = pool.allocate(LARGE)
     frame.view[:5] = b"batch"
     batch = frame.view[:5]
-    frame.release()  # a fault: the batch is still on its way
+    frame.release()  # a mistake of the caller: the batch is not acknowledged
     following = pool.allocate(LARGE)
     following.view[:5] = b"other"
     assert bytes(batch) == b"batch"
@@ -81,7 +81,7 @@ def test_small_frames_and_too_much_idle_memory_are_not_kept() -> None:
     assert pool.idle_bytes == LARGE
 
 
-def test_a_view_anywhere_is_seen() -> None:
+def test_a_view_of_a_view_is_detected() -> None:
     memory = bytearray(100)
     assert has_no_views(memory)
     inner = memoryview(memory)[10:20][2:4]
@@ -92,7 +92,7 @@ def test_a_view_anywhere_is_seen() -> None:
 
 
 @pytest.mark.parametrize("size", [1, MIN_POOLED_BYTES - 1, MIN_POOLED_BYTES, LARGE, LARGE + 1])
-def test_a_frame_has_exactly_the_size_asked_for(size: int) -> None:
+def test_a_frame_has_exactly_the_requested_size(size: int) -> None:
     assert len(BufferPool().allocate(size).view) == size
 
 
@@ -101,11 +101,11 @@ def test_a_frame_has_exactly_the_size_asked_for(size: int) -> None:
 def test_held_frames_never_share_memory(steps: list[tuple[int, int]]) -> None:
     pool = BufferPool(MemoryBudget(0))
     held: list[tuple[ResponseFrame, memoryview, int]] = []
-    for number, (size, fate) in enumerate(steps):
+    for number, (size, action) in enumerate(steps):
         frame = pool.allocate(size)
         frame.view[:4] = number.to_bytes(4, "big")
         held.append((frame, frame.view[:4], number))
-        if fate == 0:
+        if action == 0:
             frame, view, _ = held.pop(0)
             del view
             frame.release()
@@ -115,7 +115,7 @@ def test_held_frames_never_share_memory(steps: list[tuple[int, int]]) -> None:
     assert len({memory_of(frame) for frame, _, _ in held}) == len(held)
 
 
-def test_a_budget_knows_what_is_left() -> None:
+def test_a_budget_has_its_used_and_available_bytes() -> None:
     budget = MemoryBudget(100)
     budget.reserve(60)
     assert (budget.used, budget.available) == (60, 40)
@@ -123,13 +123,13 @@ def test_a_budget_knows_what_is_left() -> None:
     assert (budget.used, budget.available) == (40, 60)
 
 
-def test_what_is_there_already_counts_beyond_the_limit() -> None:
+def test_a_reservation_beyond_the_limit_is_counted() -> None:
     budget = MemoryBudget(100)
     budget.reserve(150)
     assert (budget.used, budget.available) == (150, 0)
 
 
-def test_more_cannot_come_back_than_was_taken() -> None:
+def test_more_bytes_than_reserved_cannot_be_released() -> None:
     budget = MemoryBudget(100)
     budget.reserve(10)
     with pytest.raises(ValueError, match="11 bytes released"):

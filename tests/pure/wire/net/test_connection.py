@@ -1,4 +1,4 @@
-"""A connection against a broker that misbehaves on demand."""
+"""A connection to a fake broker that sends wrong responses, late responses or none."""
 
 from __future__ import annotations
 
@@ -61,39 +61,41 @@ def metadata(number: int = 1, throttle_time_ms: int = 0) -> MetadataResponse:
     )
 
 
-def never(answer: object) -> None:
+def fail_on_response(answer: object) -> None:
     pytest.fail(f"answered although it cannot be: {answer}")
 
 
-def question(connection: BrokerConnection) -> ClientRequest[MetadataResponse]:
+def metadata_request(connection: BrokerConnection) -> ClientRequest[MetadataResponse]:
     return METADATA.build_request(MetadataRequest(topics=[]), connection.api_versions)
 
 
-def ask(connection: BrokerConnection, timeout_s: float = 50.0) -> int:
-    return connection.send_and_wait(question(connection), timeout_s).controller_id
+def fetch_controller_id(connection: BrokerConnection, timeout_s: float = 50.0) -> int:
+    return connection.send_and_wait(metadata_request(connection), timeout_s).controller_id
 
 
-def test_opening_agrees_on_versions_and_calls_are_answered() -> None:
+def test_a_connection_agrees_on_versions_and_sends_requests() -> None:
     with FakeBroker([response_reply(metadata(7))]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
         assert connection.api_versions.ranges[1] == (4, 18)
-        assert ask(connection) == 7
+        assert fetch_controller_id(connection) == 7
         connection.close()
     assert broker.api_keys() == [18, 3]
     assert {received.client_id for received in broker.requests} == {"tester"}
     assert broker.requests[1].version == 13
 
 
-def test_a_broker_older_than_us_is_greeted_again_in_its_own_version() -> None:
+def test_api_versions_is_sent_again_in_the_version_of_an_older_broker() -> None:
     key = ApiVersionsResponse.ApiVersion(api_key=18, min_version=0, max_version=2)
 
-    def too_new(received: ReceivedRequest) -> bytes:
+    def unsupported_version(received: ReceivedRequest) -> bytes:
         refusal: Any = ApiVersionsResponse(error_code=35, api_keys=[key])
         return length_prefixed(
             received.correlation_id.to_bytes(4, "big") + refusal.encode(version=0)
         )
 
-    with FakeBroker([too_new, api_versions_reply({18: (0, 2), 3: (0, 7)})], greets=False) as broker:
+    with FakeBroker(
+        [unsupported_version, api_versions_reply({18: (0, 2), 3: (0, 7)})], sends_api_versions=False
+    ) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
         assert connection.api_versions.ranges == {18: (0, 2), 3: (0, 7)}
         with pytest.raises(UnsupportedByBroker, match="does not support DescribeProducers"):
@@ -120,25 +122,25 @@ def test_a_broker_older_than_us_is_greeted_again_in_its_own_version() -> None:
     ],
     ids=["tls", "http", "negative", "too-small", "closes", "half", "unreadable"],
 )
-def test_a_strange_greeting_points_at_the_port(reply: Reply, text: str) -> None:
-    with FakeBroker([reply], greets=False) as broker:
+def test_a_wrong_first_response_names_the_port(reply: Reply, text: str) -> None:
+    with FakeBroker([reply], sends_api_versions=False) as broker:
         started = time.monotonic()
         with pytest.raises(ClusterUnavailable, match=text) as caught:
             BrokerConnection.open(CLIENT, broker.address, timeout_s=50)
-        assert time.monotonic() - started < 25, "it waited for more"
+        assert time.monotonic() - started < 25, "it waited for more bytes"
         assert "right port for that security protocol" in str(caught.value)
         assert f"PLAINTEXT {broker.address}" in str(caught.value)
 
 
-def test_a_mute_broker_costs_no_more_than_the_time_given() -> None:
-    with FakeBroker([no_reply], greets=False) as broker:
+def test_opening_a_connection_to_a_silent_broker_ends_in_time() -> None:
+    with FakeBroker([no_reply], sends_api_versions=False) as broker:
         started = time.monotonic()
         with pytest.raises(ClusterTimeout, match="no answer to ApiVersions in time"):
             BrokerConnection.open(CLIENT, broker.address, timeout_s=0.05)
         assert time.monotonic() - started < 25
 
 
-def test_nobody_there_is_said_at_once() -> None:
+def test_a_refused_connection_is_reported_at_once() -> None:
     with FakeBroker() as broker:
         gone = broker.address
     with pytest.raises(ClusterUnavailable, match="primary: PLAINTEXT .*: connection refused"):
@@ -161,7 +163,9 @@ def test_nobody_there_is_said_at_once() -> None:
     ],
     ids=["correlation", "huge", "half", "closes", "garbage"],
 )
-def test_nonsense_ends_the_connection_and_loses_the_request_once(reply: Reply, text: str) -> None:
+def test_a_wrong_response_ends_the_connection_and_fails_each_request_once(
+    reply: Reply, text: str
+) -> None:
     lost: list[ClusterError] = []
     with FakeBroker([reply]) as broker:
         pool = BufferPool(MemoryBudget(1 << 20))
@@ -169,7 +173,10 @@ def test_nonsense_ends_the_connection_and_loses_the_request_once(reply: Reply, t
         deadline = time.monotonic() + 50
         for _ in range(2):
             connection.send(
-                question(connection), on_response=never, on_error=lost.append, deadline=deadline
+                metadata_request(connection),
+                on_response=fail_on_response,
+                on_error=lost.append,
+                deadline=deadline,
             )
         with pytest.raises(ClusterUnavailable, match=text):
             while True:
@@ -177,13 +184,13 @@ def test_nonsense_ends_the_connection_and_loses_the_request_once(reply: Reply, t
         assert connection.is_closed
         connection.close()
         with pytest.raises(ClusterUnavailable, match="is closed"):
-            ask(connection)
+            fetch_controller_id(connection)
     assert len(lost) == 2
     assert all(re.search(text, str(error)) for error in lost)
     assert pool.budget.used == 0
 
 
-def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
+def test_a_response_without_a_request_ends_the_connection() -> None:
     def twice(received: ReceivedRequest) -> bytes:
         return response_reply(metadata())(received) * 2
 
@@ -191,7 +198,7 @@ def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
         connection = BrokerConnection.open(CLIENT, broker.address)
         answers: list[object] = []
         deadline = time.monotonic() + 50
-        connection.send(question(connection), on_response=answers.append, deadline=deadline)
+        connection.send(metadata_request(connection), on_response=answers.append, deadline=deadline)
         with pytest.raises(ClusterUnavailable, match="without a request"):
             while True:
                 connection.poll()
@@ -199,30 +206,30 @@ def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
     assert len(answers) == 1
 
 
-def test_an_idle_connection_that_the_broker_closes_is_noticed() -> None:
+def test_an_idle_connection_is_closed_when_the_broker_closes_it() -> None:
     with FakeBroker([response_reply(metadata())]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
-        assert ask(connection) == 1
+        assert fetch_controller_id(connection) == 1
     with pytest.raises(ClusterUnavailable, match="it closed the connection; check whether"):
         connection.on_readable()
     assert connection.is_closed
 
 
-def test_last_words_count_although_the_broker_hangs_up() -> None:
-    def farewell(received: ReceivedRequest) -> bytes:
+def test_the_last_response_before_a_close_is_received() -> None:
+    def respond_and_close(received: ReceivedRequest) -> bytes:
         raise CloseConnection(response_reply(metadata(9))(received))
 
-    with FakeBroker([farewell]) as broker:
+    with FakeBroker([respond_and_close]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
         time.sleep(0.01)
-        assert ask(connection) == 9
+        assert fetch_controller_id(connection) == 9
         connection.close()
 
 
-def test_answers_come_in_order_however_they_are_cut() -> None:
+def test_responses_in_one_packet_are_received_in_order() -> None:
     later: list[bytes] = []
 
-    def keep(received: ReceivedRequest) -> bytes:
+    def delay(received: ReceivedRequest) -> bytes:
         later.append(response_reply(metadata(len(later)))(received))
         return b""
 
@@ -230,12 +237,12 @@ def test_answers_come_in_order_however_they_are_cut() -> None:
         return b"".join([*later, response_reply(metadata(2))(received)])
 
     answers: list[int] = []
-    with FakeBroker([keep, keep, all_at_once]) as broker:
+    with FakeBroker([delay, delay, all_at_once]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
         deadline = time.monotonic() + 50
         for _ in range(3):
             connection.send(
-                question(connection),
+                metadata_request(connection),
                 on_response=lambda answer: answers.append(answer.controller_id),
                 deadline=deadline,
             )
@@ -246,7 +253,7 @@ def test_answers_come_in_order_however_they_are_cut() -> None:
     assert answers == [0, 1, 2]
 
 
-def test_a_loop_drives_it_by_a_selector_alone() -> None:
+def test_a_selector_is_enough_to_send_and_receive() -> None:
     batch = bytes(30 << 20)  # more than the kernel takes at once
 
     def acknowledge(received: ReceivedRequest) -> bytes:
@@ -281,14 +288,17 @@ def test_a_loop_drives_it_by_a_selector_alone() -> None:
     assert answers[0].partition_responses["t", 0].base_offset == 77
 
 
-def test_an_overdue_answer_ends_the_connection() -> None:
+def test_a_late_response_ends_the_connection() -> None:
     lost: list[ClusterError] = []
     with FakeBroker([no_reply]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
         now = time.monotonic()
         assert not connection.has_expired(now + 1e9)
         connection.send(
-            question(connection), on_response=never, on_error=lost.append, deadline=now + 5
+            metadata_request(connection),
+            on_response=fail_on_response,
+            on_error=lost.append,
+            deadline=now + 5,
         )
         assert not connection.has_expired(now + 4.9)
         connection.close_if_expired(now + 4.9)
@@ -304,25 +314,31 @@ def test_throttling_mutes_the_connection_and_moves_deadlines() -> None:
         connection = BrokerConnection.open(CLIENT, broker.address)
         now = time.monotonic()
         answered: list[object] = []
-        connection.send(question(connection), on_response=answered.append, deadline=now + 30)
-        connection.send(question(connection), on_response=never, deadline=now + 30)
+        connection.send(
+            metadata_request(connection), on_response=answered.append, deadline=now + 30
+        )
+        connection.send(
+            metadata_request(connection), on_response=fail_on_response, deadline=now + 30
+        )
         while not answered:
             connection.poll()
         assert now + 59 < connection.throttled_until < time.monotonic() + 61
         assert not connection.has_expired(now + 85)
         assert connection.has_expired(time.monotonic() + 91)
-        connection.send(question(connection), on_response=never, deadline=now + 1)
+        connection.send(
+            metadata_request(connection), on_response=fail_on_response, deadline=now + 1
+        )
         assert not connection.has_expired(now + 59)
         connection.close()
 
 
-def test_closing_settles_what_is_in_flight() -> None:
+def test_closing_fails_the_requests_in_flight_once() -> None:
     lost: list[ClusterError] = []
     with FakeBroker([no_reply]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address)
         connection.send(
-            question(connection),
-            on_response=never,
+            metadata_request(connection),
+            on_response=fail_on_response,
             on_error=lost.append,
             deadline=time.monotonic() + 50,
         )
@@ -331,17 +347,17 @@ def test_closing_settles_what_is_in_flight() -> None:
     assert [type(error) for error in lost] == [ClusterUnavailable]
 
 
-def test_frames_come_from_the_pool_and_go_back() -> None:
+def test_frames_are_allocated_from_the_pool_and_released() -> None:
     big = metadata()
     big.cluster_id = "c" * MIN_POOLED_BYTES
     pool = BufferPool(MemoryBudget(1 << 30))
     with FakeBroker([response_reply(big), response_reply(big)]) as broker:
         connection = BrokerConnection.open(CLIENT, broker.address, pool=pool)
         assert pool.budget.used == 0
-        ask(connection)
+        fetch_controller_id(connection)
         kept = pool.idle_bytes
         assert kept > MIN_POOLED_BYTES
-        ask(connection)
+        fetch_controller_id(connection)
         assert (pool.idle_bytes, pool.budget.used) == (kept, 0)
         connection.close()
 
@@ -349,11 +365,11 @@ def test_frames_come_from_the_pool_and_go_back() -> None:
 # -- SASL -----------------------------------------------------------------------------------------
 
 
-def shaking(code: int = 0, *mechanisms: str) -> Reply:
+def handshake_reply(code: int = 0, *mechanisms: str) -> Reply:
     return response_reply(SaslHandshakeResponse(error_code=code, mechanisms=list(mechanisms)))
 
 
-def letting_in(life_ms: int = 0, code: int = 0, message: str | None = None) -> Reply:
+def authenticate_reply(life_ms: int = 0, code: int = 0, message: str | None = None) -> Reply:
     return response_reply(
         SaslAuthenticateResponse(
             error_code=code, error_message=message, auth_bytes=b"", session_lifetime_ms=life_ms
@@ -361,10 +377,12 @@ def letting_in(life_ms: int = 0, code: int = 0, message: str | None = None) -> R
     )
 
 
-def test_a_login_is_a_handshake_and_what_the_mechanism_says() -> None:
-    with FakeBroker([shaking(), letting_in(), response_reply(metadata())]) as broker:
+def test_a_login_sends_a_handshake_and_the_credentials() -> None:
+    with FakeBroker(
+        [handshake_reply(), authenticate_reply(), response_reply(metadata())]
+    ) as broker:
         connection = BrokerConnection.open(SASL, broker.address)
-        assert ask(connection) == 1
+        assert fetch_controller_id(connection) == 1
         connection.close()
     assert broker.api_keys() == [18, 17, 36, 3]
     assert b"PLAIN" in broker.requests[1].body
@@ -374,14 +392,17 @@ def test_a_login_is_a_handshake_and_what_the_mechanism_says() -> None:
 @pytest.mark.parametrize(
     ("replies", "text"),
     [
-        ([shaking(33, "SCRAM-SHA-512", "GSSAPI")], "it offers SCRAM-SHA-512, GSSAPI"),
-        ([shaking(34)], "handshake failed: ILLEGAL_SASL_STATE"),
-        ([shaking(), letting_in(code=58, message="Authentication failed: bad")], "failed: bad"),
-        ([shaking(), letting_in(code=58)], r"SASL_AUTHENTICATION_FAILED \(58\)"),
+        ([handshake_reply(33, "SCRAM-SHA-512", "GSSAPI")], "it offers SCRAM-SHA-512, GSSAPI"),
+        ([handshake_reply(34)], "handshake failed: ILLEGAL_SASL_STATE"),
+        (
+            [handshake_reply(), authenticate_reply(code=58, message="Authentication failed: bad")],
+            "failed: bad",
+        ),
+        ([handshake_reply(), authenticate_reply(code=58)], r"SASL_AUTHENTICATION_FAILED \(58\)"),
     ],
-    ids=["mechanism", "state", "password", "no-words"],
+    ids=["mechanism", "state", "password", "no-message"],
 )
-def test_a_refused_login_says_why_at_once(replies: list[Reply], text: str) -> None:
+def test_a_refused_login_has_its_reason(replies: list[Reply], text: str) -> None:
     with FakeBroker(replies) as broker:
         with pytest.raises(NotAuthorized, match=text) as caught:
             BrokerConnection.open(SASL, broker.address)
@@ -393,22 +414,22 @@ def test_a_refused_login_says_why_at_once(replies: list[Reply], text: str) -> No
     ("mechanism", "text"),
     [("NOVEL", "NOVEL is not supported here"), ("OAUTHBEARER", "OAUTHBEARER login failed here")],
 )
-def test_a_login_that_cannot_be_made_here_says_why(mechanism: str, text: str) -> None:
+def test_a_mechanism_that_this_client_lacks_is_named(mechanism: str, text: str) -> None:
     security = dict(SASL.security) | {"sasl_mechanism": mechanism}
-    with FakeBroker([shaking()]) as broker, pytest.raises(NotAuthorized, match=text):
+    with FakeBroker([handshake_reply()]) as broker, pytest.raises(NotAuthorized, match=text):
         BrokerConnection.open(ClientConfig(cluster="primary", security=security), broker.address)
 
 
-def test_a_session_is_renewed_behind_what_is_in_flight_and_before_what_comes() -> None:
+def test_a_session_is_renewed_after_requests_in_flight_and_before_new_ones() -> None:
     release = threading.Event()
 
-    def slowly(received: ReceivedRequest) -> bytes:
+    def slow_reply(received: ReceivedRequest) -> bytes:
         release.wait(50)
         return response_reply(metadata(1))(received)
 
     replies = [
-        *(shaking(), letting_in(life_ms=3000), slowly),
-        *(shaking(), letting_in(life_ms=3_600_000)),
+        *(handshake_reply(), authenticate_reply(life_ms=3000), slow_reply),
+        *(handshake_reply(), authenticate_reply(life_ms=3_600_000)),
         *(response_reply(metadata(2)), response_reply(metadata(3))),
     ]
     answers: list[int] = []
@@ -420,7 +441,7 @@ def test_a_session_is_renewed_behind_what_is_in_flight_and_before_what_comes() -
                 time.sleep(3.0)
                 release.set()
             connection.send(
-                question(connection),
+                metadata_request(connection),
                 on_response=lambda answer: answers.append(answer.controller_id),
                 deadline=deadline,
             )
@@ -434,13 +455,15 @@ def test_a_session_is_renewed_behind_what_is_in_flight_and_before_what_comes() -
 
 def test_a_session_that_cannot_be_renewed_ends_the_connection() -> None:
     lost: list[ClusterError] = []
-    refused = letting_in(code=58, message="expired")
-    with FakeBroker([shaking(), letting_in(life_ms=10), shaking(), refused]) as broker:
+    refused = authenticate_reply(code=58, message="expired")
+    with FakeBroker(
+        [handshake_reply(), authenticate_reply(life_ms=10), handshake_reply(), refused]
+    ) as broker:
         connection = BrokerConnection.open(SASL, broker.address)
         time.sleep(0.02)
         connection.send(
-            question(connection),
-            on_response=never,
+            metadata_request(connection),
+            on_response=fail_on_response,
             on_error=lost.append,
             deadline=time.monotonic() + 50,
         )

@@ -1,4 +1,4 @@
-"""Addresses, and what goes wrong there in our own words."""
+"""Addresses of brokers, and the errors of their sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.endpoint_errors import Endpoint
 
-PLACE = Endpoint(
+ENDPOINT = Endpoint(
     cluster="primary", address=Address("b1.example", 9093), security_protocol="SASL_SSL"
 )
 UNTRUSTED = ssl.SSLCertVerificationError(1, "certificate verify failed")
@@ -36,7 +36,7 @@ def test_an_address_is_read_and_written(text: str, address: Address, written: st
 
 
 @pytest.mark.parametrize("text", ["b1", "b1:", ":9092", "b1:port", ""])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="host:port"):
         Address.parse(text)
 
@@ -61,21 +61,21 @@ def test_a_port_out_of_range_is_refused(text: str) -> None:
     ],
     ids=["late", "refused", "name", "reset", "untrusted", "alert", "eof", "zero-return"],
 )
-def test_what_a_socket_raises_is_said_in_our_words(
+def test_a_socket_error_becomes_a_cluster_error(
     error: OSError, kind: type[ClusterError], text: str
 ) -> None:
     for starting in (True, False):
-        ours = PLACE.translate_os_error(error, starting=starting)
+        ours = ENDPOINT.translate_os_error(error, starting=starting)
         assert type(ours) is kind
         assert str(ours).startswith("primary: SASL_SSL b1.example:9093: ")
         assert text in str(ours)
         assert "; check" in str(ours)
 
 
-def test_before_the_first_word_the_port_is_suspected() -> None:
+def test_an_error_before_the_first_response_names_the_port() -> None:
     reset = ConnectionResetError(104, "Reset")
-    assert "right port" in str(PLACE.translate_os_error(reset, starting=True))
-    assert "right port" not in str(PLACE.translate_os_error(reset, starting=False))
+    assert "right port" in str(ENDPOINT.translate_os_error(reset, starting=True))
+    assert "right port" not in str(ENDPOINT.translate_os_error(reset, starting=False))
 
 
 def test_a_client_does_not_show_its_secrets() -> None:
@@ -85,7 +85,7 @@ def test_a_client_does_not_show_its_secrets() -> None:
     assert client.ssl_context is None
 
 
-def test_without_a_tls_context_of_our_own_the_systems_is_used() -> None:
+def test_the_default_tls_context_is_used_if_none_is_configured() -> None:
     made = ClientConfig(cluster="primary", security={"security_protocol": "SSL"}).ssl_context
     assert made is not None
     assert made.verify_mode is ssl.CERT_REQUIRED

@@ -1,4 +1,4 @@
-"""Finding the right broker, among brokers that move, refuse, or say nothing."""
+"""The router finds leaders, coordinators and the controller, also after they move or fail."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CLIENT = ClientConfig(cluster="primary")
 
 
 class FakeCluster:
-    """Some fake brokers that follow one set of rules: what to answer to which request."""
+    """Fake brokers with one rule for each API: from the index of a broker to its reply."""
 
     def __init__(self, brokers: list[FakeBroker]) -> None:
         self.brokers = brokers
@@ -62,21 +62,21 @@ class FakeCluster:
         self.controller = 0
         self.rules: dict[int, Callable[[int], Reply]] = {
             API_VERSIONS: lambda index: api_versions_reply(),
-            METADATA: lambda index: response_reply(self.metadata()),
-            FIND_COORDINATOR: lambda index: response_reply(self.found()),
+            METADATA: lambda index: response_reply(self.metadata_response()),
+            FIND_COORDINATOR: lambda index: response_reply(self.find_coordinator_response()),
         }
-        self.asked: list[tuple[int, int]] = []
-        """Which broker received which request, greetings left out."""
+        self.received_requests: list[tuple[int, int]] = []
+        """The index of the broker and the API key of each request except ApiVersions."""
 
     def reply(self, index: int, received: ReceivedRequest) -> bytes:
         if received.api_key != API_VERSIONS:
-            self.asked.append((index, received.api_key))
+            self.received_requests.append((index, received.api_key))
         return self.rules[received.api_key](index)(received)
 
     def address(self, index: int) -> Address:
         return self.brokers[index].address
 
-    def metadata(self, code: int = 0) -> MetadataResponse:
+    def metadata_response(self, code: int = 0) -> MetadataResponse:
         topic = MetadataResponse.MetadataResponseTopic
         partition = topic.MetadataResponsePartition(
             partition_index=0,
@@ -98,7 +98,7 @@ class FakeCluster:
             error_code=code,
         )
 
-    def found(self) -> FindCoordinatorResponse:
+    def find_coordinator_response(self) -> FindCoordinatorResponse:
         one = FindCoordinatorResponse.Coordinator(
             key="id",
             node_id=self.coordinator,
@@ -108,8 +108,8 @@ class FakeCluster:
         )
         return FindCoordinatorResponse(coordinators=[one])
 
-    def heard_by(self, api_key: int) -> list[int]:
-        return [index for index, key in self.asked if key == api_key]
+    def receivers_of(self, api_key: int) -> list[int]:
+        return [index for index, key in self.received_requests if key == api_key]
 
 
 @contextmanager
@@ -120,19 +120,21 @@ def fake_cluster(size: int) -> Iterator[FakeCluster]:
         return itertools.repeat(lambda received: cluster.reply(index, received))
 
     with ExitStack() as stack:
-        brokers = [FakeBroker(serve(index), greets=False) for index in range(size)]
+        brokers = [FakeBroker(serve(index), sends_api_versions=False) for index in range(size)]
         cluster = FakeCluster([stack.enter_context(broker) for broker in brokers])
         yield cluster
 
 
 @contextmanager
-def routed(cluster: FakeCluster, *bootstrap: Address, timeout_s: float = 50.0) -> Iterator[Router]:
+def router_to(
+    cluster: FakeCluster, *bootstrap: Address, timeout_s: float = 50.0
+) -> Iterator[Router]:
     router = Router(CLIENT, bootstrap or [cluster.address(0)], request_timeout_s=timeout_s)
     yield router
     router.close()
 
 
-def offsets(code: int = 0) -> Any:
+def list_offsets_response(code: int = 0) -> Any:
     topic = ListOffsetsResponse.ListOffsetsTopicResponse
     partition = topic.ListOffsetsPartitionResponse(
         partition_index=0, error_code=code, offset=42, timestamp=-1, leader_epoch=0
@@ -140,55 +142,55 @@ def offsets(code: int = 0) -> Any:
     return ListOffsetsResponse(topics=[topic(name="t", partitions=[partition])])
 
 
-def identity(code: int = 0) -> Any:
+def init_producer_id_response(code: int = 0) -> Any:
     return InitProducerIdResponse(error_code=code, producer_id=7, producer_epoch=3)
 
 
-def test_a_question_about_a_partition_goes_to_its_leader() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+def test_a_request_about_a_partition_goes_to_its_leader() -> None:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
         cluster.leader = 1
-        cluster.rules[LIST_OFFSETS] = lambda index: response_reply(offsets())
+        cluster.rules[LIST_OFFSETS] = lambda index: response_reply(list_offsets_response())
         outcome = list_offsets(router, {PARTITION: LATEST})[PARTITION]
         assert outcome.value is not None
         assert outcome.value.offset == 42
-        assert cluster.heard_by(LIST_OFFSETS) == [1]
+        assert cluster.receivers_of(LIST_OFFSETS) == [1]
 
 
 def test_a_leader_that_moved_is_found_again() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
 
         def moved(index: int) -> Reply:
             cluster.leader = 1
-            return response_reply(offsets(0 if index == 1 else 6))
+            return response_reply(list_offsets_response(0 if index == 1 else 6))
 
         cluster.rules[LIST_OFFSETS] = moved
         assert list_offsets(router, {PARTITION: LATEST})[PARTITION].code is ErrorCode.NONE
-        assert cluster.heard_by(LIST_OFFSETS) == [0, 1]
+        assert cluster.receivers_of(LIST_OFFSETS) == [0, 1]
 
 
-def test_a_leader_that_hangs_up_is_asked_again() -> None:
-    with fake_cluster(1) as cluster, routed(cluster) as router:
-        replies = iter([close_connection, response_reply(offsets())])
+def test_a_request_is_sent_again_if_the_leader_closes_the_connection() -> None:
+    with fake_cluster(1) as cluster, router_to(cluster) as router:
+        replies = iter([close_connection, response_reply(list_offsets_response())])
         cluster.rules[LIST_OFFSETS] = lambda index: next(replies)
         assert list_offsets(router, {PARTITION: LATEST})[PARTITION].code is ErrorCode.NONE
         assert cluster.brokers[0].connections == 2
 
 
-def test_when_time_is_up_each_partition_has_its_reason() -> None:
-    with fake_cluster(1) as cluster, routed(cluster, timeout_s=2.0) as router:
+def test_each_partition_has_its_error_code_after_the_timeout() -> None:
+    with fake_cluster(1) as cluster, router_to(cluster, timeout_s=2.0) as router:
         router.refresh(["t"])
         cluster.rules[LIST_OFFSETS] = lambda index: no_reply
         started = time.monotonic()
         outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=2.5)[PARTITION]
         assert outcome.code is ErrorCode.NETWORK_EXCEPTION
         assert time.monotonic() - started < 25
-        cluster.rules[LIST_OFFSETS] = lambda index: response_reply(offsets(6))
+        cluster.rules[LIST_OFFSETS] = lambda index: response_reply(list_offsets_response(6))
         outcome = list_offsets(router, {PARTITION: LATEST}, timeout_s=2.5)[PARTITION]
         assert outcome.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_a_leader_too_old_for_the_question_is_an_error() -> None:
-    with fake_cluster(1) as cluster, routed(cluster) as router:
+def test_a_leader_too_old_for_the_request_is_an_error() -> None:
+    with fake_cluster(1) as cluster, router_to(cluster) as router:
         cluster.rules[API_VERSIONS] = lambda index: api_versions_reply(
             {METADATA: (0, 13), 18: (0, 4)}
         )
@@ -196,80 +198,86 @@ def test_a_leader_too_old_for_the_question_is_an_error() -> None:
             list_offsets(router, {PARTITION: LATEST})
 
 
-def test_brokers_that_we_talk_to_already_are_asked_first() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+def test_connected_brokers_get_their_request_before_new_connections_open() -> None:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
         soon = time.monotonic() + 50
         connected = router.connections.get(cluster.address(1), soon)
         request = METADATA_API.build_request(metadata_request(()), connected.api_versions)
         wanted = {cluster.address(index): lambda link: request for index in (0, 1)}
-        heard_before: list[list[int]] = []
+        receivers_before: list[list[int]] = []
 
-        def slow_door(index: int) -> Reply:
+        def slow_api_versions(index: int) -> Reply:
             with suppress(AssertionError):
-                wait_until(lambda: bool(cluster.heard_by(METADATA)), "the other one", 10)
-            heard_before.append(cluster.heard_by(METADATA))
+                wait_until(
+                    lambda: bool(cluster.receivers_of(METADATA)),
+                    "the connected broker to receive its request",
+                    10,
+                )
+            receivers_before.append(cluster.receivers_of(METADATA))
             return api_versions_reply()
 
-        cluster.rules[API_VERSIONS] = slow_door
+        cluster.rules[API_VERSIONS] = slow_api_versions
         assert len(router.connections.request_all(wanted, soon)) == 2
-        assert heard_before == [[1]]
+        assert receivers_before == [[1]]
 
 
 def test_a_coordinator_that_moved_is_found_again() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
 
         def moved(index: int) -> Reply:
             cluster.coordinator = 1
-            return response_reply(identity(0 if index == 1 else 16))
+            return response_reply(init_producer_id_response(0 if index == 1 else 16))
 
         cluster.rules[INIT_PRODUCER_ID] = moved
         assert init_producer_id(router, transactional_id="id") == ProducerIdAndEpoch(7, 3)
-        assert cluster.heard_by(INIT_PRODUCER_ID) == [0, 1]
+        assert cluster.receivers_of(INIT_PRODUCER_ID) == [0, 1]
         assert init_producer_id(router, transactional_id="id") == ProducerIdAndEpoch(7, 3)
-        assert len(cluster.heard_by(FIND_COORDINATOR)) == 2
+        assert len(cluster.receivers_of(FIND_COORDINATOR)) == 2
 
 
 @pytest.mark.parametrize(
     ("code", "kind", "timeout_s"),
     [(90, RequestRefused, 50), (53, NotAuthorized, 50), (51, ClusterUnavailable, 1)],
 )
-def test_what_does_not_pass_is_raised_as_what_it_is(
+def test_an_error_code_that_persists_becomes_its_error(
     code: int, kind: type[Exception], timeout_s: float
 ) -> None:
-    with fake_cluster(1) as cluster, routed(cluster) as router:
-        cluster.rules[INIT_PRODUCER_ID] = lambda index: response_reply(identity(code))
+    with fake_cluster(1) as cluster, router_to(cluster) as router:
+        cluster.rules[INIT_PRODUCER_ID] = lambda index: response_reply(
+            init_producer_id_response(code)
+        )
         with pytest.raises(kind):
             init_producer_id(router, transactional_id="id", timeout_s=timeout_s)
 
 
-def test_one_dead_host_in_the_list_does_no_harm() -> None:
+def test_the_router_ignores_one_dead_bootstrap_address() -> None:
     with FakeBroker() as gone:
         dead = gone.address
     with fake_cluster(1) as cluster:
         for _ in range(4):
-            with routed(cluster, dead, cluster.address(0)) as router:
+            with router_to(cluster, dead, cluster.address(0)) as router:
                 assert router.refresh(["t"]).cluster_id == "c"
 
 
-def test_brokers_learned_of_serve_when_the_first_one_is_gone() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+def test_the_router_uses_brokers_from_metadata_if_the_bootstrap_broker_stops() -> None:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
         router.refresh(["t"])
         cluster.brokers[0].stop()
         assert router.refresh(["t"]).cluster_id == "c"
-        assert cluster.asked[-1] == (1, METADATA)
+        assert cluster.received_requests[-1] == (1, METADATA)
 
 
 @pytest.mark.parametrize("topics", [None, ["t"]])
-def test_describing_topics_makes_the_brokers_known(topics: list[str] | None) -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+def test_describing_topics_stores_the_brokers(topics: list[str] | None) -> None:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
         assert describe_topics(router, topics).keys() == {"t"}
         cluster.brokers[0].stop()
         assert describe_topics(router, topics).keys() == {"t"}
-        assert cluster.asked[-1] == (1, METADATA)
+        assert cluster.received_requests[-1] == (1, METADATA)
 
 
-def test_describing_the_cluster_makes_its_brokers_known_but_no_fenced_one() -> None:
-    with fake_cluster(3) as cluster, routed(cluster) as router:
+def test_describing_the_cluster_stores_its_brokers_but_no_fenced_one() -> None:
+    with fake_cluster(3) as cluster, router_to(cluster) as router:
         ranges = {**API_VERSION_RANGES, DESCRIBE_CLUSTER: (0, 2)}
         brokers = [
             DescribeClusterResponse.DescribeClusterBroker(
@@ -290,7 +298,7 @@ def test_describing_the_cluster_makes_its_brokers_known_but_no_fenced_one() -> N
 
 
 def test_a_connected_bootstrap_address_is_used_before_another_connection_opens() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
         for _ in range(5):
             router.refresh(["t"])
         assert cluster.brokers[0].connections == 1
@@ -301,26 +309,26 @@ def test_no_other_broker_is_tried_after_the_deadline() -> None:
     with fake_cluster(2) as cluster:
         cluster.rules[API_VERSIONS] = lambda index: no_reply
         bootstrap = cluster.address(0), cluster.address(1)
-        with routed(cluster, *bootstrap) as router, pytest.raises(ClusterTimeout):
+        with router_to(cluster, *bootstrap) as router, pytest.raises(ClusterTimeout):
             router.find_any_broker(time.monotonic() + 0.2)
         assert sum(broker.connections for broker in cluster.brokers) == 1
 
 
-def test_a_cluster_without_a_controller_is_named_as_such() -> None:
-    with fake_cluster(1) as cluster, routed(cluster) as router:
+def test_a_cluster_without_a_controller_is_an_error() -> None:
+    with fake_cluster(1) as cluster, router_to(cluster) as router:
         cluster.controller = -1
         with pytest.raises(ClusterUnavailable, match="has no controller at the moment"):
             router.find_address(Controller(), time.monotonic() + 50)
 
 
-def test_a_refused_login_says_more_than_a_dead_host() -> None:
+def test_the_error_of_a_refused_login_wins_over_that_of_a_dead_host() -> None:
     security = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
     refusal = response_reply(SaslHandshakeResponse(error_code=33, mechanisms=["GSSAPI"]))
     with FakeBroker() as gone:
         dead = gone.address
     with FakeBroker(itertools.cycle([refusal, api_versions_reply()])) as broker:
         router = Router(ClientConfig(cluster="primary", security=security), [dead, broker.address])
-        for _ in range(8):  # in any order
+        for _ in range(8):  # the router chooses the order at random
             with pytest.raises(NotAuthorized, match="it offers GSSAPI"):
                 router.find_any_broker(time.monotonic() + 50)
         with pytest.raises(NotAuthorized):
@@ -328,7 +336,7 @@ def test_a_refused_login_says_more_than_a_dead_host() -> None:
         router.close()
 
 
-def test_nobody_there_ends_with_the_time_given() -> None:
+def test_refused_connections_are_an_error_after_the_timeout() -> None:
     with FakeBroker() as gone:
         dead = gone.address
     router = Router(CLIENT, [dead])
@@ -340,15 +348,15 @@ def test_nobody_there_ends_with_the_time_given() -> None:
         Router(CLIENT, []).refresh(timeout_s=0)
 
 
-def test_a_mute_broker_ends_with_the_time_given() -> None:
-    with fake_cluster(1) as cluster, routed(cluster, timeout_s=2.0) as router:
+def test_a_silent_broker_is_an_error_after_the_timeout() -> None:
+    with fake_cluster(1) as cluster, router_to(cluster, timeout_s=2.0) as router:
         cluster.rules[METADATA] = lambda index: no_reply
         with pytest.raises(ClusterTimeout, match="no answer to Metadata in time"):
             router.refresh(timeout_s=2.5)
 
 
-def test_the_controller_and_a_certain_broker_are_found_and_forgotten() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+def test_the_controller_and_a_broker_are_found_again_after_invalidation() -> None:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
         soon = time.monotonic() + 50
         cluster.controller = 1
         assert router.find_address(Controller(), soon) == cluster.address(1)
@@ -364,40 +372,40 @@ def test_the_controller_and_a_certain_broker_are_found_and_forgotten() -> None:
             router.find_address(LeaderOf(TopicPartition("t", 5)), soon)
 
 
-def test_a_cluster_that_is_another_by_now_is_found_through_the_list() -> None:
-    with fake_cluster(2) as cluster, routed(cluster) as router:
+def test_the_router_returns_to_the_bootstrap_addresses_on_rebootstrap_required() -> None:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
         router.refresh(["t"])
-        answers = itertools.chain([response_reply(cluster.metadata(code=129))])
+        answers = itertools.chain([response_reply(cluster.metadata_response(code=129))])
 
         def outdated(index: int) -> Reply:
-            return next(answers, response_reply(cluster.metadata()))
+            return next(answers, response_reply(cluster.metadata_response()))
 
         cluster.rules[METADATA] = outdated
         assert router.refresh(["t"]).cluster_id == "c"
-        assert cluster.asked[-1] == (0, METADATA)
+        assert cluster.received_requests[-1] == (0, METADATA)
         assert cluster.brokers[0].connections >= 2
 
 
-def test_metadata_is_not_asked_for_in_a_storm() -> None:
-    with fake_cluster(1) as cluster, routed(cluster) as router:
+def test_metadata_requests_have_a_minimum_interval() -> None:
+    with fake_cluster(1) as cluster, router_to(cluster) as router:
         started = time.monotonic()
         for _ in range(3):
             router.refresh(["t"])
         assert time.monotonic() - started >= 0.2
 
 
-def test_any_broker_will_do_for_some() -> None:
-    with fake_cluster(1) as cluster, routed(cluster) as router:
-        cluster.rules[INIT_PRODUCER_ID] = lambda index: response_reply(identity())
+def test_a_producer_id_comes_from_any_broker() -> None:
+    with fake_cluster(1) as cluster, router_to(cluster) as router:
+        cluster.rules[INIT_PRODUCER_ID] = lambda index: response_reply(init_producer_id_response())
         assert init_producer_id(router) == ProducerIdAndEpoch(7, 3)
         assert router.connection_to(AnyBroker()).in_flight_count == 0
 
 
-def test_pauses_grow_up_to_the_longest_and_begin_anew() -> None:
+def test_delays_grow_to_the_maximum_and_start_again_after_a_reset() -> None:
     backoff = Backoff(initial_s=0.1, max_s=0.5, jitter=0.0)
     assert [round(backoff.next_delay_s(), 3) for _ in range(5)] == [0.1, 0.2, 0.4, 0.5, 0.5]
     backoff.reset()
     assert backoff.next_delay_s() == pytest.approx(0.1)
-    spread = {Backoff().next_delay_s() for _ in range(10)}
-    assert len(spread) > 1
-    assert all(0.04 <= pause <= 0.06 for pause in spread)
+    delays = {Backoff().next_delay_s() for _ in range(10)}
+    assert len(delays) > 1
+    assert all(0.04 <= delay <= 0.06 for delay in delays)

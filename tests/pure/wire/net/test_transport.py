@@ -1,4 +1,4 @@
-"""Sockets that take and give less than one would like."""
+"""The transport sends and receives in parts, as the socket allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def pair() -> Iterator[tuple[PlaintextTransport, socket.socket]]:
-    """Our end, which does not block, and theirs, which does."""
+    """A transport, which does not block, and the socket of the other side, which blocks."""
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)
     ours.setblocking(False)
@@ -33,7 +33,7 @@ def pair() -> Iterator[tuple[PlaintextTransport, socket.socket]]:
     theirs.close()
 
 
-def test_everything_arrives_in_order_however_little_the_socket_takes(
+def test_all_bytes_arrive_in_order_if_the_socket_accepts_few_at_a_time(
     pair: tuple[PlaintextTransport, socket.socket],
 ) -> None:
     transport, theirs = pair
@@ -54,7 +54,7 @@ def test_everything_arrives_in_order_however_little_the_socket_takes(
     assert rounds > 10
 
 
-def test_a_buffer_cut_in_two_is_not_copied(pair: tuple[PlaintextTransport, socket.socket]) -> None:
+def test_a_partly_sent_buffer_is_not_copied(pair: tuple[PlaintextTransport, socket.socket]) -> None:
     transport, _ = pair
     large = bytes(1 << 22)
     queue: deque[BytesLike] = deque([large])
@@ -65,7 +65,7 @@ def test_a_buffer_cut_in_two_is_not_copied(pair: tuple[PlaintextTransport, socke
     assert len(rest) < len(large)
 
 
-def test_nothing_there_and_the_end_are_told_apart(
+def test_receive_returns_0_without_data_and_raises_after_a_close(
     pair: tuple[PlaintextTransport, socket.socket],
 ) -> None:
     transport, theirs = pair
@@ -78,7 +78,7 @@ def test_nothing_there_and_the_end_are_told_apart(
         transport.receive_into(view)
 
 
-def test_little_of_much_does_not_wake_but_the_end_does() -> None:
+def test_few_bytes_do_not_wake_a_selector_but_a_close_does() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         ours = socket.create_connection(server.getsockname())
         other, _ = server.accept()
@@ -88,29 +88,29 @@ def test_little_of_much_does_not_wake_but_the_end_does() -> None:
     other.sendall(b"." * 10_000)
     assert not (LOW_WATERMARK_GROWS_BUFFER and is_readable(transport))
     other.sendall(b"." * 90_000)
-    wait_until(lambda: is_readable(transport), "all of it to be there")
+    wait_until(lambda: is_readable(transport), "all bytes to arrive")
     received = bytearray(100_000)
     assert transport.receive_into(memoryview(received)) == len(received)
     other.sendall(b".")
     transport.set_low_watermark(1)
-    wait_until(lambda: is_readable(transport), "a byte to be there")
+    wait_until(lambda: is_readable(transport), "a byte to arrive")
     transport.set_low_watermark(100_000)
     other.close()
-    wait_until(lambda: is_readable(transport), "the end to be there")
+    wait_until(lambda: is_readable(transport), "the close to arrive")
     transport.close()
 
 
 def is_readable(transport: PlaintextTransport) -> bool:
-    """Whether a selector would say so now."""
+    """Whether a selector reports the transport as readable now."""
     return bool(select.select([transport], [], [], 0)[0])
 
 
-def test_a_deadline_that_has_passed_is_not_waited_for() -> None:
+def test_connect_fails_at_once_after_the_deadline() -> None:
     with pytest.raises(TimeoutError):
         connect("127.0.0.1", 9, None, time.monotonic() - 1)
 
 
-def test_every_address_of_a_name_is_tried() -> None:
+def test_connect_tries_every_address_of_a_name() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         transport = connect("localhost", port, None, time.monotonic() + 50)

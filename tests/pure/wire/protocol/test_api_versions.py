@@ -1,4 +1,4 @@
-"""Which versions are spoken with which broker, from 2.1 on."""
+"""The versions of requests to brokers from 2.1 on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def release_name(release: tuple[int, ...]) -> str:
 
 
 @pytest.mark.parametrize("release", OFFERED, ids=release_name)
-def test_every_request_has_a_version_that_the_broker_takes(release: tuple[int, ...]) -> None:
+def test_every_request_has_a_version_that_the_broker_supports(release: tuple[int, ...]) -> None:
     versions = NodeApiVersions(cluster="a", ranges=OFFERED[release])
     for name, api in APIS.items():
         message = api.request_type()
@@ -64,7 +64,7 @@ def test_every_request_has_a_version_that_the_broker_takes(release: tuple[int, .
     ],
     ids=str,
 )
-def test_data_is_asked_by_id_where_the_broker_can(
+def test_topic_ids_are_used_if_the_broker_supports_them(
     release: tuple[int, ...], fetched: int, produced: int
 ) -> None:
     versions = NodeApiVersions(cluster="a", ranges=OFFERED[release])

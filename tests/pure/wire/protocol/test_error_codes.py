@@ -1,4 +1,4 @@
-"""Error codes: Kafka's names, and the action the copy path takes on each."""
+"""Error codes have Kafka's names, and an action of the copy task."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ACTIONS = [
 
 
 @pytest.mark.parametrize(("action", "codes"), ACTIONS, ids=[a.name.lower() for a, _ in ACTIONS])
-def test_each_code_asks_for_its_action(action: ErrorAction, codes: list[int]) -> None:
+def test_each_code_has_its_action(action: ErrorAction, codes: list[int]) -> None:
     assert {ErrorCode(code).action for code in codes} == {action}
 
 
@@ -48,7 +48,7 @@ def test_every_number_has_one_name() -> None:
     assert [code.value for code in ErrorCode] == list(range(-1, len(ErrorCode) - 1))
 
 
-def test_a_code_from_the_future_keeps_its_number_and_is_fatal() -> None:
+def test_an_unknown_code_keeps_its_number_and_is_fatal() -> None:
     code = ErrorCode(4711)
     assert code == 4711
     assert str(code) == f"{code}" == "CODE_4711 (4711)"
@@ -56,17 +56,17 @@ def test_a_code_from_the_future_keeps_its_number_and_is_fatal() -> None:
     assert not code.is_retriable
 
 
-def test_a_code_reads_as_name_and_number() -> None:
+def test_a_code_is_printed_as_name_and_number() -> None:
     assert f"{ErrorCode(6)}" == "NOT_LEADER_OR_FOLLOWER (6)"
 
 
 @pytest.mark.parametrize("code", [5, 6, 7, 14, 16, 19, 51])
-def test_questions_are_repeated_on_what_passes_by_itself(code: int) -> None:
+def test_a_temporary_error_is_retriable(code: int) -> None:
     assert ErrorCode(code).is_retriable
 
 
 @pytest.mark.parametrize("code", [0, 1, 10, 29, 45, 47, 53, 87, 90, 100])
-def test_questions_are_not_repeated_on_anything_else(code: int) -> None:
+def test_other_errors_are_not_retriable(code: int) -> None:
     assert not ErrorCode(code).is_retriable
 
 
@@ -82,7 +82,9 @@ def test_questions_are_not_repeated_on_anything_else(code: int) -> None:
         (90, RequestRefused),
     ],
 )
-def test_a_refused_call_becomes_the_error_for_its_code(code: int, kind: type[ClusterError]) -> None:
+def test_a_refused_request_becomes_the_error_for_its_code(
+    code: int, kind: type[ClusterError]
+) -> None:
     error = error_for_code("primary", "InitProducerId", ErrorCode(code), "because")
     assert type(error) is kind
     assert str(error).startswith(f"primary: InitProducerId answered {ErrorCode(code)}: because")

@@ -1,4 +1,4 @@
-"""Fetch by hand says and hears the same bytes as the library's message classes."""
+"""Fetch writes and reads the same bytes as kafka-python's message classes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ OTHER_ID = UUID(int=7)
 _Topic = FetchRequest.FetchTopic
 _Partition = _Topic.FetchPartition
 _Forgotten = FetchRequest.ForgottenTopic
-_AnswerTopic = FetchResponse.FetchableTopicResponse
-_AnswerPartition = _AnswerTopic.PartitionData
+_ResponseTopic = FetchResponse.FetchableTopicResponse
+_ResponsePartition = _ResponseTopic.PartitionData
 
 offsets = st.integers(-1, 2**63 - 1)
 epochs = st.integers(-1, 2**31 - 1)
@@ -47,22 +47,24 @@ def topics_of(version: int) -> tuple[TopicKey, TopicKey]:
     return (ID, OTHER_ID) if version in VERSIONS_BY_ID else ("orders", "größe-µ")
 
 
-def library_topic(make: Callable[..., Any], topic: TopicKey, partitions: list[Any]) -> Any:
+def kafka_python_topic(make: Callable[..., Any], topic: TopicKey, partitions: list[Any]) -> Any:
     if isinstance(topic, UUID):
         return make(topic_id=topic, partitions=partitions)
     return make(topic=topic, partitions=partitions)
 
 
-def library_forgotten(limits: FetchParams) -> list[Any]:
-    """What a session is to leave out, with the library's classes."""
+def kafka_python_forgotten(limits: FetchParams) -> list[Any]:
+    """Return the forgotten topics of a session, with kafka-python's classes."""
     topics: dict[TopicKey, list[int]] = {}
     for topic, partition in limits.forgotten:
         topics.setdefault(topic, []).append(partition)
-    return [library_topic(_Forgotten, topic, places) for topic, places in topics.items()]
+    return [kafka_python_topic(_Forgotten, topic, places) for topic, places in topics.items()]
 
 
-def library_request(version: int, limits: FetchParams, positions: Sequence[FetchPosition]) -> bytes:
-    """The same question, asked with the library's classes."""
+def kafka_python_request(
+    version: int, limits: FetchParams, positions: Sequence[FetchPosition]
+) -> bytes:
+    """Return the same request, written by kafka-python."""
     topics: dict[TopicKey, list[Any]] = {}
     for p in positions:
         topics.setdefault(p.topic, []).append(
@@ -83,8 +85,8 @@ def library_request(version: int, limits: FetchParams, positions: Sequence[Fetch
         isolation_level=int(limits.read_committed),
         session_id=limits.session[0],
         session_epoch=limits.session[1],
-        topics=[library_topic(_Topic, topic, parts) for topic, parts in topics.items()],
-        forgotten_topics_data=library_forgotten(limits),
+        topics=[kafka_python_topic(_Topic, topic, parts) for topic, parts in topics.items()],
+        forgotten_topics_data=kafka_python_forgotten(limits),
         rack_id=limits.rack,
     )
     encoded: bytes = message.encode(version=version)
@@ -94,7 +96,7 @@ def library_request(version: int, limits: FetchParams, positions: Sequence[Fetch
 @pytest.mark.parametrize("version", VERSIONS)
 @settings(max_examples=8)
 @given(data=st.data())
-def test_a_request_is_the_librarys_to_the_byte(version: int, data: st.DataObject) -> None:
+def test_a_request_has_the_same_bytes_as_kafka_pythons(version: int, data: st.DataObject) -> None:
     topics = st.sampled_from(topics_of(version))
     position = st.builds(
         FetchPosition,
@@ -115,31 +117,31 @@ def test_a_request_is_the_librarys_to_the_byte(version: int, data: st.DataObject
         forgotten=tuple(data.draw(st.lists(st.tuples(topics, st.integers(0, 300)), max_size=5))),
     )
     request = fetch_request(version, limits, positions)
-    assert b"".join(request.body) == library_request(version, limits, positions)
+    assert b"".join(request.body) == kafka_python_request(version, limits, positions)
     assert request.flexible is (version >= 12)
 
 
 def read(version: int, body: bytes) -> FetchResponseData:
-    """Read an answer out of a frame, as a connection does, with something before and behind."""
+    """Read a response from a frame with four more bytes before it."""
     frame = BufferPool().allocate(len(body) + 4)
     frame.view[4:] = body
     return fetch_request(version, FetchParams(), []).decode(frame, 4)
 
 
-def library_partition(version: int, **parts: Any) -> Any:
+def kafka_python_partition(version: int, **parts: Any) -> Any:
     if version < 12:
         parts.pop("diverging_epoch", None)
         parts.pop("current_leader", None)
-    return _AnswerPartition(**parts)
+    return _ResponsePartition(**parts)
 
 
-def answers(version: int) -> st.SearchStrategy[Any]:
-    """Answers as the library's classes hold them."""
+def responses(version: int) -> st.SearchStrategy[Any]:
+    """Responses with kafka-python's classes."""
     aborted = st.builds(
-        _AnswerPartition.AbortedTransaction, producer_id=offsets, first_offset=offsets
+        _ResponsePartition.AbortedTransaction, producer_id=offsets, first_offset=offsets
     )
     partition = st.builds(
-        library_partition,
+        kafka_python_partition,
         st.just(version),
         partition_index=st.integers(0, 1000),
         error_code=st.sampled_from([0, 1, 6, 100]),
@@ -150,15 +152,15 @@ def answers(version: int) -> st.SearchStrategy[Any]:
         preferred_read_replica=st.just(-1) if version < 11 else st.integers(-1, 9),
         records=st.none() | st.binary(max_size=300),
         diverging_epoch=st.builds(
-            _AnswerPartition.EpochEndOffset, epoch=epochs, end_offset=offsets
+            _ResponsePartition.EpochEndOffset, epoch=epochs, end_offset=offsets
         ),
         current_leader=st.builds(
-            _AnswerPartition.LeaderIdAndEpoch, leader_id=epochs, leader_epoch=epochs
+            _ResponsePartition.LeaderIdAndEpoch, leader_id=epochs, leader_epoch=epochs
         ),
     )
     topic = st.builds(
-        library_topic,
-        st.just(_AnswerTopic),
+        kafka_python_topic,
+        st.just(_ResponseTopic),
         st.sampled_from(topics_of(version)),
         st.lists(partition, max_size=4),
     )
@@ -174,8 +176,8 @@ def answers(version: int) -> st.SearchStrategy[Any]:
 @pytest.mark.parametrize("version", VERSIONS)
 @settings(max_examples=10)
 @given(data=st.data())
-def test_an_answer_is_read_as_the_library_wrote_it(version: int, data: st.DataObject) -> None:
-    message = data.draw(answers(version))
+def test_a_response_is_read_as_kafka_python_wrote_it(version: int, data: st.DataObject) -> None:
+    message = data.draw(responses(version))
     answer = read(version, message.encode(version=version))
     assert answer.throttle_time_ms == message.throttle_time_ms
     assert answer.error_code == message.error_code
@@ -197,26 +199,27 @@ def test_an_answer_is_read_as_the_library_wrote_it(version: int, data: st.DataOb
         assert got.preferred_read_replica == partition.preferred_read_replica
         assert got.records == (partition.records or b"")
         if version >= 12:
-            said = partition.current_leader
-            named = LeaderAndEpoch(said.leader_id, said.leader_epoch)
-            assert got.current_leader == (None if said.leader_id == -1 else named)
+            leader = partition.current_leader
+            named = LeaderAndEpoch(leader.leader_id, leader.leader_epoch)
+            assert got.current_leader == (None if leader.leader_id == -1 else named)
             ends = partition.diverging_epoch
             assert got.diverging_epoch in (None, EpochEndOffset(ends.epoch, ends.end_offset))
 
 
-def test_a_broker_that_leads_no_more_names_its_successor_and_where_it_is() -> None:
+def test_a_former_leader_names_the_new_leader_and_its_address() -> None:
     node = FetchResponse.NodeEndpoint(node_id=3, host="b3.example", port=9093, rack="r1")
     other = FetchResponse.NodeEndpoint(node_id=4, host="b4.example", port=9094, rack=None)
-    partition = _AnswerPartition(
+    partition = _ResponsePartition(
         partition_index=0,
         error_code=6,
         high_watermark=-1,
-        current_leader=_AnswerPartition.LeaderIdAndEpoch(leader_id=3, leader_epoch=12),
-        diverging_epoch=_AnswerPartition.EpochEndOffset(epoch=4, end_offset=99),
+        current_leader=_ResponsePartition.LeaderIdAndEpoch(leader_id=3, leader_epoch=12),
+        diverging_epoch=_ResponsePartition.EpochEndOffset(epoch=4, end_offset=99),
         records=None,
     )
     message: Any = FetchResponse(
-        responses=[_AnswerTopic(topic_id=ID, partitions=[partition])], node_endpoints=[node, other]
+        responses=[_ResponseTopic(topic_id=ID, partitions=[partition])],
+        node_endpoints=[node, other],
     )
     answer = read(16, message.encode(version=16))
     assert answer.partitions[0].current_leader == LeaderAndEpoch(3, 12)
@@ -227,7 +230,7 @@ def test_a_broker_that_leads_no_more_names_its_successor_and_where_it_is() -> No
     )
 
 
-def test_tags_from_the_future_are_passed_over() -> None:
+def test_unknown_tagged_fields_are_ignored() -> None:
     partition = (
         b"\x00\x00\x00\x05\x00\x00"  # index 5, no error
         + (42).to_bytes(8, "big") * 3
@@ -256,16 +259,18 @@ def test_tags_from_the_future_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_answer_cut_short_anywhere_is_refused_not_guessed(version: int) -> None:
-    aborted = _AnswerPartition.AbortedTransaction(producer_id=7, first_offset=40)
-    partition = library_partition(
+def test_a_truncated_response_is_refused(version: int) -> None:
+    aborted = _ResponsePartition.AbortedTransaction(producer_id=7, first_offset=40)
+    partition = kafka_python_partition(
         version,
         partition_index=5,
         aborted_transactions=[aborted],
         records=b"a batch",
-        current_leader=_AnswerPartition.LeaderIdAndEpoch(leader_id=3, leader_epoch=12),
+        current_leader=_ResponsePartition.LeaderIdAndEpoch(leader_id=3, leader_epoch=12),
     )
-    topics = [library_topic(_AnswerTopic, topic, [partition]) for topic in topics_of(version)]
+    topics = [
+        kafka_python_topic(_ResponseTopic, topic, [partition]) for topic in topics_of(version)
+    ]
     message: Any = FetchResponse(responses=topics)
     whole: bytes = message.encode(version=version)
     assert len(read(version, whole).partitions) == 2
@@ -274,15 +279,15 @@ def test_an_answer_cut_short_anywhere_is_refused_not_guessed(version: int) -> No
             read(version, whole[:length])
 
 
-def test_records_are_views_into_the_frame() -> None:
-    partition = _AnswerPartition(partition_index=0, records=b"batch")
-    message: Any = FetchResponse(responses=[_AnswerTopic(topic="t", partitions=[partition])])
+def test_records_are_views_of_the_frame() -> None:
+    partition = _ResponsePartition(partition_index=0, records=b"batch")
+    message: Any = FetchResponse(responses=[_ResponseTopic(topic="t", partitions=[partition])])
     answer = read(11, message.encode(version=11))
     answer.partitions[0].records[0:1] = b"B"
     assert bytes(answer.frame.view).endswith(b"Batch")
 
 
-def test_names_and_ids_are_not_mixed() -> None:
+def test_a_request_by_id_takes_no_names_and_by_name_no_ids() -> None:
     with pytest.raises(ValueError, match="needs topic ids"):
         fetch_request(13, FetchParams(), [FetchPosition("orders", 0, 0, 1)])
     with pytest.raises(ValueError, match="needs names"):
@@ -310,7 +315,7 @@ def test_the_highest_shared_version_is_chosen(
     assert fetch.supports_topic_ids(versions) is (offered[1] >= 13)
 
 
-def test_a_broker_too_old_is_named_with_what_it_offers() -> None:
+def test_an_unsupported_version_is_an_error_with_the_versions_of_the_broker() -> None:
     versions = NodeApiVersions(cluster="a", ranges={1: (0, 8)})
     with pytest.raises(UnsupportedByBroker, match="supports Fetch in versions 0 to 8"):
         fetch.fetch_version(versions, by_id=False)

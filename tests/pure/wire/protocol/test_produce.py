@@ -1,4 +1,4 @@
-"""Produce by hand says and hears the same bytes as the library's message classes."""
+"""Produce writes and reads the same bytes as kafka-python's message classes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ OTHER_ID = UUID(int=7)
 
 _Topic = ProduceRequest.TopicProduceData
 _Partition = _Topic.PartitionProduceData
-_AnswerTopic = ProduceResponse.TopicProduceResponse
-_AnswerPartition = _AnswerTopic.PartitionProduceResponse
+_ResponseTopic = ProduceResponse.TopicProduceResponse
+_ResponsePartition = _ResponseTopic.PartitionProduceResponse
 
 offsets = st.integers(-1, 2**63 - 1)
 
@@ -43,14 +43,14 @@ def topics_of(version: int) -> tuple[TopicKey, TopicKey]:
     return (ID, OTHER_ID) if version in VERSIONS_BY_ID else ("orders", "größe-µ")
 
 
-def library_topic(make: Callable[..., Any], topic: TopicKey, **parts: Any) -> Any:
+def kafka_python_topic(make: Callable[..., Any], topic: TopicKey, **parts: Any) -> Any:
     return make(topic_id=topic, **parts) if isinstance(topic, UUID) else make(name=topic, **parts)
 
 
-def library_request(
+def kafka_python_request(
     version: int, batches: Sequence[OutgoingBatch], transactional_id: str | None
 ) -> bytes:
-    """The same request, made with the library's classes."""
+    """Return the same request, written by kafka-python."""
     topics: dict[TopicKey, list[Any]] = {}
     for batch in batches:
         data = _Partition(index=batch.partition, records=b"".join(batch.buffers))
@@ -59,7 +59,7 @@ def library_request(
         transactional_id=transactional_id,
         acks=-1,
         timeout_ms=5000,
-        topic_data=[library_topic(_Topic, t, partition_data=p) for t, p in topics.items()],
+        topic_data=[kafka_python_topic(_Topic, t, partition_data=p) for t, p in topics.items()],
     )
     encoded: bytes = message.encode(version=version)
     return encoded
@@ -68,7 +68,7 @@ def library_request(
 @pytest.mark.parametrize("version", VERSIONS)
 @settings(max_examples=8)
 @given(data=st.data())
-def test_a_request_is_the_librarys_to_the_byte(version: int, data: st.DataObject) -> None:
+def test_a_request_has_the_same_bytes_as_kafka_pythons(version: int, data: st.DataObject) -> None:
     batch = st.builds(
         OutgoingBatch,
         st.sampled_from(topics_of(version)),
@@ -78,12 +78,12 @@ def test_a_request_is_the_librarys_to_the_byte(version: int, data: st.DataObject
     batches = data.draw(st.lists(batch, max_size=6, unique_by=lambda b: (b.topic, b.partition)))
     transactional_id = data.draw(st.none() | st.text(max_size=5))
     request = produce_request(version, batches, timeout_ms=5000, transactional_id=transactional_id)
-    assert b"".join(request.body) == library_request(version, batches, transactional_id)
+    assert b"".join(request.body) == kafka_python_request(version, batches, transactional_id)
     assert request.flexible is (version >= 9)
 
 
 @pytest.mark.parametrize("version", [7, 12])
-def test_a_batch_is_sent_from_where_it_lies(version: int) -> None:
+def test_a_batch_is_not_copied_into_the_request(version: int) -> None:
     header, records = bytearray(61), memoryview(bytearray(5000))
     request = produce_request(version, [OutgoingBatch("t", 0, [header, records])], timeout_ms=1)
     assert any(part is header for part in request.body)
@@ -99,30 +99,30 @@ def test_two_batches_for_one_partition_are_refused(version: int) -> None:
 
 
 def read(version: int, body: bytes) -> ProduceResponseData:
-    """Read an answer out of a frame, as a connection does."""
+    """Read a response from a frame, as a connection does."""
     frame = BufferPool().allocate(len(body) + 4)
     frame.view[4:] = body
     return produce_request(version, [], timeout_ms=1).decode(frame, 4)
 
 
-def library_partition(version: int, **parts: Any) -> Any:
+def kafka_python_partition(version: int, **parts: Any) -> Any:
     if version < 8:
         parts.pop("record_errors", None)
         parts.pop("error_message", None)
     if version < 10:
         parts.pop("current_leader", None)
-    return _AnswerPartition(**parts)
+    return _ResponsePartition(**parts)
 
 
-def answers(version: int) -> st.SearchStrategy[Any]:
-    """Answers as the library's classes hold them."""
+def responses(version: int) -> st.SearchStrategy[Any]:
+    """Responses with kafka-python's classes."""
     refused = st.builds(
-        _AnswerPartition.BatchIndexAndErrorMessage,
+        _ResponsePartition.BatchIndexAndErrorMessage,
         batch_index=st.integers(0, 1000),
         batch_index_error_message=st.none() | st.text(max_size=10),
     )
     partition = st.builds(
-        library_partition,
+        kafka_python_partition,
         st.just(version),
         index=st.integers(0, 1000),
         error_code=st.sampled_from([0, 6, 45, 87, 100]),
@@ -132,7 +132,7 @@ def answers(version: int) -> st.SearchStrategy[Any]:
         record_errors=st.lists(refused, max_size=2),
         error_message=st.none() | st.text(max_size=10),
         current_leader=st.builds(
-            _AnswerPartition.LeaderIdAndEpoch,
+            _ResponsePartition.LeaderIdAndEpoch,
             leader_id=st.integers(-1, 9),
             leader_epoch=st.integers(-1, 9),
         ),
@@ -146,7 +146,9 @@ def answers(version: int) -> st.SearchStrategy[Any]:
     return st.builds(
         lambda throttle, pairs: ProduceResponse(
             throttle_time_ms=throttle,
-            responses=[library_topic(_AnswerTopic, t, partition_responses=p) for t, p in pairs],
+            responses=[
+                kafka_python_topic(_ResponseTopic, t, partition_responses=p) for t, p in pairs
+            ],
         ),
         st.integers(0, 2**31 - 1),
         topics,
@@ -156,8 +158,8 @@ def answers(version: int) -> st.SearchStrategy[Any]:
 @pytest.mark.parametrize("version", VERSIONS)
 @settings(max_examples=10)
 @given(data=st.data())
-def test_an_answer_is_read_as_the_library_wrote_it(version: int, data: st.DataObject) -> None:
-    message = data.draw(answers(version))
+def test_a_response_is_read_as_kafka_python_wrote_it(version: int, data: st.DataObject) -> None:
+    message = data.draw(responses(version))
     answer = read(version, message.encode(version=version))
     assert answer.throttle_time_ms == message.throttle_time_ms
     expected = {
@@ -182,25 +184,25 @@ def test_an_answer_is_read_as_the_library_wrote_it(version: int, data: st.DataOb
                 for r in partition.record_errors
             ]
         if version >= 10:
-            said = partition.current_leader
-            named = LeaderAndEpoch(said.leader_id, said.leader_epoch)
-            assert got.current_leader == (None if said.leader_id == -1 else named)
+            leader = partition.current_leader
+            named = LeaderAndEpoch(leader.leader_id, leader.leader_epoch)
+            assert got.current_leader == (None if leader.leader_id == -1 else named)
 
 
-def rich_answer(version: int) -> Any:
-    refused = _AnswerPartition.BatchIndexAndErrorMessage(
+def response_with_errors(version: int) -> Any:
+    refused = _ResponsePartition.BatchIndexAndErrorMessage(
         batch_index=3, batch_index_error_message="no key"
     )
-    partition = library_partition(
+    partition = kafka_python_partition(
         version,
         index=2,
         error_code=87,
         record_errors=[refused],
         error_message="one or more records",
-        current_leader=_AnswerPartition.LeaderIdAndEpoch(leader_id=3, leader_epoch=12),
+        current_leader=_ResponsePartition.LeaderIdAndEpoch(leader_id=3, leader_epoch=12),
     )
     topics = [
-        library_topic(_AnswerTopic, topic, partition_responses=[partition])
+        kafka_python_topic(_ResponseTopic, topic, partition_responses=[partition])
         for topic in topics_of(version)
     ]
     node = ProduceResponse.NodeEndpoint(node_id=3, host="b3.example", port=9093, rack="r1")
@@ -209,8 +211,8 @@ def rich_answer(version: int) -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_answer_cut_short_anywhere_is_refused_not_guessed(version: int) -> None:
-    whole: bytes = rich_answer(version).encode(version=version)
+def test_a_truncated_response_is_refused(version: int) -> None:
+    whole: bytes = response_with_errors(version).encode(version=version)
     assert len(read(version, whole).partition_responses) == 2
     for length in range(len(whole)):
         with pytest.raises((ValueError, IndexError, struct.error)):
@@ -218,8 +220,8 @@ def test_an_answer_cut_short_anywhere_is_refused_not_guessed(version: int) -> No
 
 
 @pytest.mark.parametrize("version", [10, 13])
-def test_a_broker_that_leads_no_more_says_who_does_and_where(version: int) -> None:
-    answer = read(version, rich_answer(version).encode(version=version))
+def test_a_former_leader_names_the_new_leader_and_its_address(version: int) -> None:
+    answer = read(version, response_with_errors(version).encode(version=version))
     assert {got.current_leader for got in answer.partition_responses.values()} == {
         LeaderAndEpoch(3, 12)
     }
@@ -247,6 +249,6 @@ def test_the_highest_shared_version_is_chosen(
     assert produce.supports_topic_ids(versions) is (highest >= 13)
 
 
-def test_ids_need_a_broker_that_takes_them() -> None:
+def test_topic_ids_need_a_broker_that_supports_them() -> None:
     with pytest.raises(UnsupportedByBroker, match="versions 0 to 12, needed is one of 13"):
         produce.produce_version(NodeApiVersions(cluster="a", ranges={0: (0, 12)}), by_id=True)

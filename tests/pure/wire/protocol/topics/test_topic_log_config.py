@@ -1,4 +1,4 @@
-"""Topic settings as brokers of several ages give them."""
+"""Topic configs of older and newer brokers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ COMMON = {
 }
 
 
-def test_a_new_broker_gives_two_bounds_for_timestamps() -> None:
-    settings = TopicLogConfig.from_configs(
+def test_a_new_broker_has_two_limits_for_timestamps() -> None:
+    config = TopicLogConfig.from_configs(
         {
             **COMMON,
             "message.timestamp.before.max.ms": str(UNLIMITED_MS),
             "message.timestamp.after.max.ms": "3600000",
         }
     )
-    assert settings == TopicLogConfig(
+    assert config == TopicLogConfig(
         max_message_bytes=1048588,
         log_append_time=False,
         compression_type="producer",
@@ -30,23 +30,21 @@ def test_a_new_broker_gives_two_bounds_for_timestamps() -> None:
     )
 
 
-def test_an_old_broker_gives_one_bound_for_both_directions() -> None:
-    settings = TopicLogConfig.from_configs(
-        {**COMMON, "message.timestamp.difference.max.ms": "5000"}
-    )
-    assert (settings.timestamp_before_max_ms, settings.timestamp_after_max_ms) == (5000, 5000)
+def test_an_old_broker_has_one_limit_for_both_directions() -> None:
+    config = TopicLogConfig.from_configs({**COMMON, "message.timestamp.difference.max.ms": "5000"})
+    assert (config.timestamp_before_max_ms, config.timestamp_after_max_ms) == (5000, 5000)
 
 
-def test_without_any_bound_there_is_none() -> None:
-    settings = TopicLogConfig.from_configs(COMMON)
-    assert settings.timestamp_before_max_ms == settings.timestamp_after_max_ms == UNLIMITED_MS
+def test_timestamps_without_a_limit_config_are_unlimited() -> None:
+    config = TopicLogConfig.from_configs(COMMON)
+    assert config.timestamp_before_max_ms == config.timestamp_after_max_ms == UNLIMITED_MS
 
 
-def test_the_time_of_appending_is_recognised() -> None:
+def test_log_append_time_is_recognised() -> None:
     values = {**COMMON, "message.timestamp.type": "LogAppendTime"}
     assert TopicLogConfig.from_configs(values).log_append_time
 
 
-def test_a_setting_that_every_broker_has_may_not_be_missing() -> None:
+def test_a_missing_config_is_an_error() -> None:
     with pytest.raises(KeyError):
         TopicLogConfig.from_configs({"max.message.bytes": "1"})
