@@ -33,7 +33,7 @@ class BrokerWithNewTopic:
     def __init__(self, known_from_request: float) -> None:
         self.known_from_request = known_from_request
         self.metadata_requests = 0
-        self.broker = FakeBroker(itertools.repeat(self._reply), greets=False)
+        self.broker = FakeBroker(itertools.repeat(self._reply), sends_api_versions=False)
 
     def _reply(self, request: ReceivedRequest) -> bytes:
         return self._choose_reply(request.api_key)(request)

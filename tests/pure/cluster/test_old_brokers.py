@@ -54,7 +54,7 @@ class OldBroker:
     ) -> None:
         self.rules = rules
         self.ranges = ranges
-        self.broker = FakeBroker(self._replies(), greets=False)
+        self.broker = FakeBroker(self._replies(), sends_api_versions=False)
 
     def _replies(self) -> Iterator[Reply]:
         while True:

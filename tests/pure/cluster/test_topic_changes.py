@@ -34,7 +34,7 @@ class FakeController:
     def __init__(self, changes: Sequence[Reply], topics: Sequence[str] = ()) -> None:
         self.topics = topics
         self._changes = iter(changes)
-        self.broker = FakeBroker(iter(lambda: self._reply, None), greets=False)
+        self.broker = FakeBroker(iter(lambda: self._reply, None), sends_api_versions=False)
 
     def _reply(self, request: ReceivedRequest) -> bytes:
         if request.api_key == API_VERSIONS:

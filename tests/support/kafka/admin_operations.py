@@ -56,19 +56,19 @@ def _admin_client(access: ClusterAccess) -> Iterator[Any]:
 
 
 def set_topic_config(access: ClusterAccess, topic: str, settings: Mapping[str, str]) -> None:
-    """Change settings of a topic."""
+    """Change configs of a topic."""
     with _admin_client(access) as client:
         client.alter_configs([_Resource(ConfigResourceType.TOPIC, topic, dict(settings))])
 
 
 def delete_records(access: ClusterAccess, partition: TopicPartition, before: int) -> None:
-    """Delete everything below an offset, as retention would."""
+    """Delete the records before an offset, as retention does."""
     with _admin_client(access) as client:
         client.delete_records({_Partition(*partition): before})
 
 
 def set_client_quota(access: ClusterAccess, client_id: str, key: str, value: float) -> None:
-    """Limit a client."""
+    """Set a quota of a client."""
     entry = AlterClientQuotasRequest.EntryData(
         entity=[_Entity(entity_type="client-id", entity_name=client_id)],
         ops=[_Op(key=key, value=value, remove=False)],
@@ -82,7 +82,7 @@ def set_client_quota(access: ClusterAccess, client_id: str, key: str, value: flo
 
 
 def elect_preferred_leaders(access: ClusterAccess, topic: str) -> None:
-    """Have the preferred replicas lead again, as far as they can now; look what became of it."""
+    """Elect the preferred replicas as leaders, if they are available. Ignore errors."""
     with _admin_client(access) as client:
         client.elect_leaders(PREFERRED, [topic], raise_errors=False)
 
@@ -90,7 +90,7 @@ def elect_preferred_leaders(access: ClusterAccess, topic: str) -> None:
 def grant_acls(
     access: ClusterAccess, user: str, kind: ResourceType, name: str, *operations: ACLOperation
 ) -> None:
-    """Grant rights on one resource; returns when the broker goes by them."""
+    """Grant operations on one resource; returns when the broker lists the ACLs."""
     with _admin_client(access) as client:
         client.create_acls([_acl(user, kind, name, operation) for operation in operations])
         wanted = _Filter(

@@ -1,4 +1,4 @@
-"""Writing to a topic exactly as a test wants it: its own batches, transactions by hand."""
+"""A writer with control over batches and transactions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.support.kafka.wire_copier import make_router
 
 WRITE_TIMEOUT_S = 120.0
 MAX_TRANSACTION_MS = 15 * 60 * 1000
-"""The most that brokers allow: a test ends its transactions itself, however slow the computer."""
+"""The maximum of brokers: a transaction does not time out, even on a slow computer."""
 
 
 def now_ms() -> int:
-    """The time, as records have it."""
+    """Return the current time as a record timestamp."""
     return time.time_ns() // 1_000_000
 
 
 def numbered_records(
     numbers: Iterable[int], size: int = 100, timestamp: int | None = None
 ) -> list[Record]:
-    """Records that can all be told apart, of about so many bytes."""
+    """Return records with distinct keys and values of at least `size` bytes."""
     time_ms = now_ms() if timestamp is None else timestamp
     return [
         Record(n, time_ms, b"key %d" % n, (b"value %d " % n).ljust(size, b".")) for n in numbers
@@ -39,7 +39,7 @@ def numbered_records(
 
 
 class BatchWriter:
-    """Appends to one cluster. Belongs to one thread."""
+    """Appends to one cluster. Only one thread may use it."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self.router = make_router(access)
@@ -50,7 +50,7 @@ class BatchWriter:
         records: Sequence[Record],
         codec: CompressionType = CompressionType.NONE,
     ) -> int:
-        """Append records as one batch; their own offsets do not matter."""
+        """Append records as one batch; ignore their offsets. Return the base offset."""
         return self.write_raw_batch(
             partition, build_batch([r._replace(offset=n) for n, r in enumerate(records)], codec)
         )
@@ -58,22 +58,20 @@ class BatchWriter:
     def write_batches(
         self, partition: TopicPartition, records: Sequence[Record], batch: int = 100
     ) -> None:
-        """Append records as batches of so many."""
+        """Append records as batches of `batch` records."""
         for at in range(0, len(records), batch):
             self.write_batch(partition, records[at : at + batch])
 
     def write_raw_batch(self, partition: TopicPartition, batch: bytes | memoryview) -> int:
-        """Append a batch that somebody else built, as it is but for its producer."""
+        """Append a complete batch without its producer. Return the base offset."""
         view = memoryview(batch)
         buffers = forward_batch(read_header(view), view, BatchProducer(), NO_SEQUENCE)
         return _append(self.router, partition, buffers)
 
     def begin_transaction(self, transactional_id: str) -> WriterTransaction:
-        """Begin a transaction."""
         return WriterTransaction(self, transactional_id)
 
     def close(self) -> None:
-        """Hang up."""
         self.router.close()
 
 
@@ -91,7 +89,7 @@ class WriterTransaction:
         self._sequences: dict[TopicPartition, int] = {}
 
     def write_batch(self, partition: TopicPartition, records: Sequence[Record]) -> int:
-        """Append records as one batch of the transaction."""
+        """Append records as one batch of the transaction. Return the base offset."""
         view = memoryview(build_batch([r._replace(offset=n) for n, r in enumerate(records)]))
         producer = BatchProducer(
             producer_id=self._identity.producer_id, epoch=self._identity.epoch, transactional=True
@@ -102,11 +100,9 @@ class WriterTransaction:
         return _append(self._router, partition, buffers, transactional_id=self._id)
 
     def commit(self) -> None:
-        """Make it count."""
         self._end(commit=True)
 
     def abort(self) -> None:
-        """Make it void."""
         self._end(commit=False)
 
     def _end(self, *, commit: bool) -> None:
@@ -123,7 +119,7 @@ def _append(
     buffers: Sequence[BytesLike],
     transactional_id: str | None = None,
 ) -> int:
-    """Append a batch, with more patience than those have who must tell somebody."""
+    """Append a batch; retry until WRITE_TIMEOUT_S. Return the base offset."""
     deadline = time.monotonic() + WRITE_TIMEOUT_S
     while True:
         try:
@@ -134,16 +130,16 @@ def _append(
 
 
 MIXED_PARTITIONS = 3
-"""Partitions of a topic that `write_mixed` fills."""
+"""Partitions of a topic that `write_mixed_batches` fills."""
 SMALL_MESSAGE_LIMIT = {"max.message.bytes": "20000"}
-"""The setting of a remote topic that makes the batches of partition 2 be split."""
+"""A config of a remote topic. The task then splits the batches of partition 2."""
 
 
 def write_mixed_batches(
     writer: BatchWriter, topic: str, first: int = 0, records: int = 1500
 ) -> None:
-    """Fill three partitions: plain batches, transactions of which some abort, and fat batches."""
-    plain, transactional, fat = (TopicPartition(topic, n) for n in range(MIXED_PARTITIONS))
+    """Write to three partitions: plain batches, transactions of which some abort, large batches."""
+    plain, transactional, large = (TopicPartition(topic, n) for n in range(MIXED_PARTITIONS))
     numbers = range(first, first + records)
     writer.write_batches(plain, numbered_records(numbers, size=1000), batch=10)
     transaction = writer.begin_transaction(f"mixed-{topic}")
@@ -155,7 +151,7 @@ def write_mixed_batches(
         writer.write_batch(transactional, numbered_records(range(at + 10, at + 30), size=500))
     for at in numbers[::50]:
         writer.write_batch(
-            fat,
+            large,
             numbered_records(range(at, at + 50), size=1000),
             CompressionType.GZIP if at % 20 else CompressionType.NONE,
         )

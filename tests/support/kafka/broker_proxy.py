@@ -1,9 +1,8 @@
-"""A TCP proxy in front of one broker, so that a test decides what the other side never hears.
+"""A TCP proxy in front of one broker.
 
-It can cut connections, delay answers, and swallow those to produce requests.
-
-Reads requests frame by frame, to tell produce requests from others; answers pass as they come. A
-delay is a long way, not a narrow one: it takes nothing of the throughput.
+It can close connections, delay responses, and drop the responses to produce requests. A delay does
+not limit the throughput. The proxy reads requests frame by frame to recognise produce requests; it
+forwards responses as bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _REQUEST_HEAD = struct.Struct(">ih")
 _CHUNK = 1 << 16
 
 _DelayedResponses = queue.SimpleQueue[tuple[float, bytes]]
-"""Answers that are late on purpose, each with the time when it is due."""
+"""Delayed responses, each with the time to send it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +35,7 @@ class _ProxiedConnection:
     broker: socket.socket
     has_produced: bool = False
     last_produce_at: float = float("-inf")
-    """When the last produce request came."""
+    """When the last produce request arrived."""
 
     def close(self) -> None:
         for end in (self.client, self.broker):
@@ -46,18 +45,18 @@ class _ProxiedConnection:
 
 @dataclass(slots=True)
 class BrokerProxy:
-    """Listens at once; begins to serve with `lead_to`. Use: `with Proxy() as proxy:`."""
+    """Listens at once; serves after `forward_to`. Use: `with BrokerProxy() as proxy:`."""
 
     delay_s: float = 0.0
-    """How long every answer is under way; however many are."""
+    """The delay of every response."""
     drops_produce_responses: bool = False
-    """Whether answers to produce requests are swallowed from now on."""
+    """Whether the proxy drops responses to produce requests."""
     dropped_responses: int = 0
-    """How many pieces of such answers there were."""
+    """How many parts of responses the proxy has dropped."""
     produce_requests: int = 0
-    """How many produce requests there were."""
+    """How many produce requests arrived."""
     pipelined_requests: int = 0
-    """How many of them came before the one before them, on the same connection, was answered."""
+    """How many produce requests arrived before the response to the one before them."""
     _server: socket.socket = field(init=False)
     _broker: Address | None = None
     _connections: set[_ProxiedConnection] = field(default_factory=set)
@@ -77,27 +76,27 @@ class BrokerProxy:
 
     @property
     def address(self) -> str:
-        """Where to connect to."""
+        """The address of the proxy, as host:port."""
         return f"127.0.0.1:{self._server.getsockname()[1]}"
 
     def forward_to(self, broker: Address) -> None:
-        """Serve, leading everybody to this broker."""
+        """Accept connections and forward each to this broker."""
         self._broker = broker
         self._start_thread(self._accept)
 
     def drop_produce_responses(self) -> None:
-        """Let no answer to a produce request through any more, and begin to count."""
+        """Drop all later responses to produce requests, and count them from 0."""
         self.dropped_responses = 0
         self.drops_produce_responses = True
 
     def reset_counts(self) -> None:
-        """Begin to count produce requests."""
+        """Count produce requests from 0."""
         self.produce_requests = self.pipelined_requests = 0
 
     def cut_connections(self) -> None:
-        """Cut every connection."""
-        for line in list(self._connections):
-            line.close()
+        """Close every connection."""
+        for connection in list(self._connections):
+            connection.close()
 
     def _accept(self) -> None:
         while True:
@@ -112,46 +111,48 @@ class BrokerProxy:
                 client.close()
                 continue
             broker.settimeout(None)
-            line = _ProxiedConnection(client, broker)
-            self._connections.add(line)
-            self._start_thread(partial(self._forward, line))
+            connection = _ProxiedConnection(client, broker)
+            self._connections.add(connection)
+            self._start_thread(partial(self._forward, connection))
 
-    def _forward(self, line: _ProxiedConnection) -> None:
-        """Carry both ways until one end is gone."""
-        answers = threading.Thread(target=self._forward_responses, args=(line,), daemon=True)
-        answers.start()
+    def _forward(self, connection: _ProxiedConnection) -> None:
+        """Forward in both directions until one side closes."""
+        responses = threading.Thread(
+            target=self._forward_responses, args=(connection,), daemon=True
+        )
+        responses.start()
         with contextlib.suppress(OSError):
-            while frame := _read_request(line.client):
+            while frame := _read_request(connection.client):
                 if _REQUEST_HEAD.unpack_from(frame)[1] == PRODUCE:
-                    self._count_produce(line)
-                line.broker.sendall(frame)
-        line.close()
-        answers.join()
-        self._connections.discard(line)
-        line.client.close()
-        line.broker.close()
+                    self._count_produce(connection)
+                connection.broker.sendall(frame)
+        connection.close()
+        responses.join()
+        self._connections.discard(connection)
+        connection.client.close()
+        connection.broker.close()
 
-    def _count_produce(self, line: _ProxiedConnection) -> None:
-        """An answer takes as long as the delay, at least: what comes sooner did not wait for it."""
+    def _count_produce(self, connection: _ProxiedConnection) -> None:
+        """Count a request. It did not wait for a response if it arrives within the delay."""
         now = time.monotonic()
         self.produce_requests += 1
-        self.pipelined_requests += now - line.last_produce_at < self.delay_s
-        line.has_produced, line.last_produce_at = True, now
+        self.pipelined_requests += now - connection.last_produce_at < self.delay_s
+        connection.has_produced, connection.last_produce_at = True, now
 
-    def _forward_responses(self, line: _ProxiedConnection) -> None:
-        """Take answers from the broker as they come; each is delivered when its time has come."""
-        under_way: _DelayedResponses = queue.SimpleQueue()
-        delivery = threading.Thread(target=_send_delayed, args=(line, under_way), daemon=True)
-        delivery.start()
+    def _forward_responses(self, connection: _ProxiedConnection) -> None:
+        """Receive responses from the broker; a second thread sends each after the delay."""
+        delayed: _DelayedResponses = queue.SimpleQueue()
+        sender = threading.Thread(target=_send_delayed, args=(connection, delayed), daemon=True)
+        sender.start()
         with contextlib.suppress(OSError):
-            while chunk := line.broker.recv(_CHUNK):
-                if self.drops_produce_responses and line.has_produced:
+            while chunk := connection.broker.recv(_CHUNK):
+                if self.drops_produce_responses and connection.has_produced:
                     self.dropped_responses += 1
                 else:
-                    under_way.put((time.monotonic() + self.delay_s, chunk))
-        under_way.put((0.0, b""))
-        delivery.join()
-        line.close()
+                    delayed.put((time.monotonic() + self.delay_s, chunk))
+        delayed.put((0.0, b""))
+        sender.join()
+        connection.close()
 
     def _start_thread(self, run: Callable[[], None]) -> None:
         thread = threading.Thread(target=run, daemon=True)
@@ -159,16 +160,16 @@ class BrokerProxy:
         thread.start()
 
 
-def _send_delayed(line: _ProxiedConnection, under_way: _DelayedResponses) -> None:
-    """Hand answers over, each at its time, until the last, which is empty."""
+def _send_delayed(connection: _ProxiedConnection, delayed: _DelayedResponses) -> None:
+    """Send each response at its time. An empty response is the last one."""
     with contextlib.suppress(OSError):
-        while (due := under_way.get())[1]:
+        while (due := delayed.get())[1]:
             time.sleep(max(due[0] - time.monotonic(), 0.0))
-            line.client.sendall(due[1])
+            connection.client.sendall(due[1])
 
 
 def _read_request(sock: socket.socket) -> bytes:
-    """One request with its length; nothing when the other end has hung up."""
+    """Return one request with its length; empty if the client has closed."""
     head = _read_exactly(sock, 4)
     return head + _read_exactly(sock, int.from_bytes(head, "big")) if head else b""
 

@@ -1,4 +1,4 @@
-"""Topics of very many partitions, read by librdkafka: quickly, and with somebody else's eyes."""
+"""A fast reader of topics with many partitions. The client is librdkafka, not our code."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _MAX_MESSAGES = 1000
 
 
 class ConsumedRecord(NamedTuple):
-    """A record and where it lies."""
+    """A record with its partition and offset."""
 
     partition: int
     offset: int
     content: tuple[object, ...]
-    """Time, key, value, headers."""
+    """Timestamp, key, value, headers."""
 
 
 def read_partitions(
     bootstrap: str, topic: str, partitions: int, timeout_s: float = 120
 ) -> list[ConsumedRecord]:
-    """Read every partition from its beginning to its end; by partition and offset."""
+    """Return the records of all partitions, ordered by partition and offset."""
     consumer = _Consumer(
         {
             "bootstrap.servers": bootstrap,

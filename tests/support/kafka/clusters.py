@@ -23,10 +23,10 @@ from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.waiting import wait_until
 
 StartCluster = Callable[[ClusterSpec], Cluster]
-"""Starts a cluster that is removed when the test, or the module, is over."""
+"""Starts a cluster. The fixture removes it at the end of the test or the module."""
 
 UniqueName = Callable[[str], str]
-"""Makes a name for a topic or a group that no other test uses."""
+"""Returns a name for a topic or a group that no other test uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class SharedCluster:
 
     @property
     def access(self) -> ClusterAccess:
-        """How clients of sparkmirror reach it."""
+        """The access of sparkmirror's clients."""
         return ClusterAccess.from_properties(self.name, self.properties)
 
 
@@ -68,7 +68,7 @@ def create_topic(
 
 
 def read_acl(topic: str) -> AclBinding:
-    """Carol may read a topic."""
+    """Return the ACL that lets Carol read a topic."""
     return AclBinding(
         resource_type="TOPIC",
         resource_name=topic,
@@ -83,7 +83,7 @@ def read_acl(topic: str) -> AclBinding:
 def wait_for_leaders(
     access: ClusterAccess, partitions: Sequence[TopicPartition], timeout_s: float = 60.0
 ) -> None:
-    """Wait until the leaders answer: brokers name a leader before it has opened its log."""
+    """Wait until the leaders answer. A leader is in metadata before it opens its log."""
     router = access.new_router()
 
     def are_served() -> bool:
@@ -97,7 +97,7 @@ def wait_for_leaders(
 
 
 def write_values(access: ClusterAccess, topic: str, *values: bytes) -> None:
-    """Write records that are only values, in order, to partition 0."""
+    """Write records without keys to partition 0, in order."""
     produce_records(access, topic, [ProducerRecord(value=value, partition=0) for value in values])
 
 

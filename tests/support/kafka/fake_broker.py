@@ -1,8 +1,9 @@
 """A broker with prepared replies, for what a real broker does not do on demand.
 
 It listens on the loopback interface, with one thread per connection. It parses each request and
-answers with the next reply, after a normal ApiVersions response unless `greets` is false. A reply
-is a function from the received request to the bytes to send; it may also send nothing or close.
+answers with the next reply. The first reply is a normal ApiVersions response unless
+`sends_api_versions` is false. A reply is a function from the received request to the bytes to send;
+it may also send nothing or close the connection.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ def close_connection(received: ReceivedRequest) -> bytes:
     raise CloseConnection
 
 
-def raw_reply(words: bytes) -> Reply:
+def raw_reply(content: bytes) -> Reply:
     """Answer with these bytes, valid or not."""
-    return lambda received: words
+    return lambda received: content
 
 
 def truncated_reply(reply: Reply) -> Reply:
@@ -108,11 +109,11 @@ def api_versions_reply(ranges: Mapping[int, tuple[int, int]] = API_VERSION_RANGE
 class FakeBroker:
     """Answers with its replies in turn, over all connections; after the last it sends nothing."""
 
-    def __init__(self, replies: Iterable[Reply] = (), *, greets: bool = True) -> None:
+    def __init__(self, replies: Iterable[Reply] = (), *, sends_api_versions: bool = True) -> None:
         self.requests: list[ReceivedRequest] = []
         """Every request in order, also ApiVersions."""
         self.connections = 0
-        self._replies = chain([api_versions_reply()] if greets else [], replies)
+        self._replies = chain([api_versions_reply()] if sends_api_versions else [], replies)
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = Address(*self._listener.getsockname())
@@ -202,6 +203,6 @@ def _read_exactly(connection: socket.socket, count: int) -> bytes | None:
 
 def _close_socket(sock: socket.socket) -> None:
     """Wake a thread that waits on a socket, and close the socket."""
-    with suppress(OSError):  # the other side may have been faster
+    with suppress(OSError):  # the other side may have closed it before
         sock.shutdown(socket.SHUT_RDWR)
     sock.close()

@@ -1,4 +1,4 @@
-"""Consumers that are members of a group, of either protocol, for as long as a test wants."""
+"""Consumers that are members of a group, with the classic or the consumer protocol."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REBALANCE_ERRORS = (
 def group_member(
     cluster: SharedCluster, group: str, topic: str, *, protocol: str = "classic"
 ) -> Iterator[Any]:
-    """Be in a group, with partitions of the topic assigned, while the block lasts."""
+    """Yield a member of a group with assigned partitions. It leaves the group at the end."""
     consumer = _Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -53,7 +53,7 @@ def group_member(
 
 
 def commit_as_member(consumer: Any, topic: str, offset: int, partition: int = 0) -> None:
-    """Commit an offset as a member does, again if the group is being put in order just then."""
+    """Commit an offset as a member; retry while the group rebalances."""
 
     def is_committed() -> bool:
         try:

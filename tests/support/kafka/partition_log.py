@@ -1,7 +1,7 @@
-"""Whole logs as they lie on a broker, read batch by batch, and what must be true of a copy.
+"""Complete logs of partitions, and assertions about a copy.
 
-kafka-python takes the records out of the batches (see `tests.support.kafka.record_batches`), so
-that what our own reader gets wrong is not wrong on both sides in the same way.
+kafka-python reads the records of the batches (see `tests.support.kafka.record_batches`), so the
+assertions do not depend on our own reader.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ READ_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLog:
-    """One partition: its records, the offsets of its markers, the headers of all its batches."""
+    """The records of a partition, the offsets of its markers, and the headers of its batches."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class PartitionLog:
 
     @property
     def expected_records(self) -> list[Record]:
-        """Its records, but for those that say of themselves that they were aborted."""
+        """The records without aborted ones; their values begin with `aborted`."""
         return [one for one in self.records if not (one.value or b"").startswith(b"aborted")]
 
 
@@ -48,7 +48,7 @@ def read_partition_log(router: Router, partition: TopicPartition) -> PartitionLo
     while True:
         try:
             return _read(router, partition, deadline)
-        except OffsetOutOfRange:  # its beginning has moved meanwhile
+        except OffsetOutOfRange:  # the log start offset has moved
             if time.monotonic() > deadline:
                 raise
 
@@ -68,14 +68,14 @@ def _read(router: Router, partition: TopicPartition, deadline: float) -> Partiti
                 log.marker_offsets.append(header.base_offset)
             elif header.record_count:
                 log.records.extend(read_batch(batch))
-        if at == before:  # a leader that is new does not know at once how far its log counts
+        if at == before:  # a new leader does not know its high watermark at once
             assert time.monotonic() < deadline, f"{partition} cannot be read on from offset {at}"
             time.sleep(0.1)
     return log
 
 
 def log_start_and_end(router: Router, partition: TopicPartition) -> tuple[int, int]:
-    """Where a log begins and ends."""
+    """Return the log start offset and the end offset."""
     start = list_offsets(router, {partition: EARLIEST})[partition].value
     end = list_offsets(router, {partition: LATEST})[partition].value
     assert start
@@ -86,18 +86,18 @@ def log_start_and_end(router: Router, partition: TopicPartition) -> tuple[int, i
 def assert_copied(
     wanted: Sequence[Record], target: PartitionLog, *, fences: int = 0, with_times: bool = True
 ) -> None:
-    """Every record is there once, in order, unchanged; nothing else but so many fences is.
+    """Assert that the target has every record once, in order, unchanged, and no other records.
 
-    `fences` is how many markers there may be at the most.
+    `fences` is the maximum number of markers.
     """
-    there = without_offsets(target.records)
+    actual = without_offsets(target.records)
     expected = without_offsets(wanted)
     if not with_times:
-        there, expected = [one[1:] for one in there], [one[1:] for one in expected]
-    if there != expected:
-        raise AssertionError(_describe_difference(expected, there))
+        actual, expected = [one[1:] for one in actual], [one[1:] for one in expected]
+    if actual != expected:
+        raise AssertionError(_describe_difference(expected, actual))
     offsets = sorted([*(record.offset for record in target.records), *target.marker_offsets])
-    assert offsets == list(range(target.start, target.end)), "the target has holes"
+    assert offsets == list(range(target.start, target.end)), "the target has gaps"
     assert len(target.marker_offsets) <= fences, (
         f"{len(target.marker_offsets)} markers on the target"
     )
@@ -106,14 +106,14 @@ def assert_copied(
 def assert_run_map_equals(
     wanted: Sequence[Record], target: PartitionLog, runs: Sequence[OffsetRun]
 ) -> None:
-    """The run map names, for every record, where it lies on the target, and nothing else."""
+    """Assert that the run map has the target offset of every record, and no other pairs."""
     assert _offset_pairs(runs) == _copied_offsets(wanted, target)
 
 
 def assert_run_map_consistent(
     wanted: Sequence[Record], target: PartitionLog, runs: Sequence[OffsetRun]
 ) -> None:
-    """The run map may have forgotten something, but what it says is so."""
+    """Assert that the pairs of the run map are correct. Pairs may be missing."""
     assert set(_offset_pairs(runs)) <= set(_copied_offsets(wanted, target))
 
 
@@ -127,19 +127,19 @@ def _copied_offsets(wanted: Sequence[Record], target: PartitionLog) -> list[tupl
 
 
 def _describe_difference(
-    expected: Sequence[tuple[object, ...]], there: Sequence[tuple[object, ...]]
+    expected: Sequence[tuple[object, ...]], actual: Sequence[tuple[object, ...]]
 ) -> str:
-    """Say where two lists of records part, and how they differ as a whole."""
+    """Return a text with the first difference of two lists of records, and their lengths."""
     at = next(
-        (n for n, (one, other) in enumerate(zip(expected, there, strict=False)) if one != other),
-        min(len(expected), len(there)),
+        (n for n, (one, other) in enumerate(zip(expected, actual, strict=False)) if one != other),
+        min(len(expected), len(actual)),
     )
-    missing = len(set(map(repr, expected)) - set(map(repr, there)))
-    twice = len(there) - len(set(map(repr, there)))
+    missing = len(set(map(repr, expected)) - set(map(repr, actual)))
+    twice = len(actual) - len(set(map(repr, actual)))
     return (
-        f"{len(there)} records instead of {len(expected)}; {missing} are missing, {twice} come"
-        f" twice; they part at number {at}:\n  expected {_record_text(expected, at)}\n"
-        f"  there is {_record_text(there, at)}"
+        f"{len(actual)} records instead of {len(expected)}; {missing} are missing, {twice} come"
+        f" twice; the first difference is at number {at}:\n  expected {_record_text(expected, at)}\n"
+        f"  actual   {_record_text(actual, at)}"
     )
 
 

@@ -1,8 +1,7 @@
-"""Record batches for tests: made and read by kafka-python, checked by a broker's rules, from Java.
+"""Record batches for tests: built and read by kafka-python, and recorded from Java.
 
-kafka-python's record package is the second opinion on every byte. It is installed without its
-codec libraries, so batches in snappy, lz4 and zstd are inflated before it reads them; that the
-codecs themselves are right is shown by the batches that Java wrote.
+kafka-python is installed without its codec libraries, so `read_batch` decompresses snappy, lz4 and
+zstd first. The batches that Java wrote test the codecs.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sparkmirror.wire.batch.header import BatchHeader, read_header
 from sparkmirror.wire.batch.records import Record
 from tests.support.golden import from_base64, golden_json
 
-# The package carries no types.
+# The package has no types.
 _read_v2 = cast("Callable[[bytes], Any]", DefaultRecordBatch)
 _read_legacy = cast("Callable[[bytes, int], Any]", LegacyRecordBatch)
 _build_v2 = cast("Callable[..., Any]", DefaultRecordBatchBuilder)
@@ -40,7 +39,7 @@ LOG_APPEND_TIME, TRANSACTIONAL, CONTROL_BIT, DELETE_HORIZON = 8, 16, 32, 64
 
 
 def random_record(offset: int, rng: random.Random) -> Record:
-    """Make a record of any shape: null, empty, headers, all kinds of times."""
+    """Return a record with random, empty or null contents, headers and timestamp."""
     headers = tuple(
         (rng.choice([b"", b"h", b"same", "größe".encode()]), rng.choice([None, b"", b"content"]))
         for _ in range(rng.choice([0, 0, 0, 1, 4]))
@@ -55,7 +54,7 @@ def random_record(offset: int, rng: random.Random) -> Record:
 
 
 def random_records(rng: random.Random, *, gaps: bool = False, most: int = 40) -> list[Record]:
-    """Make the records of one batch."""
+    """Return the records of one batch, at most `most`."""
     offset = rng.choice([0, 7, 1 << 40])
     records = []
     for _ in range(rng.randint(1, most)):
@@ -102,7 +101,7 @@ def build_stored_batch(
 
 
 def fix_checksum(batch: bytearray) -> bytearray:
-    """Give a batch that was changed by hand its checksum."""
+    """Write the checksum of a changed batch into it, and return it."""
     struct.pack_into(">I", batch, 17, crc32c(batch[21:], 0))
     return batch
 
@@ -130,7 +129,7 @@ def read_batch(batch: bytes | bytearray) -> list[Record]:
 
 
 def decompressed(batch: bytes | bytearray) -> bytes:
-    """Inflate a batch for a reader without codecs."""
+    """Return the batch without compression."""
     body = bytes(batch[61:])
     match batch[22] & 7:
         case CompressionType.SNAPPY if body.startswith(XERIAL_MAGIC):
@@ -158,7 +157,7 @@ def _decompress_xerial(body: bytes) -> bytes:
 
 
 def validate_as_broker(batch: bytes, limit: int = 1_048_588) -> list[Record]:
-    """Check a batch as a broker checks a produced one, and read it."""
+    """Check a batch as a broker checks a produced one; return its records."""
     header = read_header(batch)
     assert header.base_offset == 0, "INVALID_RECORD: base offset"
     assert header.magic == 2
@@ -179,7 +178,7 @@ def validate_as_broker(batch: bytes, limit: int = 1_048_588) -> list[Record]:
 
 
 def without_offsets(records: Sequence[Record]) -> list[tuple[object, ...]]:
-    """Give what must arrive unchanged: everything but the offsets."""
+    """Return everything but the offsets: what a copy must not change."""
     return [tuple(one)[1:] for one in records]
 
 
@@ -209,7 +208,7 @@ def read_legacy_message(message: bytes, magic: int) -> list[Record]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedBatches:
-    """A buffer that Java wrote, and what Java reads in it."""
+    """A buffer that Java wrote, and what Java reads from it."""
 
     name: str
     buffer: memoryview
@@ -234,7 +233,7 @@ JAVA_BATCHES = {
 
 
 def as_recorded(record: Record) -> Any:
-    """Write a record the way the recordings do."""
+    """Return a record in the format of the recordings."""
     row = [
         record.offset,
         record.timestamp,

@@ -46,7 +46,7 @@ PARTITION_BYTES = 1 << 20
 
 
 class StoredBatch(NamedTuple):
-    """A batch as a broker keeps it, without what brokers and producers write into its header."""
+    """A batch of a broker, without the header fields that brokers and producers write."""
 
     base_offset: int
     record_count: int
@@ -67,7 +67,7 @@ def wire_client(access: ClusterAccess) -> ClientConfig:
 
 
 def make_router(access: ClusterAccess) -> Router:
-    """Make a router that belongs to this thread."""
+    """Return a router for this thread."""
     return Router(wire_client(access), [Address(*address) for address in access.bootstrap_servers])
 
 
@@ -81,7 +81,7 @@ def connect_first_broker(access: ClusterAccess, timeout_s: float = 30.0) -> Brok
 def build_recent_batch(
     count: int, codec: CompressionType = CompressionType.NONE, key: bytes | None = b"k"
 ) -> bytearray:
-    """Make a batch as some producer stored it, young enough for every broker."""
+    """Return a stored batch with recent timestamps, so every broker accepts it."""
     now = int(time.time() * 1000)
     records = [
         Record(offset=n, timestamp=now + n, key=key, value=b"value %d " % n * 20, headers=())
@@ -93,12 +93,12 @@ def build_recent_batch(
 def produce_buffers(
     batch: bytearray, producer: BatchProducer, sequence: int
 ) -> tuple[BytesLike, ...]:
-    """Make a batch ready to be produced."""
+    """Return the buffers to produce a batch."""
     return forward_batch(read_header(batch), memoryview(batch), producer, sequence)
 
 
 def read_stored_batches(router: Router, partition: TopicPartition) -> list[StoredBatch]:
-    """Read a whole partition."""
+    """Return all batches of a partition."""
     ends = list_offsets(router, {partition: LATEST})[partition].value
     starts = list_offsets(router, {partition: EARLIEST})[partition].value
     assert ends is not None
@@ -148,14 +148,14 @@ class WireCopier:
         self.producer = BatchProducer(producer_id=identity.producer_id, epoch=identity.epoch)
 
     def run(self, records: int) -> None:
-        """Copy until so many records have been acknowledged."""
+        """Copy until `records` records are acknowledged."""
         deadline = time.monotonic() + DEADLINE_S
         while self.copied < records:
             assert time.monotonic() < deadline, f"{self.copied} of {records}: {self.errors}"
             self.copy_step()
 
     def copy_step(self) -> None:
-        """Fetch for what has nothing waiting, then produce what waits."""
+        """Fetch for partitions without a ready batch, then produce the ready batches."""
         idle = [index for index, waiting in self.queue.items() if not waiting]
         for fetched in self._request_leaders(
             self.source, self.topics[0], idle, self._fetch_request
@@ -208,7 +208,7 @@ class WireCopier:
         indexes: Sequence[int],
         make: Callable[[Sequence[int]], ClientRequest[T]],
     ) -> list[T]:
-        """Ask each leader about its partitions; whatever goes wrong is tried again next time."""
+        """Send a request to each leader; the next step retries what fails."""
         leaders: dict[Address, list[int]] = {}
         for index in indexes:
             broker = router.metadata.leader_node(TopicPartition(topic, index))
@@ -236,7 +236,7 @@ class WireCopier:
 
 
 def _has_metadata(router: Router, topic: str) -> bool:
-    """Whether the broker that is asked has heard of a topic, which may be very new."""
+    """Whether the metadata of a broker has the topic, which may be new."""
     found = router.refresh([topic]).topics.get(topic)
     return found is not None and bool(found.partitions)
 

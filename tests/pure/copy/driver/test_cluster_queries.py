@@ -73,7 +73,7 @@ def answering_broker(answers: dict[int, Callable[[FakeBroker], Any]]) -> FakeBro
             return response_reply(answers[request.api_key](broker))(request)
         return api_versions_reply({**API_VERSION_RANGES, OFFSET_FOR_LEADER_EPOCH: (2, 4)})(request)
 
-    broker = FakeBroker(itertools.repeat(reply), greets=False)
+    broker = FakeBroker(itertools.repeat(reply), sends_api_versions=False)
     return broker
 
 
