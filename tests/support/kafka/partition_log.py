@@ -138,7 +138,7 @@ def _describe_difference(
     twice = len(actual) - len(set(map(repr, actual)))
     return (
         f"{len(actual)} records instead of {len(expected)}; {missing} are missing, {twice} come"
-        f" twice; the first difference is at number {at}:\n  expected {_record_text(expected, at)}\n"
+        f" twice; they differ at number {at}:\n  expected {_record_text(expected, at)}\n"
         f"  actual   {_record_text(actual, at)}"
     )
 

@@ -1,4 +1,4 @@
-"""Connect's config topic: bytes of every record, and what a sequence of them amounts to."""
+"""Connect's config topic: the bytes of every record, and the state after several records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def config_records(file: str) -> list[GoldenRecord]:
     return [item for item in golden_records(f"topics/{file}.jsonl") if "configs" in item.topic]
 
 
-def fold(*records: ConfigRecord) -> ClusterConfigState:
+def state_after(*records: ConfigRecord) -> ClusterConfigState:
     state = ClusterConfigState()
     for record in records:
         state.apply(record.encode())
@@ -59,7 +59,7 @@ def deleted(name: str = "c") -> ConnectorConfig:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_recorded_config_record_reads_and_writes_back(file: str) -> None:
+def test_every_recorded_config_record_is_read_and_written_back(file: str) -> None:
     recorded = config_records(file)
     assert recorded
     for item in recorded:
@@ -81,16 +81,16 @@ def test_every_recorded_config_record_reads_and_writes_back(file: str) -> None:
     ],
     ids=lambda record: type(record).__name__,
 )
-def test_every_kind_reads_and_writes_back(record: ConfigRecord) -> None:
+def test_every_kind_of_record_is_read_and_written_back(record: ConfigRecord) -> None:
     assert decode_config_record(record.encode()) == record
 
 
-def test_stopped_looks_paused_to_older_workers() -> None:
+def test_older_workers_read_stopped_as_paused() -> None:
     record = ConnectorTargetState(connector="c", state=TargetState.STOPPED).encode()
     assert record.value == b'{"state":"PAUSED","state.v2":"STOPPED"}'
 
 
-def test_a_target_state_written_by_an_older_worker_is_understood() -> None:
+def test_a_target_state_written_by_an_older_worker_is_read() -> None:
     record = RecordBytes(b"target-state-c", b'{"state":"PAUSED"}')
     assert decode_config_record(record) == ConnectorTargetState(
         connector="c", state=TargetState.PAUSED
@@ -117,14 +117,14 @@ def test_a_target_state_written_by_an_older_worker_is_understood() -> None:
         (b"logger-cluster-a", b"{}"),
     ],
 )
-def test_a_record_that_makes_no_sense_changes_nothing(key: bytes | None, value: bytes) -> None:
+def test_an_invalid_record_changes_nothing(key: bytes | None, value: bytes) -> None:
     with pytest.raises(RecordError):
         decode_config_record(RecordBytes(key, value))
     assert ClusterConfigState().apply(RecordBytes(key, value)) is None
 
 
-def test_the_key_of_a_connector_named_like_a_task_is_told_apart() -> None:
-    """The prefixes are tried in Connect's order; `task-` is a different word from `tasks-`."""
+def test_the_key_of_a_connector_named_like_a_task_is_recognised() -> None:
+    """Prefixes are tried in Connect's order."""
     assert decode_config_record(
         RecordBytes(b"tasks-fencing-c", b'{"task-count":1}')
     ) == TaskCountRecord(connector="c", task_count=1)
@@ -133,16 +133,16 @@ def test_the_key_of_a_connector_named_like_a_task_is_told_apart() -> None:
     )
 
 
-def test_task_configs_count_only_once_committed() -> None:
-    state = fold(connector(), task(0), task(1))
+def test_task_configs_take_effect_with_their_commit() -> None:
+    state = state_after(connector(), task(0), task(1))
     assert state.task_configs("c") == ()
     assert state.apply(commit(2).encode()) == commit(2)
     assert state.task_configs("c") == ({"task": "0"}, {"task": "1"})
     assert state.task_config_generation("c") == 0
 
 
-def test_fewer_tasks_replace_more() -> None:
-    state = fold(connector(), task(0), task(1), commit(2), task(0), commit(1))
+def test_a_commit_of_fewer_tasks_replaces_more() -> None:
+    state = state_after(connector(), task(0), task(1), commit(2), task(0), commit(1))
     assert state.task_configs("c") == ({"task": "0"},)
     assert state.task_config_generation("c") == 1
     state.apply(commit(0).encode())
@@ -151,8 +151,8 @@ def test_fewer_tasks_replace_more() -> None:
 
 
 def test_a_commit_without_all_its_tasks_makes_the_connector_inconsistent() -> None:
-    """Compaction removed task 0 of an older set; only a complete new set heals that."""
-    state = fold(connector(), task(1), commit(2))
+    """Compaction has removed task 0 of an older set. A complete new set is consistent again."""
+    state = state_after(connector(), task(1), commit(2))
     assert state.is_inconsistent("c")
     assert state.task_configs("c") == ()
     assert state.task_count("c") == 2
@@ -164,22 +164,22 @@ def test_a_commit_without_all_its_tasks_makes_the_connector_inconsistent() -> No
     assert state.task_configs("c") == ({"task": "0"}, {"task": "1"})
 
 
-def test_the_right_number_of_tasks_is_not_enough() -> None:
-    state = fold(connector(), task(1), task(2), commit(2))
+def test_a_commit_with_a_wrong_task_number_makes_the_connector_inconsistent() -> None:
+    state = state_after(connector(), task(1), task(2), commit(2))
     assert state.is_inconsistent("c")
     assert state.task_configs("c") == ()
 
 
 def test_task_configs_of_a_deleted_connector_are_ignored() -> None:
-    state = fold(task(0), commit(1))
+    state = state_after(task(0), commit(1))
     assert state.task_configs("c") == ()
     assert not state.is_pending_fencing("c")
     state.apply(connector().encode())
     assert state.task_configs("c") == ()
 
 
-def test_deleting_forgets_the_connector_but_not_how_many_producers_it_had() -> None:
-    state = fold(
+def test_a_deleted_connector_keeps_only_its_task_count_record() -> None:
+    state = state_after(
         connector(), task(0), commit(1), TaskCountRecord(connector="c", task_count=1), deleted()
     )
     assert state.connectors() == ()
@@ -187,8 +187,8 @@ def test_deleting_forgets_the_connector_but_not_how_many_producers_it_had() -> N
     assert state.task_count_record("c") == 1
 
 
-def test_each_commit_asks_for_fencing_and_a_fencing_record_answers() -> None:
-    state = fold(connector(), task(0), commit(1))
+def test_a_connector_needs_fencing_from_a_commit_to_the_next_task_count_record() -> None:
+    state = state_after(connector(), task(0), commit(1))
     assert state.is_pending_fencing("c")
     state.apply(TaskCountRecord(connector="c", task_count=1).encode())
     assert not state.is_pending_fencing("c")
@@ -196,14 +196,14 @@ def test_each_commit_asks_for_fencing_and_a_fencing_record_answers() -> None:
     assert state.is_pending_fencing("c")
 
 
-def test_a_connector_is_started_unless_a_state_was_asked_for_before() -> None:
-    assert fold(connector()).target_state("c") is TargetState.STARTED
+def test_a_new_connector_is_started_unless_it_has_a_target_state() -> None:
+    assert state_after(connector()).target_state("c") is TargetState.STARTED
     stopped = ConnectorTargetState(connector="c", state=TargetState.STOPPED)
-    assert fold(stopped, connector()).target_state("c") is TargetState.STOPPED
+    assert state_after(stopped, connector()).target_state("c") is TargetState.STOPPED
 
 
-def test_only_a_changed_target_state_is_news() -> None:
-    state = fold(connector())
+def test_only_a_changed_target_state_is_reported() -> None:
+    state = state_after(connector())
     paused = ConnectorTargetState(connector="c", state=TargetState.PAUSED)
     assert state.apply(paused.encode()) == paused
     assert state.apply(paused.encode()) is None
@@ -211,7 +211,7 @@ def test_only_a_changed_target_state_is_news() -> None:
     assert state.target_state("c") is None
 
 
-def test_requests_found_in_the_first_read_are_history() -> None:
+def test_requests_in_the_first_read_are_ignored() -> None:
     restart = RestartRequest(connector="c", include_tasks=False, only_failed=True)
     level = ClusterLoggerLevel(namespace="root", level="TRACE")
     state = ClusterConfigState()
@@ -220,9 +220,9 @@ def test_requests_found_in_the_first_read_are_history() -> None:
         assert state.apply(request.encode()) == request
 
 
-def test_the_session_key_is_kept_and_not_shown() -> None:
+def test_the_session_key_is_stored_and_not_printed() -> None:
     key = SessionKey(key="c2VjcmV0", algorithm="HmacSHA256", created_ms=5)
-    state = fold(key)
+    state = state_after(key)
     assert state.session_key == key
     assert "c2VjcmV0" not in repr(key)
 
@@ -244,8 +244,8 @@ def test_the_recorded_dedicated_flow_ends_with_three_connectors_and_five_tasks()
     assert {state.target_state(name) for name in state.connectors()} == {TargetState.STARTED}
 
 
-def test_the_recorded_exactly_once_connectors_were_fenced_before_they_went() -> None:
-    """Altering and resetting offsets fenced the source connector's producers down to none."""
+def test_the_recorded_exactly_once_connectors_were_fenced_before_their_deletion() -> None:
+    """Altering and resetting offsets fences the producers of the source connector."""
     state = ClusterConfigState()
     pending = []
     for item in config_records("exactly-once.connect-topics"):

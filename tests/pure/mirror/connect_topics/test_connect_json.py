@@ -1,4 +1,4 @@
-"""JSON, byte for byte as Connect writes it."""
+"""JSON has the same bytes as Connect's."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ values: st.SearchStrategy[Any] = st.recursive(
         (1e10, "1.0E10"),
     ],
 )
-def test_written_form(value: JsonValue, text: str) -> None:
+def test_json_is_written_as_connect_writes_it(value: JsonValue, text: str) -> None:
     assert encode(value) == text.encode()
 
 
 @settings(max_examples=40)
 @given(values)
-def test_what_is_written_reads_back(value: JsonValue) -> None:
+def test_written_json_is_read_back(value: JsonValue) -> None:
     assert decode(encode(value)) == value
     assert json.loads(encode(value)) == value
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"NaN", b"\xff", b"{}x", b"[" * 100_000])
-def test_what_is_not_json_is_refused(data: bytes) -> None:
+def test_invalid_json_is_refused(data: bytes) -> None:
     with pytest.raises(RecordError, match="Not JSON"):
         decode(data)
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, float("inf"), "\ud800"])
-def test_what_has_no_written_form_is_refused(value: JsonValue) -> None:
+def test_a_value_without_json_form_is_refused(value: JsonValue) -> None:
     with pytest.raises(RecordError):
         encode(value)
 
 
-def test_an_object_is_demanded_where_one_is_due() -> None:
+def test_a_value_that_is_not_an_object_is_refused() -> None:
     assert decode_object(b'{"a":1}') == {"a": 1}
     with pytest.raises(RecordError, match="A JSON object was expected, not list"):
         decode_object(b"[]")

@@ -1,4 +1,4 @@
-"""Connect's offsets topic: bytes, positions, and what an operator may write into it."""
+"""Connect's offsets topic: bytes, offsets of connectors, and alterations by an operator."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ FILES = [
     "exactly-once.connect-topics",
 ]
 
-JAVAS_PARTITIONS = 25
-"""Of an offsets topic, if nobody says another number."""
+DEFAULT_PARTITIONS = 25
+"""The default partition count of an offsets topic."""
 
 
 def offset_records(file: str) -> list[GoldenRecord]:
@@ -45,14 +45,14 @@ def offset_records(file: str) -> list[GoldenRecord]:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_offsets_go_to_the_partition_where_java_put_them(file: str) -> None:
+def test_an_offset_is_written_to_the_same_partition_as_by_java(file: str) -> None:
     for item in offset_records(file):
         stored = StoredOffset.decode(item.record)
-        assert list(group_by_offsets_partition([stored], JAVAS_PARTITIONS)) == [item.partition]
+        assert list(group_by_offsets_partition([stored], DEFAULT_PARTITIONS)) == [item.partition]
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_recorded_offset_reads_and_writes_back(file: str) -> None:
+def test_every_recorded_offset_is_read_and_written_back(file: str) -> None:
     recorded = offset_records(file)
     assert recorded
     for item in recorded:
@@ -73,13 +73,13 @@ def test_keys_of_the_three_connectors() -> None:
     )
 
 
-def test_member_order_does_not_matter_to_the_caller() -> None:
+def test_the_order_of_members_does_not_matter() -> None:
     given: SourcePartition = {"topic": "größe", "partition": 0, "cluster": "A"}
     expected = '["c",{"cluster":"A","partition":0,"topic":"größe"}]'
     assert offset_key("c", given) == expected.encode()
 
 
-def test_the_recorded_positions_are_found_again() -> None:
+def test_the_recorded_offsets_of_each_partition_are_read() -> None:
     state = OffsetsState()
     for item in offset_records("connect-mode.connect-topics"):
         state.apply(item.record)
@@ -90,8 +90,8 @@ def test_the_recorded_positions_are_found_again() -> None:
     assert len(state.of_connector("mm2-cpc")) == 6
 
 
-def test_a_reset_leaves_nothing_behind() -> None:
-    """The exactly-once recording ends with altered, then reset offsets of the source connector."""
+def test_a_reset_removes_all_offsets() -> None:
+    """In the exactly-once recording the source connector's offsets are altered, then reset."""
     state = OffsetsState()
     reset = [
         item.record
@@ -108,7 +108,7 @@ def test_a_reset_leaves_nothing_behind() -> None:
 
 
 def test_seek_behavior_during_start() -> None:
-    """Upstream's MirrorSourceTaskTest: go on after what is stored; the rest is left alone."""
+    """Upstream's MirrorSourceTaskTest: a task seeks only partitions with a stored offset."""
     state = OffsetsState()
     stored: dict[int, dict[str, Any] | None] = {0: {"offset": 2}, 1: {"offset": -1}, 2: {}, 3: None}
     for partition, offset in stored.items():
@@ -118,7 +118,7 @@ def test_seek_behavior_during_start() -> None:
     assert positions == [3, None, None, None, None]
 
 
-def test_members_of_our_own_survive_and_do_not_disturb() -> None:
+def test_additional_members_are_kept_and_do_not_change_the_offset() -> None:
     offset = {"offset": 7, "target": 9, "open": True}
     record = StoredOffset(connector="c", partition={"topic": "t"}, offset=offset).encode()
     again = StoredOffset.decode(record).offset
@@ -130,14 +130,14 @@ def test_members_of_our_own_survive_and_do_not_disturb() -> None:
 @pytest.mark.parametrize(
     "key", [None, b"", b"{}", b'"c"', b'["c"]', b"[1,{}]", b'["c",{},1]', b'["c",1]']
 )
-def test_a_foreign_key_is_refused_and_ignored_by_the_fold(key: bytes | None) -> None:
+def test_an_invalid_key_is_refused_and_ignored_by_the_state(key: bytes | None) -> None:
     with pytest.raises(RecordError):
         StoredOffset.decode(RecordBytes(key, b"{}"))
     assert OffsetsState().apply(RecordBytes(key, b"{}")) is None
 
 
 @pytest.mark.parametrize("value", [True, "1", 1.5])
-def test_an_offset_that_is_no_integer_is_refused(value: Any) -> None:
+def test_an_offset_that_is_not_an_integer_is_refused(value: Any) -> None:
     with pytest.raises(RecordError, match="must be an integer"):
         upstream_offset({"offset": value})
 
@@ -150,7 +150,7 @@ RULES = {
 
 
 def requests() -> list[dict[str, Any]]:
-    """What was asked about the offsets of the three connectors once they were stopped."""
+    """Return the recorded REST requests about the offsets of the stopped connectors."""
     paths = {f"/connectors/{name}/offsets": name for name in RULES}
     return [
         line | {"connector": paths[line["path"]]}
@@ -160,7 +160,7 @@ def requests() -> list[dict[str, Any]]:
 
 
 def alterations(body: str) -> list[OffsetAlteration] | None:
-    """Read a body; None if it is not even of the right shape, which is REST's concern."""
+    """Read a request body; return None if its shape is wrong, which the REST layer checks."""
     items = json.loads(body)["offsets"]
     known = {"partition", "offset"}
     if not items or any(item is None or set(item) - known for item in items):
@@ -168,8 +168,8 @@ def alterations(body: str) -> list[OffsetAlteration] | None:
     return [OffsetAlteration(item.get("partition"), item.get("offset")) for item in items]
 
 
-def test_altering_offsets_answers_and_stores_as_recorded() -> None:
-    """Every request in order: the first list fills the store, later lists must equal it."""
+def test_altered_offsets_give_the_recorded_responses_and_records() -> None:
+    """The first response with offsets fills the store; later ones must equal it."""
     states: dict[str, OffsetsState] = {}
     checked = 0
     for line in requests():
@@ -181,7 +181,7 @@ def test_altering_offsets_answers_and_stores_as_recorded() -> None:
             )
         elif line["method"] == "PATCH" and (wanted := alterations(line["request_body"])):
             checked += 1
-            assert alter(state, connector, wanted) == refusal(line), line["name"]
+            assert alter(state, connector, wanted) == error_message(line), line["name"]
         elif line["method"] == "GET":
             listed = [OffsetAlteration(**o) for o in json.loads(line["body"])["offsets"]]
             if line["name"] == "offsets-stopped":
@@ -197,7 +197,7 @@ def known(states: dict[str, OffsetsState], line: dict[str, Any]) -> tuple[Stored
 
 
 def alter(state: OffsetsState, connector: str, wanted: list[OffsetAlteration]) -> str | None:
-    """Do what PATCH offsets does; return the refusal, if any."""
+    """Alter offsets as PATCH offsets does; return the error message, if any."""
     try:
         plain = normalize_alterations(wanted)
         offset_alterations.validate_alterations(plain, RULES[connector])
@@ -213,11 +213,11 @@ def store(state: OffsetsState, connector: str, pairs: list[OffsetAlteration]) ->
         state.apply(record)
 
 
-def refusal(line: dict[str, Any]) -> str | None:
+def error_message(line: dict[str, Any]) -> str | None:
     return None if line["status"] == 200 else str(json.loads(line["body"])["message"])
 
 
-def test_members_that_only_we_know_are_not_shown() -> None:
+def test_members_that_connect_lacks_are_not_shown() -> None:
     assert to_java_offset({"offset": 7, "pid": 1, "open": True}) == {"offset": 7}
     assert to_java_offset({"offset": -1, "pid": 1}) is None
     assert to_java_offset({"file": "a"}) == {"file": "a"}

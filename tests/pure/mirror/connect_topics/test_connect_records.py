@@ -1,4 +1,4 @@
-"""Checkpoints and heartbeats as Connect gets them."""
+"""The source records of checkpoints and heartbeats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_poll_creates_records() -> None:
     assert Heartbeat.decode(outgoing.record) == beat
 
 
-def test_a_checkpoint_carries_the_time_of_the_look_and_the_remote_name() -> None:
+def test_a_checkpoint_record_has_its_timestamp_and_remote_topic() -> None:
     made = Checkpoint(
         group="g", partition=TopicPartition("A.t", 3), upstream=10, downstream=20, metadata="m"
     )

@@ -1,4 +1,4 @@
-"""Connect's status topic: bytes, the latest record wins, and who may overwrite whom."""
+"""Connect's status topic: the bytes, the latest status, and which worker may overwrite it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def status_records(file: str) -> list[GoldenRecord]:
     return [item for item in golden_records(f"topics/{file}.jsonl") if "status" in item.topic]
 
 
-def written(record: StatusRecord) -> RecordBytes:
-    """Write a decoded record; what was removed is written as DESTROYED."""
+def encoded(record: StatusRecord) -> RecordBytes:
+    """Encode a decoded record; a removed status is encoded as DESTROYED."""
     if isinstance(record, StatusTombstone):
         return ConnectStatus(
             connector=record.connector,
@@ -47,21 +47,21 @@ def status(state: LifecycleState, worker_id: str = "w1", generation: int = 1) ->
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_recorded_status_reads_and_writes_back(file: str) -> None:
+def test_every_recorded_status_is_read_and_written_back(file: str) -> None:
     recorded = status_records(file)
     assert recorded
     for item in recorded:
-        assert written(decode_status_record(item.record)) == item.record
+        assert encoded(decode_status_record(item.record)) == item.record
 
 
-def test_statuses_of_workers_with_internal_rest_read_and_write_back() -> None:
+def test_statuses_of_workers_with_internal_rest_are_read_and_written_back() -> None:
     latest = golden_json("topics/dedicated-internal-rest.status-latest.json")
     for key, value in latest.items():
         record = RecordBytes(key.encode(), value.encode())
-        assert written(decode_status_record(record)) == record
+        assert encoded(decode_status_record(record)) == record
 
 
-def test_a_status_without_version_was_written_before_there_were_versions() -> None:
+def test_a_status_of_an_older_worker_has_no_version() -> None:
     value = b'{"state":"RUNNING","trace":null,"worker_id":"w","generation":3}'
     found = decode_status_record(RecordBytes(b"status-task-a-b-12", value))
     assert found == ConnectStatus(
@@ -85,7 +85,7 @@ def test_a_status_without_version_was_written_before_there_were_versions() -> No
         (b"status-topic-t:connector-c", b'{"topic":{}}'),
     ],
 )
-def test_a_record_that_makes_no_sense_is_refused(key: bytes | None, value: bytes) -> None:
+def test_an_invalid_record_is_refused(key: bytes | None, value: bytes) -> None:
     with pytest.raises(RecordError):
         decode_status_record(RecordBytes(key, value))
     assert StatusState().apply(RecordBytes(key, value)) is None
@@ -102,7 +102,7 @@ def test_the_latest_status_wins_and_a_tombstone_removes_it() -> None:
     assert state.connector_status("c") is None
 
 
-def test_tasks_are_listed_in_their_order() -> None:
+def test_tasks_are_listed_in_the_order_of_their_ids() -> None:
     state = StatusState()
     for number in (10, 2, 0):
         state.apply(
@@ -120,7 +120,7 @@ def test_tasks_are_listed_in_their_order() -> None:
     assert state.task_status("c", 3) is None
 
 
-def test_topics_are_remembered_until_reset() -> None:
+def test_active_topics_are_kept_until_a_reset() -> None:
     state = StatusState()
     seen = TopicStatus(topic="A.t", connector="c", task=1, discovered_ms=5)
     state.apply(seen.encode())
@@ -144,13 +144,13 @@ def test_topics_are_remembered_until_reset() -> None:
         (status(LifecycleState.RUNNING, "w2", 4), status(LifecycleState.RUNNING, "w1", 3), True),
     ],
 )
-def test_an_old_owner_does_not_report_over_a_new_one(
+def test_an_older_worker_does_not_overwrite_the_status_of_a_newer_one(
     known: ConnectStatus | None, new: ConnectStatus, allowed: bool
 ) -> None:
     assert can_write_safely(known, new) is allowed
 
 
-def test_the_recorded_connectors_are_gone_in_the_end() -> None:
+def test_the_recorded_connectors_are_deleted_at_the_end() -> None:
     state = StatusState()
     for item in status_records("connect-mode.connect-topics"):
         state.apply(item.record)

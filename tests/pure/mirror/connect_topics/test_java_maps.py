@@ -1,4 +1,4 @@
-"""HashMap order and Java's way of printing values."""
+"""The order of Java's HashMap, and values as Java prints them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RECORDS = golden_json("vectors/records.json")
     ("text", "expected"),
     [("", 0), ("a", 97), ("hello", 99162322), ("Aa", 2112), ("BB", 2112), ("😀", 1772899)],
 )
-def test_string_hash(text: str, expected: int) -> None:
+def test_string_hash_is_javas(text: str, expected: int) -> None:
     assert string_hash(text) == expected
 
 
-def test_the_three_connectors_partitions_stand_in_the_recorded_order() -> None:
+def test_partitions_of_the_three_connectors_have_the_recorded_order() -> None:
     for kind in ("checkpoint", "heartbeat"):
         for vector in RECORDS[kind]:
             order = vector["connect_partition"]
@@ -37,7 +37,7 @@ def test_the_three_connectors_partitions_stand_in_the_recorded_order() -> None:
         assert list(in_hash_map_order(shuffled)) == order
 
 
-def test_keys_of_one_bucket_stand_as_inserted() -> None:
+def test_keys_of_one_bucket_keep_their_insertion_order() -> None:
     assert list(in_hash_map_order({"Aa": 1, "BB": 2})) == ["Aa", "BB"]
     assert list(in_hash_map_order({"BB": 2, "Aa": 1})) == ["BB", "Aa"]
 
@@ -52,10 +52,10 @@ def test_keys_of_one_bucket_stand_as_inserted() -> None:
         "config-providers.connect-configs",
     ],
 )
-def test_recorded_task_configs_stand_in_hash_order(file: str) -> None:
-    """Task configs come out of HashMaps of 13 to 32 members, so the table has grown once or twice.
+def test_recorded_task_configs_have_hash_order(file: str) -> None:
+    """The HashMaps have 13 to 32 members, so the table has grown once or twice.
 
-    Which of two keys in one bucket was put first is not recorded; the given order is kept there.
+    The recording does not say which of two keys in one bucket was inserted first.
     """
     configs = [
         json.loads(line["value_text"])["properties"]

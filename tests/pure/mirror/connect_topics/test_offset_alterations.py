@@ -1,4 +1,4 @@
-"""Upstream's alterOffsets tests, for the three connectors alike."""
+"""Upstream's alterOffsets tests for the three connectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sparkmirror.mirror.connect_topics.offset_alterations import (
 
 
 @dataclass(frozen=True)
-class Kind:
+class ConnectorKind:
     rules: OffsetAlterationRules
     partition: dict[str, Any]
 
@@ -31,25 +31,27 @@ class Kind:
 
 
 KINDS = {
-    "source": Kind(SOURCE_RULES, {"cluster": "A", "topic": "t", "partition": 3}),
-    "checkpoint": Kind(CHECKPOINT_RULES, {"group": "g", "topic": "A.t", "partition": 3}),
-    "heartbeat": Kind(HEARTBEAT_RULES, {"sourceClusterAlias": "A", "targetClusterAlias": "B"}),
+    "source": ConnectorKind(SOURCE_RULES, {"cluster": "A", "topic": "t", "partition": 3}),
+    "checkpoint": ConnectorKind(CHECKPOINT_RULES, {"group": "g", "topic": "A.t", "partition": 3}),
+    "heartbeat": ConnectorKind(
+        HEARTBEAT_RULES, {"sourceClusterAlias": "A", "targetClusterAlias": "B"}
+    ),
 }
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> Kind:
+def kind(request: pytest.FixtureRequest) -> ConnectorKind:
     return KINDS[request.param]
 
 
-def test_alter_offsets_incorrect_partition_key(kind: Kind) -> None:
+def test_alter_offsets_incorrect_partition_key(kind: ConnectorKind) -> None:
     with pytest.raises(OffsetsRejected, match="is missing the '.*' key, which is required"):
         kind.alter(partition={"unused_key": "unused"})
     with pytest.raises(OffsetsRejected, match="Source partitions may not be null"):
         validate_alterations([OffsetAlteration(None, {"offset": 0})], kind.rules)
 
 
-def test_alter_offsets_missing_partition_key(kind: Kind) -> None:
+def test_alter_offsets_missing_partition_key(kind: ConnectorKind) -> None:
     for key in kind.partition:
         rest = {name: value for name, value in kind.partition.items() if name != key}
         with pytest.raises(OffsetsRejected, match=f"is missing the '{key}' key"):
@@ -75,7 +77,7 @@ def test_alter_offsets_invalid_partition_partition(name: str, number: Any, rule:
     kind.alter(partition=kind.partition | {"partition": 2**31 - 1})
 
 
-def test_alter_offsets_multiple_partitions(kind: Kind) -> None:
+def test_alter_offsets_multiple_partitions(kind: ConnectorKind) -> None:
     other = dict.fromkeys(kind.partition, 0) | {k: f"{v}2" for k, v in kind.partition.items()}
     good = OffsetAlteration(kind.partition, {"offset": 0})
     with pytest.raises(OffsetsRejected):
@@ -83,12 +85,12 @@ def test_alter_offsets_multiple_partitions(kind: Kind) -> None:
     validate_alterations([good, good], kind.rules)
 
 
-def test_alter_offsets_incorrect_offset_key(kind: Kind) -> None:
+def test_alter_offsets_incorrect_offset_key(kind: ConnectorKind) -> None:
     with pytest.raises(OffsetsRejected, match="is missing the 'offset' key, which is required"):
         kind.alter(offset={"unused_offset_key": 0})
 
 
-def test_alter_offsets_offset_values(kind: Kind) -> None:
+def test_alter_offsets_offset_values(kind: ConnectorKind) -> None:
     for wrong in (None, "nope", True, 1.5):
         with pytest.raises(OffsetsRejected, match="which must be an integer"):
             kind.alter(offset={"offset": wrong})
@@ -102,12 +104,12 @@ def test_alter_offsets_offset_values(kind: Kind) -> None:
         kind.alter(offset={"offset": 2**63 - 1})
 
 
-def test_successful_alter_offsets(kind: Kind) -> None:
+def test_successful_alter_offsets(kind: ConnectorKind) -> None:
     kind.alter()
     validate_alterations([], kind.rules)
 
 
-def test_alter_offsets_tombstones(kind: Kind) -> None:
+def test_alter_offsets_tombstones(kind: ConnectorKind) -> None:
     for partition in (kind.partition, {"unused_key": "x"}, {}, None):
         validate_alterations(normalize_alterations([OffsetAlteration(partition, None)]), kind.rules)
 
@@ -123,7 +125,7 @@ def test_only_plain_values_are_stored(value: Any, what: str) -> None:
         normalize_alterations([OffsetAlteration({}, {"x": value})])
 
 
-def test_the_later_of_two_duplicates_wins() -> None:
+def test_the_last_of_two_alterations_of_one_partition_wins() -> None:
     first = OffsetAlteration({"a": 1, "topic": "t"}, {"offset": 4})
     second = OffsetAlteration({"topic": "t", "a": 1}, {"offset": 5})
     assert normalize_alterations([first, second]) == [second]

@@ -1,4 +1,4 @@
-"""Kafka's hash of a key."""
+"""The partition of a key is Kafka's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTITIONS = {"configs": 1, "offsets": 25, "status": 5}
         (b"abc", 479470107),
     ],
 )
-def test_murmur2_of_well_known_keys(key: bytes, expected: int) -> None:
+def test_murmur2_gives_kafkas_hashes(key: bytes, expected: int) -> None:
     assert murmur2(key) == expected & 0xFFFFFFFF
 
 
@@ -35,7 +35,7 @@ def test_murmur2_of_well_known_keys(key: bytes, expected: int) -> None:
         "config-providers.connect-configs",
     ],
 )
-def test_recorded_keys_went_to_the_partition_we_compute(file: str) -> None:
+def test_recorded_keys_are_in_the_computed_partition(file: str) -> None:
     for item in golden_records(f"topics/{file}.jsonl"):
         count = next(n for word, n in PARTITIONS.items() if word in item.topic)
         assert item.record.key is not None

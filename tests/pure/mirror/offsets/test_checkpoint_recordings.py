@@ -1,12 +1,11 @@
-"""Recorded offset syncs and group offsets, replayed: they must lead to the recorded checkpoints.
+"""Recorded offset syncs and group offsets give the recorded checkpoints.
 
-What is required, and why not more. The recordings do not say when the original looked at a group,
-only when a look led to a checkpoint: that is the record's time, taken just before the offsets were
-listed. So, for each group, the replay looks exactly at those moments, with all syncs written until
-then and with the offsets committed in the phase of the scenario that the recorded checkpoints
-show, and requires *exactly* the recorded checkpoints, no more and no fewer, in the same order of
-moments. Looks in between that led to nothing are not known and cannot be required. Which syncs
-exist depends on the original's flushes; they are taken from the recording, too.
+The recordings have only the polls of Java's task that emitted checkpoints: the timestamp of a
+checkpoint is the time of its poll, just before the task listed the group's offsets. So the replay
+polls each group at these times. It uses the syncs written before, and the group offsets of that
+phase of the scenario which the recorded checkpoints show. It requires exactly the recorded
+checkpoints of each poll. Polls without checkpoints are not recorded. The syncs come from the
+recording, because they depend on the flushes of Java's task.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ MODES = {
 
 
 def phases() -> list[dict[str, Committed]]:
-    """What each group has committed after each phase of the scenario."""
+    """Return the committed offsets of each group after each phase of the scenario."""
     state: dict[str, Committed] = {}
     result = []
     for phase in golden_json("topics/scenario.json")["phases"]:
@@ -60,15 +59,15 @@ def phases() -> list[dict[str, Committed]]:
             committed = dict(state.get(group["group"], {}))
             for item in group["offsets"]:
                 where = TopicPartition(item["topic"], item["partition"])
-                # The client that committed for the recordings ended every note with a NUL.
-                note = item["metadata"] and item["metadata"] + "\0"
-                committed[where] = OffsetAndMetadata(item["offset"], note)
+                # The client of the recordings appends a NUL to all metadata.
+                metadata = item["metadata"] and item["metadata"] + "\0"
+                committed[where] = OffsetAndMetadata(item["offset"], metadata)
             state = state | {group["group"]: committed}
         result.append(state)
     return result
 
 
-# Not part of the scenario: what the group of the exactly-once recording had committed.
+# The committed offsets of the exactly-once recording, which is not part of the scenario.
 EXACTLY_ONCE: list[dict[str, Committed]] = [
     {
         "app-1": {
@@ -80,7 +79,7 @@ EXACTLY_ONCE: list[dict[str, Committed]] = [
 
 
 class Replay:
-    """A checkpoint task that lives through a recording."""
+    """A checkpoint task that polls at the times of a recording."""
 
     def __init__(self, mode: str) -> None:
         self.phases = EXACTLY_ONCE if mode == "exactly-once" else phases()
@@ -88,26 +87,26 @@ class Replay:
         self.written = golden_records(f"topics/{mode}.offset-syncs.jsonl")
         self.syncs = OffsetSyncStore()
         self.syncs.mark_read_to_end()
-        self.memory = CheckpointStore()
-        self.memory.load((), ())
+        self.checkpoint_store = CheckpointStore()
+        self.checkpoint_store.load((), ())
         described = MODES[mode]
         self.checkpointer = Checkpointer(
             described.flow,
             DefaultReplicationPolicy(separator=described.separator),
             DefaultTopicFilter.of(described.topics, ()),
             OffsetTranslator(self.syncs, {}),
-            self.memory,
+            self.checkpoint_store,
         )
 
-    def look(self, moment_ms: int, group: str, recorded: list[Checkpoint]) -> list[Checkpoint]:
-        """Look at a group at a recorded moment; return the checkpoints."""
-        while self.written and self.written[0].timestamp_ms <= moment_ms:
+    def poll(self, time_ms: int, group: str, recorded: list[Checkpoint]) -> list[Checkpoint]:
+        """Poll a group at a recorded time; return the checkpoints."""
+        while self.written and self.written[0].timestamp_ms <= time_ms:
             self.syncs.add(OffsetSync.decode(self.written.pop(0).record))
         committed = self.committed(group, recorded)
         return list(self.checkpointer.checkpoints_for_group(group, committed).checkpoints)
 
     def committed(self, group: str, recorded: list[Checkpoint]) -> Committed:
-        """The offsets of the earliest phase, from the last one on, that shows the recorded ones."""
+        """Return the group's offsets of the first phase, from the last used one on, that fits."""
         for number in range(self.phase.get(group, 0), len(self.phases)):
             committed = self.phases[number].get(group, {})
             shown = {
@@ -120,8 +119,8 @@ class Replay:
         raise AssertionError(f"{recorded} show offsets that {group} never had")
 
 
-def looks(recorded: list[GoldenRecord]) -> dict[tuple[int, str], list[Checkpoint]]:
-    """Group the recorded checkpoints by moment and group, in their order."""
+def recorded_polls(recorded: list[GoldenRecord]) -> dict[tuple[int, str], list[Checkpoint]]:
+    """Return the recorded checkpoints by time and group, in their order."""
     found: dict[tuple[int, str], list[Checkpoint]] = {}
     for item in recorded:
         made = Checkpoint.decode(item.record)
@@ -130,40 +129,38 @@ def looks(recorded: list[GoldenRecord]) -> dict[tuple[int, str], list[Checkpoint
 
 
 def by_partition(checkpoints: list[Checkpoint]) -> list[Checkpoint]:
-    """Order within one look is that of a Java map and means nothing."""
+    """Sort checkpoints. The order within one poll is that of a Java map."""
     return sorted(checkpoints, key=lambda c: c.partition)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_recorded_syncs_and_offsets_lead_to_the_recorded_checkpoints(mode: str) -> None:
+def test_recorded_syncs_and_offsets_give_the_recorded_checkpoints(mode: str) -> None:
     replay = Replay(mode)
     recorded = golden_records(f"topics/{mode}.checkpoints.jsonl")
     assert recorded
-    for (moment_ms, group), expected in looks(recorded).items():
-        made = replay.look(moment_ms, group, expected)
+    for (time_ms, group), expected in recorded_polls(recorded).items():
+        made = replay.poll(time_ms, group, expected)
         assert by_partition(made) == by_partition(expected)
         assert {c.encode() for c in made} == {c.encode() for c in expected}
 
 
 @pytest.mark.parametrize(("mode", "target"), [("connect-mode", "target"), ("dedicated-mode", "B")])
-def test_writing_after_each_look_leaves_the_groups_where_the_original_left_them(
-    mode: str, target: str
-) -> None:
-    """Nobody consumes on the target, so its groups are absent, then empty, and only move on."""
+def test_group_offsets_on_the_target_end_as_recorded(mode: str, target: str) -> None:
+    """The target has no consumers, so a group is first absent and then empty."""
     replay = Replay(mode)
     groups: dict[str, Committed] = {}
-    for (moment_ms, group), expected in looks(
+    for (time_ms, group), expected in recorded_polls(
         golden_records(f"topics/{mode}.checkpoints.jsonl")
     ).items():
-        replay.look(moment_ms, group, expected)
-        standing = groups.get(group)
-        presence = TargetGroupState.ABSENT if standing is None else TargetGroupState.EMPTY
+        replay.poll(time_ms, group, expected)
+        committed = groups.get(group)
+        state = TargetGroupState.ABSENT if committed is None else TargetGroupState.EMPTY
         write = plan_group_offset_write(
-            replay.memory.of_group(group),
-            TargetGroup(state=presence, committed=dict(standing or {})),
+            replay.checkpoint_store.of_group(group),
+            TargetGroup(state=state, committed=dict(committed or {})),
             safely=True,
         )
-        groups[group] = {**(standing or {}), **write.offsets}
+        groups[group] = {**(committed or {}), **write.offsets}
     final = golden_json(f"topics/{mode}.group-offsets.json")[target]
     assert {
         group: {where: position.offset for where, position in committed.items()}
@@ -175,7 +172,7 @@ def test_writing_after_each_look_leaves_the_groups_where_the_original_left_them(
 
 
 def test_the_run_map_of_the_recorded_records_agrees_with_the_syncs_and_is_finer() -> None:
-    """Aborted source transactions, markers on both sides: the pairs are known from the values."""
+    """There are aborted transactions and markers. Equal values show the pairs of offsets."""
     source, remote = TopicPartition("eos-t", 0), TopicPartition("source.eos-t", 0)
     read = [
         item

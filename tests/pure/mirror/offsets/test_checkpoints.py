@@ -1,4 +1,4 @@
-"""Checkpoints: which are emitted, which are not and why, and what a restart remembers."""
+"""Checkpoints: which are emitted, why others are not, and what a restart reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REMOTE = TopicPartition("source1.t", 0)
 
 
 class Flow:
-    """A checkpointer with everything it stands on, for the flow source1->target2."""
+    """A checkpointer and its stores for the flow source1->target2."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Flow:
         )
 
     def emitted(self, upstream: int, partition: TopicPartition = T0) -> int | None:
-        """The downstream offset of the checkpoint that a group at `upstream` leads to."""
+        """Return the downstream offset of the checkpoint of a group at `upstream`."""
         found = self.at(upstream, partition).checkpoints
         return found[0].downstream if found else None
 
@@ -82,7 +82,7 @@ def checkpoint(group: str, upstream: int, downstream: int, metadata: str = "") -
     )
 
 
-def test_40_recorded_sequences_emit_what_was_recorded() -> None:
+def test_40_recorded_sequences_emit_the_recorded_checkpoints() -> None:
     vectors = golden_json("vectors/checkpoints.json")
     aliases = SourceAndTarget(vectors["source_alias"], vectors["target_alias"])
     assert len(vectors["checkpoint_sequences"]) == 40
@@ -185,7 +185,7 @@ def test_checkpoint_store_initialized() -> None:
     assert flow.emitted(1) == 1
 
 
-def test_why_an_offset_is_not_checkpointed() -> None:
+def test_an_offset_without_checkpoint_has_its_reason() -> None:
     flow = Flow(exclude=("hidden",))
     hidden = TopicPartition("hidden", 0)
     flow.sync(10, 10)
@@ -207,12 +207,12 @@ def test_why_an_offset_is_not_checkpointed() -> None:
     }
 
 
-def test_every_outcome_says_something_else() -> None:
+def test_every_outcome_has_its_own_text() -> None:
     assert len({outcome.value for outcome in CheckpointOutcome}) == len(CheckpointOutcome)
 
 
 def test_read_checkpoints_topic() -> None:
-    """Upstream's CheckpointStoreTest: own groups only, the last record wins, rubbish is skipped."""
+    """Upstream's CheckpointStoreTest: own groups only; the last record wins; skip invalid ones."""
     memory = CheckpointStore()
     records = [
         checkpoint("group1", 1, 11).encode(),
@@ -258,10 +258,10 @@ def test_read_checkpoints_topic_error(
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9), st.integers(0, 9)), max_size=40),
     st.booleans(),
 )
-def test_a_consumer_that_moves_forward_never_sees_its_checkpoints_go_back(
+def test_checkpoints_of_a_group_that_moves_forward_never_go_back(
     script: list[tuple[int, int, int]], with_runs: bool
 ) -> None:
-    """Syncs get lost, the group is behind the copy, and maps lose their second run."""
+    """Some syncs are lost, the group is behind the copy, and maps lack their second run."""
     flow = Flow()
     runs = RunMap()
     end = position = 0

@@ -1,4 +1,4 @@
-"""Which offsets are written to groups of the target."""
+"""The offsets that a checkpoint task writes to groups of the target."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ VECTORS = golden_json("vectors/checkpoints.json")["group_offset_sync"]
 
 
 @pytest.mark.parametrize("safely", [False, True])
-def test_30_recorded_rounds_write_what_was_recorded(safely: bool) -> None:
-    """In the recordings a group that is not EMPTY does not exist, so safety changes nothing."""
+def test_30_recorded_rounds_write_the_recorded_offsets(safely: bool) -> None:
+    """The recordings have only empty and absent groups, so `safely` changes nothing."""
     assert len(VECTORS) == 30
     for vector in VECTORS:
         result = {}
@@ -103,7 +103,7 @@ def test_an_empty_group_is_never_moved_back() -> None:
     assert set(write.outcomes.values()) == {GroupOffsetOutcome.TARGET_AHEAD}
 
 
-def test_a_group_in_use_is_left_alone_only_when_asked_to_be_safe() -> None:
+def test_a_group_in_use_is_not_written_if_safely_is_set() -> None:
     emitted = checkpoints((P0, 5))
     assert written(plan_group_offset_write(emitted, IN_USE, safely=False)) == {P0: 5}
     write = plan_group_offset_write(emitted, IN_USE, safely=True)
@@ -111,7 +111,7 @@ def test_a_group_in_use_is_left_alone_only_when_asked_to_be_safe() -> None:
     assert write.outcomes == {P0: GroupOffsetOutcome.GROUP_IN_USE}
 
 
-def test_a_group_that_does_not_exist_gets_everything() -> None:
+def test_a_group_that_does_not_exist_gets_all_offsets() -> None:
     assert written(plan_group_offset_write(checkpoints((P0, 5), (P1, 0)), ABSENT, safely=True)) == {
         P0: 5,
         P1: 0,
@@ -124,7 +124,7 @@ def test_a_group_that_does_not_exist_gets_everything() -> None:
     st.dictionaries(st.integers(0, 3), st.none() | st.integers(0, 9)),
     st.sampled_from(TargetGroupState),
 )
-def test_safely_nothing_ever_goes_back(
+def test_no_offset_goes_back_if_safely_is_set(
     emitted: dict[int, int], standing: dict[int, int | None], presence: TargetGroupState
 ) -> None:
     committed = {

@@ -1,4 +1,4 @@
-"""Groups are worth checkpoints if they are wanted and have read something wanted."""
+"""A group has checkpoints if the filter selects it and it committed a selected topic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_find_consumer_groups() -> None:
 
 
 def test_find_consumer_groups_in_common_scenarios() -> None:
-    """Upstream's: t1 and t3 are not wanted, g4 is not wanted and never asked about."""
+    """Upstream's: the filters exclude t1, t3 and g4; the task does not list offsets of g4."""
     topics = topic_filter(topics="t2|t4")
     asked_about = groups_to_replicate(
         ["g1", "g2", "g3", "g4"], group_filter_of({"groups.exclude": "g4"})
@@ -33,6 +33,6 @@ def test_a_group_without_offsets_is_left_out() -> None:
     assert groups_with_offsets({"g": ()}, topic_filter()) == frozenset()
 
 
-def test_a_topic_counts_by_the_filter_alone() -> None:
+def test_only_the_topic_filter_decides_about_a_topic() -> None:
     committed = {"g1": parse_partitions("target.t-0"), "g2": parse_partitions("heartbeats-0")}
     assert groups_with_offsets(committed, topic_filter(topics=r"target\..*")) == {"g1"}

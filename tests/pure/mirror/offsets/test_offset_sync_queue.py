@@ -1,4 +1,4 @@
-"""When an offset sync is due, and in which order syncs leave."""
+"""When an offset sync is due, and in which order syncs are sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(syncs: tuple[OffsetSync, ...] | list[OffsetSync]) -> list[list[Any]]:
     return [[str(s.partition), s.upstream, s.downstream] for s in syncs]
 
 
-def test_a_sync_is_due_exactly_when_the_original_says_so() -> None:
+def test_a_sync_is_due_exactly_when_java_sends_one() -> None:
     sequences = golden_json("vectors/offset-sync-partition-state.json")["sequences"]
     assert len(sequences) == 120
     for sequence in sequences:
@@ -37,7 +37,7 @@ def test_a_sync_is_due_exactly_when_the_original_says_so() -> None:
                 state.reset()
 
 
-def test_syncs_are_queued_promoted_and_fired_as_in_the_original() -> None:
+def test_syncs_are_queued_promoted_and_fired_as_in_java() -> None:
     sequences = golden_json("vectors/offset-sync-writer.json")
     assert len(sequences) == 30
     for sequence in sequences:
@@ -49,7 +49,7 @@ def test_syncs_are_queued_promoted_and_fired_as_in_the_original() -> None:
 
 
 def perform(queue: OffsetSyncQueue, op: dict[str, Any]) -> list[OffsetSync]:
-    """Do one recorded step; return what it sent."""
+    """Perform one recorded step; return the sent syncs."""
     match op["op"]:
         case "queue":
             partition = TopicPartition.parse(op["partition"])
@@ -116,7 +116,7 @@ def test_maybe_queue_offset_syncs() -> None:
 
 
 def test_fire_pending_offset_syncs() -> None:
-    """Upstream's OffsetSyncWriterTest: one place, so the second sync waits for the first."""
+    """Upstream's OffsetSyncWriterTest: one may be in flight; the second waits for the first."""
     queue = OffsetSyncQueue(1, max_in_flight=1)
     queue.queue_record(T0, 1, 100)
     queue.queue_record(T1, 1, 100)
@@ -149,7 +149,7 @@ def test_send_sync_event() -> None:
     assert queue.pop_pending() == [sync(T0, 65, 155)]
 
 
-def test_by_default_ten_may_be_in_flight() -> None:
+def test_ten_syncs_may_be_in_flight_by_default() -> None:
     queue = OffsetSyncQueue(0)
     for number in range(12):
         queue.queue_record(TopicPartition("t", number), 0, 0)
@@ -157,7 +157,7 @@ def test_by_default_ten_may_be_in_flight() -> None:
     assert len(queue.pending) == 2
 
 
-def test_only_what_is_in_flight_can_end() -> None:
+def test_only_a_sync_in_flight_can_complete() -> None:
     with pytest.raises(ValueError, match="in flight"):
         OffsetSyncQueue(0).on_send_complete()
 
@@ -169,7 +169,7 @@ steps = st.lists(
 
 @settings(max_examples=40)
 @given(steps, st.integers(0, 5))
-def test_what_leaves_is_true_and_the_last_record_leaves_with_the_commit(
+def test_sent_syncs_are_correct_and_a_commit_sends_the_last_record(
     moves: list[tuple[int, int, bool]], lag_max: int
 ) -> None:
     queue = OffsetSyncQueue(lag_max)

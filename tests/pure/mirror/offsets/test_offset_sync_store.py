@@ -1,4 +1,4 @@
-"""The 64 slots: answers of the original, its invariants, and how much is forgotten at a time."""
+"""The 64 slots: Java's answers, its invariants, and how many syncs one insertion drops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sync(upstream: int, downstream: int, partition: TopicPartition = T0) -> Offs
 
 
 def started(syncs: Iterable[OffsetSync] = (), *, must_read_to_end: bool = False) -> OffsetSyncStore:
-    """A store that found these syncs in the topic."""
+    """Return a store that has read these syncs from the topic."""
     store = OffsetSyncStore(must_read_to_end=must_read_to_end)
     for found in syncs:
         store.add(found)
@@ -154,7 +154,7 @@ def test_past_offset_translation_without_initialization_read_to_end() -> None:
     assert translated(store, 1499, 1500, 2000) == [TOO_OLD, 11000, 11001]
 
 
-def test_the_drawing_is_true() -> None:
+def test_the_example_of_the_module_is_correct() -> None:
     store = started([sync(n, n) for n in range(0, 1001, 100)])
     slots = store.slots(T0)
     assert slots is not None
@@ -200,7 +200,7 @@ def test_randomly_spaced_syncs(bits: int, seed: int) -> None:
 @settings(max_examples=20)
 @given(st.lists(st.booleans(), min_size=50, max_size=150))
 def test_dropped_syncs_spacing(dropped: list[bool]) -> None:
-    """Every now and then one sync is lost, so the next comes after twice the distance."""
+    """Some syncs are lost, so the next one has twice the distance."""
     upstream = 0
     syncs = []
     for n, lost in enumerate(dropped):
@@ -214,8 +214,10 @@ gaps = st.lists(st.tuples(st.integers(0, 200), st.integers(1, 60)), min_size=1, 
 
 @settings(max_examples=40)
 @given(gaps, st.lists(st.integers(0, 20_000), min_size=1, max_size=20))
-def test_a_consumer_is_never_sent_ahead(moves: list[tuple[int, int]], positions: list[int]) -> None:
-    """Model: the syncs are a sample of copied records; the truth is the first not before it."""
+def test_a_translated_offset_is_never_too_high(
+    moves: list[tuple[int, int]], positions: list[int]
+) -> None:
+    """The syncs are some of the copied records. The exact offset is the next copied record's."""
     store = started()
     copied = []
     upstream = downstream = -1

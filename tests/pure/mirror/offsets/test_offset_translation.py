@@ -1,4 +1,4 @@
-"""Run map first, offset syncs otherwise, and how an answer was found."""
+"""Translation uses the run map, otherwise offset syncs, and says which."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run_map(*runs: tuple[int, int, int]) -> RunMap:
     return result
 
 
-def test_the_run_map_answers_what_it_knows_and_the_syncs_the_rest() -> None:
+def test_the_run_map_translates_its_offsets_and_the_syncs_the_others() -> None:
     translator = OffsetTranslator(store((5, 15), (90, 100)), {T0: run_map((50, 60, 50))})
     assert translator.translate(T0, 70) == OffsetTranslation(80, TranslationOutcome.RUN_MAP)
     assert translator.translate(T0, 100) == OffsetTranslation(110, TranslationOutcome.RUN_MAP)
@@ -66,7 +66,7 @@ steps = st.lists(
 def test_translation_is_never_too_high_and_exact_where_mapped(
     runs: list[tuple[int, int, int]], lag_max: int, mapped_from: int, coarse: bool
 ) -> None:
-    """The map starts after some records; every second run of a coarse map is missing."""
+    """The map starts after some records. A coarse map lacks every second run."""
     copied: list[tuple[int, int]] = []
     queue, syncs, known = OffsetSyncQueue(lag_max), store(), RunMap()
     source = target = 0

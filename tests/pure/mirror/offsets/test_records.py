@@ -1,4 +1,4 @@
-"""Offset syncs, checkpoints and heartbeats: bytes and texts of the original."""
+"""Offset syncs, checkpoints and heartbeats have Java's bytes and texts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MAKERS: dict[str, Callable[[dict[str, Any]], OffsetSync | Checkpoint | Heartbeat
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_bytes_and_text_are_those_of_the_original(kind: str) -> None:
+def test_bytes_and_text_are_javas(kind: str) -> None:
     for vector in VECTORS[kind]:
         value = MAKERS[kind](vector)
         assert value.encode() == given_bytes(vector)
@@ -72,7 +72,7 @@ def test_bytes_and_text_are_those_of_the_original(kind: str) -> None:
 
 
 def expected_message(message: str) -> str:
-    """Where the original shows a Java class name, we say what is missing; the field is the same."""
+    """Return our message for Java's: it names what is missing instead of a Java class."""
     if "BufferUnderflowException" in message:
         return message.partition(": ")[0] + r": \d bytes needed, only \d available"
     if "is null" in message:
@@ -83,7 +83,7 @@ def expected_message(message: str) -> str:
 @pytest.mark.parametrize(
     "vector", VECTORS["decode"], ids=lambda v: f"{v['kind']}-{v['case']}".replace(" ", "-")
 )
-def test_odd_bytes_are_read_or_refused_as_in_the_original(vector: dict[str, Any]) -> None:
+def test_invalid_bytes_are_read_or_refused_as_in_java(vector: dict[str, Any]) -> None:
     decode = DECODERS[vector["kind"]]
     if isinstance(vector["result"], str):
         assert str(decode(given_bytes(vector))) == vector["result"]
@@ -93,7 +93,7 @@ def test_odd_bytes_are_read_or_refused_as_in_the_original(vector: dict[str, Any]
 
 
 @pytest.mark.parametrize(("text", "result"), VECTORS["decode_topic_partition"])
-def test_a_topic_partition_is_split_as_in_the_original(text: str, result: Any) -> None:
+def test_a_topic_partition_is_split_as_in_java(text: str, result: Any) -> None:
     if isinstance(result, dict):
         with pytest.raises(ValueError, match="not of the form"):
             TopicPartition.parse(text)
@@ -117,7 +117,7 @@ def test_a_topic_partition_is_split_as_in_the_original(text: str, result: Any) -
         ("heartbeat", "dedicated-mode.heartbeats-on-source"),
     ],
 )
-def test_every_recorded_record_reads_and_writes_back(kind: str, file: str) -> None:
+def test_every_recorded_record_is_read_and_written_back(kind: str, file: str) -> None:
     recorded = golden_records(f"topics/{file}.jsonl")
     assert recorded
     for item in recorded:
@@ -175,7 +175,7 @@ def test_heartbeat_deserialize_rejects_unsupported_value_version() -> None:
         Heartbeat.decode(newer, strict=True)
 
 
-def test_what_does_not_fit_the_format_is_refused() -> None:
+def test_values_beyond_the_format_are_refused() -> None:
     with pytest.raises(RecordError, match="larger than the maximum string length"):
         Heartbeat(source="a" * 32768, target="b", timestamp_ms=0).encode()
     with pytest.raises(RecordError, match="does not fit in 8 bytes"):

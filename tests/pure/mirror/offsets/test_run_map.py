@@ -1,4 +1,4 @@
-"""Run maps are exact, or too low where runs are missing, and never too high."""
+"""A run map translates exactly; where runs are missing the result is too low, never too high."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def translated(run_map: RunMap, positions: Iterable[int]) -> list[int | None]:
     return [run_map.translate_downstream(position) for position in positions]
 
 
-def truth(copied: list[tuple[int, int]], position: int) -> int:
+def exact_offset(copied: list[tuple[int, int]], position: int) -> int:
     """The target offset of the first record at or after a position; the end if there is none."""
     return next((t for s, t in copied if s >= position), copied[-1][1] + 1)
 
 
-def facts(run_map: RunMap) -> tuple[list[OffsetRun], int | None, int]:
+def map_contents(run_map: RunMap) -> tuple[list[OffsetRun], int | None, int]:
     return list(run_map), run_map.known_from, run_map.coarse_runs
 
 
-def test_the_example_of_the_module_is_true() -> None:
+def test_the_example_of_the_module_is_correct() -> None:
     run_map = run_map_of(DOCUMENTED_RUNS)
     positions = [9, 10, 14, 15, 16, 17, 19, 20, 22, 99]
     assert translated(run_map, positions) == [
@@ -122,13 +122,13 @@ def test_translation_is_exact_and_in_order(steps: list[tuple[int, int, int]]) ->
     copied = records(runs)
     run_map = run_map_of(runs)
     positions = range(copied[0][0], copied[-1][0] + 3)
-    expected = [truth(copied, p) for p in positions]
+    expected = [exact_offset(copied, p) for p in positions]
     assert translated(run_map, positions) == expected
 
 
 @settings(max_examples=50)
 @given(gap_lists)
-def test_touching_runs_are_one(steps: list[tuple[int, int, int]]) -> None:
+def test_adjacent_runs_become_one(steps: list[tuple[int, int, int]]) -> None:
     run_map = run_map_of(runs_of(steps))
     whole = list(run_map)
     for before, after in zip(whole, whole[1:], strict=False):
@@ -154,17 +154,19 @@ def test_where_runs_are_missing_the_result_is_too_low_never_too_high(
     assert found == sorted(found, key=lambda offset: offset or 0)
     for position, offset in zip(positions, found, strict=True):
         assert offset is not None
-        assert offset <= truth(copied, position)
+        assert offset <= exact_offset(copied, position)
 
 
 @settings(max_examples=50)
 @given(gap_lists, st.data())
-def test_a_map_survives_encoding(steps: list[tuple[int, int, int]], data: st.DataObject) -> None:
+def test_an_encoded_map_is_read_back(
+    steps: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
     whole = list(run_map_of(runs_of(steps)))
     known_from = data.draw(st.integers(0, whole[0].source_first))
     run_map = RunMap.restore(whole, known_from, data.draw(st.integers(0, len(whole))))
     encoded = run_map_codec.encode_run_map(run_map)
-    assert facts(run_map_codec.decode_run_map(encoded)) == facts(run_map)
+    assert map_contents(run_map_codec.decode_run_map(encoded)) == map_contents(run_map)
 
 
 def test_an_encoded_run_takes_three_bytes() -> None:
@@ -175,9 +177,9 @@ def test_an_encoded_run_takes_three_bytes() -> None:
 
 def test_large_offsets_are_encoded() -> None:
     run_map = run_map_of([OffsetRun(2**62, 2**61, 7), OffsetRun(MAX_OFFSET - 5, MAX_OFFSET - 9, 4)])
-    assert facts(run_map_codec.decode_run_map(run_map_codec.encode_run_map(run_map))) == facts(
-        run_map
-    )
+    assert map_contents(
+        run_map_codec.decode_run_map(run_map_codec.encode_run_map(run_map))
+    ) == map_contents(run_map)
 
 
 def with_checksum(body: bytes) -> bytes:

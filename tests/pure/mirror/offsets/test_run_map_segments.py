@@ -1,4 +1,4 @@
-"""Run maps in segments: the same answers as one map, and little to write."""
+"""A segmented run map translates as one map, and only changed segments are written."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sparkmirror.model import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 RUNS_PER_SEGMENT, MAX_SEGMENTS = 4, 100
-HOLES = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5))
+GAPS = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5))
 
 
-def _runs(holes: Sequence[tuple[int, int, int]]) -> list[OffsetRun]:
+def _runs(gaps: Sequence[tuple[int, int, int]]) -> list[OffsetRun]:
     runs, source, target = [], 0, 0
-    for source_hole, target_hole, length in holes:
-        runs.append(OffsetRun(source + source_hole, target + target_hole, length))
+    for source_gap, target_gap, length in gaps:
+        runs.append(OffsetRun(source + source_gap, target + target_gap, length))
         source, target = runs[-1].source_first + length, runs[-1].target_first + length
     return runs
 
@@ -39,22 +39,22 @@ def _key(number: int, connector: str = "c", cluster: str = "A") -> RunMapSegment
     return RunMapSegmentKey(connector=connector, cluster=cluster, partition=ORDERS, number=number)
 
 
-def _small() -> SegmentedRunMap:
-    """A map of few and short segments."""
+def _small_map() -> SegmentedRunMap:
+    """Return a map with few and short segments."""
     return SegmentedRunMap(runs_per_segment=RUNS_PER_SEGMENT, max_segments=MAX_SEGMENTS)
 
 
-def _gappy(count: int, first: int = 0) -> SegmentedRunMap:
-    kept = _small()
+def _map_with_gaps(count: int, first: int = 0) -> SegmentedRunMap:
+    kept = _small_map()
     for n in range(first, first + count):
         kept.append(3 * n, 2 * n, 1)
     return kept
 
 
-@given(st.lists(HOLES, min_size=1, max_size=40))
-def test_segments_answer_as_one_map(holes: list[tuple[int, int, int]]) -> None:
-    whole, kept = RunMap(), _small()
-    for run in _runs(holes):
+@given(st.lists(GAPS, min_size=1, max_size=40))
+def test_segments_translate_as_one_map(gaps: list[tuple[int, int, int]]) -> None:
+    whole, kept = RunMap(), _small_map()
+    for run in _runs(gaps):
         whole.append(*run)
         kept.append(*run)
     again = SegmentedRunMap.restore(kept.unsaved_changes().segments)
@@ -66,15 +66,15 @@ def test_segments_answer_as_one_map(holes: list[tuple[int, int, int]]) -> None:
         assert joined.translate_downstream(position) == whole.translate_downstream(position)
 
 
-@given(st.lists(HOLES, min_size=2, max_size=30), st.data())
+@given(st.lists(GAPS, min_size=2, max_size=30), st.data())
 @settings(max_examples=40)
-def test_what_may_be_missing_is_never_answered_too_high(
-    holes: list[tuple[int, int, int]], data: st.DataObject
+def test_a_map_without_some_runs_never_translates_too_high(
+    gaps: list[tuple[int, int, int]], data: st.DataObject
 ) -> None:
-    runs = _runs(holes)
+    runs = _runs(gaps)
     lost = data.draw(st.integers(1, len(runs)))
     found = data.draw(st.integers(lost, len(runs)))
-    truth, kept = RunMap(), _small()
+    truth, kept = RunMap(), _small_map()
     for run in runs:
         truth.append(*run)
     for run in runs[:lost]:
@@ -88,8 +88,8 @@ def test_what_may_be_missing_is_never_answered_too_high(
         assert answer is None or exact is None or answer <= exact
 
 
-def test_only_what_changed_is_written_again() -> None:
-    kept = _gappy(RUNS_PER_SEGMENT + 2)
+def test_only_changed_segments_are_written_again() -> None:
+    kept = _map_with_gaps(RUNS_PER_SEGMENT + 2)
     assert sorted(kept.unsaved_changes().segments) == [0, 1]
     kept.mark_saved()
     assert kept.unsaved_changes() == ({}, ())
@@ -97,14 +97,14 @@ def test_only_what_changed_is_written_again() -> None:
     assert list(kept.unsaved_changes().segments) == [1]
 
 
-def test_a_map_that_grows_for_ever_drops_its_oldest_segments() -> None:
-    kept = _gappy(RUNS_PER_SEGMENT * (MAX_SEGMENTS + 1) + 1)
+def test_a_map_beyond_its_limit_drops_its_oldest_segments() -> None:
+    kept = _map_with_gaps(RUNS_PER_SEGMENT * (MAX_SEGMENTS + 1) + 1)
     assert kept.unsaved_changes().removed == (0, 1)
     assert len(kept) == RUNS_PER_SEGMENT * (MAX_SEGMENTS - 1) + 1
 
 
-def test_a_reset_removes_all_and_never_uses_a_number_again() -> None:
-    kept = _gappy(RUNS_PER_SEGMENT + 1)
+def test_a_reset_removes_all_segments_and_uses_no_number_again() -> None:
+    kept = _map_with_gaps(RUNS_PER_SEGMENT + 1)
     kept.mark_saved()
     kept.reset()
     kept.append(0, 70, 5)
@@ -113,7 +113,7 @@ def test_a_reset_removes_all_and_never_uses_a_number_again() -> None:
     assert list(changes.segments) == [2]
 
 
-def test_what_is_copied_again_at_the_same_place_is_no_news() -> None:
+def test_a_run_copied_again_to_the_same_offsets_changes_nothing() -> None:
     kept = SegmentedRunMap()
     kept.append(0, 100, 10)
     kept.append(5, 105, 10)
@@ -122,15 +122,15 @@ def test_what_is_copied_again_at_the_same_place_is_no_news() -> None:
 
 
 @pytest.mark.parametrize("run", [(5, 200, 5), (20, 105, 5), (5, 104, 10)])
-def test_what_contradicts_is_refused(run: tuple[int, int, int]) -> None:
+def test_a_run_that_contradicts_the_map_is_refused(run: tuple[int, int, int]) -> None:
     kept = SegmentedRunMap()
     kept.append(0, 100, 10)
     with pytest.raises(RunMapConflict):
         kept.append(*run)
 
 
-def test_leftovers_of_an_older_life_are_thrown_away() -> None:
-    old, new = _gappy(3, first=100), _small()
+def test_segments_from_before_a_reset_are_removed() -> None:
+    old, new = _map_with_gaps(3, first=100), _small_map()
     new.append(0, 0, 5)
     segments = {0: old.unsaved_changes().segments[0], 1: new.unsaved_changes().segments[0]}
     restored = SegmentedRunMap.restore(segments)
@@ -139,8 +139,8 @@ def test_leftovers_of_an_older_life_are_thrown_away() -> None:
     assert list(combine_segments(segments.values())) == [OffsetRun(0, 0, 5)]
 
 
-def test_a_segment_survives_the_offsets_topic() -> None:
-    runs = combine_segments(_gappy(300).unsaved_changes().segments.values())
+def test_a_segment_is_read_back_from_the_offsets_topic() -> None:
+    runs = combine_segments(_map_with_gaps(300).unsaved_changes().segments.values())
     segment = RunMapSegment(
         runs=runs, source_position=901, next_target_offset=600, target_topic_id="ab12"
     )
@@ -157,7 +157,7 @@ def test_a_segment_survives_the_offsets_topic() -> None:
     assert len(encode_segment(_key(7), segment).encode().value or b"") < 700
 
 
-def test_other_records_of_the_offsets_topic_are_passed_over() -> None:
+def test_other_records_of_the_offsets_topic_are_ignored() -> None:
     offset = StoredOffset(
         connector="c",
         partition={"cluster": "A", "partition": 0, "topic": "orders"},
@@ -194,7 +194,7 @@ def _segment(source: int, target: int, length: int, topic_id: str = "") -> RunMa
     )
 
 
-def test_known_runs_follow_the_connector_that_wrote_last() -> None:
+def test_runs_of_the_connector_that_wrote_last_are_used() -> None:
     known = RunMapsState("A")
     known.apply(encode_segment(_key(0, connector="old"), _segment(0, 0, 10)))
     known.apply(encode_segment(_key(0, connector="new"), _segment(0, 50, 10)))
@@ -206,7 +206,7 @@ def test_known_runs_follow_the_connector_that_wrote_last() -> None:
     assert known[ORDERS].translate_downstream(5) is None
 
 
-def test_runs_into_a_topic_that_was_created_again_mean_nothing() -> None:
+def test_runs_to_a_recreated_target_topic_are_ignored() -> None:
     known = RunMapsState("A")
     known.apply(encode_segment(_key(0), _segment(0, 0, 10, topic_id="first")))
     known.set_target_topic_ids({ORDERS: "second"})

@@ -1,4 +1,4 @@
-"""Access rules are copied weakened: a copy is read, and written by the mirror alone."""
+"""ACLs of remote topics permit reading only; only the mirror writes remote topics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def acl(
     )
 
 
-def test_every_recorded_rule_is_judged_and_rewritten_alike() -> None:
+def test_every_recorded_acl_is_selected_and_transformed_as_in_java() -> None:
     assert len(RECORDED["rows"]) > 50
     for name, pattern_type, permission, operation, copied, *rewritten in RECORDED["rows"]:
         rule = acl(name, permission=permission, operation=operation, pattern_type=pattern_type)
@@ -70,7 +70,7 @@ def test_acl_transformation() -> None:
     assert denied == acl("source.topic1", operation="ALL", permission="DENY")
 
 
-def test_only_literal_rules_on_replicated_topics_are_copied() -> None:
+def test_only_literal_acls_of_replicated_topics_are_copied() -> None:
     rules = [
         acl("topic1"),
         acl("topic1", operation="ALL"),
@@ -87,7 +87,7 @@ def test_only_literal_rules_on_replicated_topics_are_copied() -> None:
     )
 
 
-def test_a_rule_on_all_topics_becomes_one_on_a_topic_of_that_odd_name() -> None:
+def test_an_acl_for_all_topics_becomes_one_for_a_topic_with_a_star_in_its_name() -> None:
     everything = selection(topic_filter(topics=".*"))
     assert target_acl_bindings([acl("*")], everything) == (acl("source.*"),)
     identity = selection(
@@ -108,7 +108,7 @@ rules = st.builds(
 
 @settings(max_examples=30)
 @given(st.lists(rules, max_size=8))
-def test_no_copy_grants_the_right_to_write(listed: list[AclBinding]) -> None:
+def test_no_copied_acl_permits_writing(listed: list[AclBinding]) -> None:
     copies = target_acl_bindings(listed, FLOW)
     assert not any(
         copy.permission == "ALLOW" and copy.operation in ("WRITE", "ALL") for copy in copies

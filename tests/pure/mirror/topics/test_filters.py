@@ -1,4 +1,4 @@
-"""Filters judge names as MirrorMaker 2's default filters do."""
+"""Filters select names as MirrorMaker 2's default filters do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFUSALS: dict[str, type[MirrorError]] = {
 
 
 @pytest.mark.parametrize("case", range(len(RECORDED["topic_filter"])))
-def test_topics_are_chosen_as_recorded(case: int) -> None:
+def test_topics_are_selected_as_recorded(case: int) -> None:
     config, rows = RECORDED["topic_filter"][case].values()
     if isinstance(rows, dict):
         with pytest.raises(REFUSALS[rows["error"]]):
@@ -34,7 +34,7 @@ def test_topics_are_chosen_as_recorded(case: int) -> None:
 
 
 @pytest.mark.parametrize("case", range(len(RECORDED["group_filter"])))
-def test_groups_are_chosen_as_recorded(case: int) -> None:
+def test_groups_are_selected_as_recorded(case: int) -> None:
     config, rows = RECORDED["group_filter"][case].values()
     if isinstance(rows, dict):
         with pytest.raises(REFUSALS[rows["error"]]):
@@ -45,7 +45,7 @@ def test_groups_are_chosen_as_recorded(case: int) -> None:
 
 
 @pytest.mark.parametrize("case", range(len(RECORDED["config_property_filter"])))
-def test_topic_settings_are_chosen_as_recorded(case: int) -> None:
+def test_topic_configs_are_selected_as_recorded(case: int) -> None:
     config, rows = RECORDED["config_property_filter"][case].values()
     if isinstance(rows, dict):
         with pytest.raises(REFUSALS[rows["error"]]):

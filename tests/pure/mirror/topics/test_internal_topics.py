@@ -1,4 +1,4 @@
-"""Internal topics are where MirrorMaker 2 looks for them."""
+"""Internal topics have MirrorMaker 2's names and clusters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def one(name: str, cluster: str) -> InternalTopic:
 
 
 def test_offset_syncs_topic() -> None:
-    """Upstream's: the name carries the other cluster's alias; other places are refused."""
+    """Upstream's: the name has the other cluster's alias; other locations are refused."""
     at_source = offset_syncs_topic(DOTS, FLOW, OffsetSyncsLocation("source"))
     assert at_source == one("mm2-offset-syncs.B.internal", "A")
     at_target = offset_syncs_topic(DOTS, FLOW, OffsetSyncsLocation("target"))
@@ -40,7 +40,7 @@ def test_checkpoints_and_heartbeats_are_on_the_target() -> None:
     assert heartbeats_topic(UNDERSCORES, FLOW) == one("heartbeats", "B")
 
 
-def test_connects_topics_have_dots_and_carry_the_source() -> None:
+def test_names_of_connect_topics_have_dots_and_the_source_alias() -> None:
     configs, offsets, status = connect_topics(FLOW)
     assert configs == one("mm2-configs.A.internal", "B")
     assert (offsets.name, offsets.partitions) == ("mm2-offsets.A.internal", 25)

@@ -1,4 +1,4 @@
-"""Policies name topics and read names as MirrorMaker 2's do."""
+"""Policies format and parse remote topic names as MirrorMaker 2's do."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def answers(asked: ReplicationPolicy, topic: str) -> list[object]:
 
 
 @pytest.mark.parametrize("case", range(len(RECORDED)))
-def test_every_recorded_answer_is_given(case: int) -> None:
+def test_every_policy_gives_the_recorded_answers(case: int) -> None:
     recorded = RECORDED[case]
     asked = policy_of(recorded["policy"], recorded["config"])
     assert asked.heartbeats_topic() == recorded["heartbeatsTopic"]
@@ -133,7 +133,7 @@ def test_identity_replication_topic_source() -> None:
     assert asked.topic_source("heartbeats") is None
 
 
-def test_the_aws_sample_keeps_all_names_and_knows_no_way_back() -> None:
+def test_the_aws_sample_keeps_all_names_and_has_no_upstream_topic() -> None:
     asked = policy_of(AWS_SAMPLE, {"source.cluster.alias": "msksource"})
     for topic in ("orders", "heartbeats", "msksource.heartbeats", "a.b"):
         assert asked.format_remote_topic("other", topic) == topic
@@ -159,20 +159,20 @@ def test_the_aws_sample_needs_an_alias() -> None:
     ],
     ids=["default", "identity", "simple", "aws"],
 )
-def test_policies_answer_to_their_java_names(name: str, expected: type) -> None:
+def test_policies_are_found_by_their_java_names(name: str, expected: type) -> None:
     assert (
         type(create_policy(name, ReplicationPolicyConfig(source_alias="A"), no_custom_policy))
         is expected
     )
 
 
-def test_an_unknown_class_is_refused_with_what_is_known() -> None:
+def test_an_unknown_class_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"com\.example\.Nope.*IdentityReplicationPolicy"):
         create_policy("com.example.Nope", ReplicationPolicyConfig(), no_custom_policy)
 
 
-class Suffixing(ReplicationPolicy):
-    """A policy of somebody's own: `orders` of A becomes `orders@A`."""
+class SuffixPolicy(ReplicationPolicy):
+    """A custom policy: `orders` of A becomes `orders@A`."""
 
     def __init__(self, config: ReplicationPolicyConfig) -> None:
         self.sign = config.originals["sign"]
@@ -187,17 +187,17 @@ class Suffixing(ReplicationPolicy):
         return topic.rpartition(self.sign)[0] if self.sign in topic else None
 
 
-def test_a_policy_of_ones_own_is_built_by_the_resolver() -> None:
+def test_a_custom_policy_is_built_by_the_resolver() -> None:
     asked_for: list[str] = []
 
     def resolve(name: str) -> PolicyFactory:
         asked_for.append(name)
-        return Suffixing
+        return SuffixPolicy
 
     own = create_policy(
-        "mine.naming:Suffixing", ReplicationPolicyConfig(originals={"sign": "@"}), resolve
+        "mine.naming:SuffixPolicy", ReplicationPolicyConfig(originals={"sign": "@"}), resolve
     )
-    assert asked_for == ["mine.naming:Suffixing"]
+    assert asked_for == ["mine.naming:SuffixPolicy"]
     assert own.format_remote_topic("A", "orders") == "orders@A"
     assert own.original_topic("orders@A@B") == "orders"
     assert own.is_heartbeats_topic("heartbeats@A")
@@ -206,13 +206,13 @@ def test_a_policy_of_ones_own_is_built_by_the_resolver() -> None:
     assert own.is_internal_topic(own.checkpoints_topic("A"))
 
 
-class Circling(Suffixing):
+class CyclicPolicy(SuffixPolicy):
     def upstream_topic(self, topic: str) -> str | None:
         return {"a": "b", "b": "a"}.get(topic)
 
 
-def test_a_policy_that_runs_in_a_circle_does_not_hang() -> None:
-    circling = Circling(ReplicationPolicyConfig(originals={"sign": "@"}))
+def test_a_cyclic_policy_does_not_hang() -> None:
+    circling = CyclicPolicy(ReplicationPolicyConfig(originals={"sign": "@"}))
     assert circling.original_topic("a") == "b"
 
 
@@ -227,7 +227,7 @@ def test_connect_topics_are_internal_under_every_separator() -> None:
 
 @settings(max_examples=30)
 @given(alias=aliases, hops=st.lists(aliases, max_size=3), topic=st.text("abt", min_size=1))
-def test_a_remote_name_leads_back_to_its_source(
+def test_a_remote_topic_name_gives_its_source_and_upstream_topic(
     alias: str, hops: Sequence[str], topic: str
 ) -> None:
     asked = DefaultReplicationPolicy()
@@ -242,7 +242,7 @@ def test_a_remote_name_leads_back_to_its_source(
 
 @settings(max_examples=30)
 @given(alias=aliases, topic=names)
-def test_a_name_with_a_source_is_what_the_source_would_make(alias: str, topic: str) -> None:
+def test_a_name_with_a_source_is_formatted_back_to_itself(alias: str, topic: str) -> None:
     for asked in (
         DefaultReplicationPolicy(),
         DefaultReplicationPolicy(separator="_"),

@@ -1,4 +1,4 @@
-"""Partitions and groups are dealt to tasks as MirrorMaker 2 deals them."""
+"""Partitions and groups are assigned to tasks as in MirrorMaker 2."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONNECTOR: dict[str, str] = RECORDED["connector_config"]
 ONE = [TopicPartition("t", 0)]
 
 
-def test_source_tasks_are_dealt_as_recorded() -> None:
+def test_partitions_are_assigned_to_source_tasks_as_recorded() -> None:
     assert len(RECORDED["source"]) > 50
     for case in RECORDED["source"]:
         given_order = [TopicPartition.parse(text) for text in case["partitions"]]
@@ -41,7 +41,7 @@ def test_source_tasks_are_dealt_as_recorded() -> None:
         assert found == case["task_index_and_assigned"]
 
 
-def test_checkpoint_tasks_are_cut_as_recorded() -> None:
+def test_groups_are_assigned_to_checkpoint_tasks_as_recorded() -> None:
     assert len(RECORDED["checkpoint"]) > 20
     for case in RECORDED["checkpoint"]:
         configs = checkpoint_task_configs(CONNECTOR, case["groups"], tasks_max=case["max_tasks"])
@@ -49,7 +49,7 @@ def test_checkpoint_tasks_are_cut_as_recorded() -> None:
         assert found == case["task_index_and_assigned"]
 
 
-def test_a_task_config_is_the_connectors_and_two_keys_more() -> None:
+def test_a_task_config_is_the_connectors_with_two_more_keys() -> None:
     two = [TopicPartition("t", 0), TopicPartition("t", 1)]
     assert (
         list(source_task_configs(CONNECTOR, two, tasks_max=2))
@@ -66,7 +66,9 @@ def test_a_task_config_is_the_connectors_and_two_keys_more() -> None:
     ],
     ids=["disabled", "no-checkpoints", "no-heartbeats"],
 )
-def test_switches_leave_as_many_tasks_as_recorded(switch: str, expected: dict[str, Any]) -> None:
+def test_disabled_features_give_the_recorded_number_of_tasks(
+    switch: str, expected: dict[str, Any]
+) -> None:
     enabled = switch != "enabled=false"
     emit_checkpoints = switch != "emit.checkpoints.enabled=false"
     emit_heartbeats = switch != "emit.heartbeats.enabled=false"
@@ -107,7 +109,7 @@ def test_mirror_source_connector_task_config() -> None:
 
 
 def test_task_config_topic_partitions() -> None:
-    """Upstream's: what was written is read back, dashes in names and all."""
+    """Upstream's: a written list is read back, also names with dashes."""
     partitions = (
         TopicPartition("topic-1", 2),
         TopicPartition("topic-3", 4),
@@ -119,7 +121,7 @@ def test_task_config_topic_partitions() -> None:
 
 
 def test_task_config_consumer_groups() -> None:
-    """Upstream's: what was written is read back."""
+    """Upstream's: a written list is read back."""
     (config,) = checkpoint_task_configs(CONNECTOR, ["group-1", "group-2"], tasks_max=1)
     assert config[ASSIGNED_GROUPS] == "group-1,group-2"
     assert assigned_groups(config) == ("group-1", "group-2")
@@ -170,7 +172,7 @@ Dealer = Callable[[Sequence[int], int], tuple[tuple[int, ...], ...]]
 @pytest.mark.parametrize("dealer", [assign_round_robin, assign_contiguous], ids=["deal", "cut"])
 @settings(max_examples=30)
 @given(count=st.integers(0, 60), tasks_max=st.integers(1, 20))
-def test_everything_is_dealt_exactly_once_and_evenly(
+def test_every_partition_is_assigned_once_and_evenly(
     dealer: Dealer, count: int, tasks_max: int
 ) -> None:
     hands = dealer(range(count), tasks_max)

@@ -1,4 +1,4 @@
-"""Topic settings reach the remote topic as MirrorMaker 2 brings them there."""
+"""Topic configs are synced to remote topics as in MirrorMaker 2."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def delete(name: str) -> AlterConfigOp:
     return AlterConfigOp(name=name, operation=AlterConfigOpType.DELETE)
 
 
-def test_an_entry_is_default_exactly_when_the_original_says_so() -> None:
+def test_an_entry_is_default_exactly_when_java_says_so() -> None:
     rows = RECORDED[0]["entries_name_value_source_sensitive_readonly_default"]
     assert [entry.is_default for entry in ENTRIES] == [row[-1] for row in rows]
 
 
 @pytest.mark.parametrize("case", range(1, len(RECORDED)))
-def test_recorded_entries_are_kept_or_dropped(case: int) -> None:
+def test_entries_are_kept_or_dropped_as_recorded(case: int) -> None:
     recorded = RECORDED[case]
     wanted = config_property_filter_of(recorded["filter_config"])
     if recorded["incremental"]:
@@ -70,7 +70,7 @@ def test_recorded_entries_are_kept_or_dropped(case: int) -> None:
 
 
 def test_config_property_filtering() -> None:
-    """Upstream's: the periodic sync knows defaults too, and drops what is excluded."""
+    """Upstream's: the periodic sync includes defaults, and drops excluded configs."""
     entries = [
         explicit("name-1", "value-1"),
         default("name-2", "value-2"),
@@ -99,7 +99,7 @@ def test_config_property_filtering_with_alter_configs_and_source_default() -> No
 
 
 def test_new_topic_configs() -> None:
-    """Upstream's: creation honours the patterns of settings to leave out."""
+    """Upstream's: a new topic gets no excluded configs."""
     wanted = config_property_filter_of({"config.properties.exclude": r"name-1\..*, message.*"})
     entries = [
         explicit("name-1.a", "1"),
@@ -110,7 +110,7 @@ def test_new_topic_configs() -> None:
     assert creation_configs(entries, wanted) == {"name-2": "2", "min.insync.replicas": "2"}
 
 
-def test_secret_and_imposed_settings_are_not_copied() -> None:
+def test_sensitive_and_broker_configs_are_not_copied() -> None:
     entries = [
         ConfigEntry(
             name="secret",
@@ -125,7 +125,7 @@ def test_secret_and_imposed_settings_are_not_copied() -> None:
     assert sync_operations(entries, EXCLUDING_NOTHING) == (set_to("from.brokers", "1"),)
 
 
-def test_only_real_changes_are_left() -> None:
+def test_only_effective_operations_are_kept() -> None:
     operations = (
         set_to("same", "1"),
         set_to("other", "2"),
@@ -168,7 +168,7 @@ settings_of_a_topic = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from
 
 @settings(max_examples=30)
 @given(explicitly=settings_of_a_topic, defaults=settings_of_a_topic, target=settings_of_a_topic)
-def test_alterations_end_where_the_original_ends_and_then_there_are_none(
+def test_alterations_have_javas_result_and_a_second_sync_has_none(
     explicitly: dict[str, str], defaults: dict[str, str], target: dict[str, str]
 ) -> None:
     source = [default(name, value) for name, value in defaults.items() if name not in explicitly]

@@ -1,4 +1,4 @@
-"""Remote topics are created and grown, never shrunk and never deleted."""
+"""The plan creates remote topics and adds partitions, and removes neither."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan(source: dict[str, int], target: dict[str, int]) -> TopicPlan:
     )
 
 
-def test_an_unknown_remote_topic_is_created_as_wide_as_its_source() -> None:
+def test_a_missing_remote_topic_is_created_with_the_partition_count_of_its_source() -> None:
     assert plan({"b": 3, "a": 1}, {}) == TopicPlan(
         new_topics=(
             NewRemoteTopic(source_topic="a", name="source.a", partitions=1, replication_factor=2),
@@ -36,18 +36,18 @@ def test_an_unknown_remote_topic_is_created_as_wide_as_its_source() -> None:
     )
 
 
-def test_a_narrower_remote_topic_is_grown() -> None:
+def test_a_remote_topic_with_fewer_partitions_gets_more() -> None:
     assert plan({"a": 5}, {"source.a": 3}) == TopicPlan(
         new_partitions=(NewRemotePartitions(name="source.a", partitions=5),)
     )
 
 
 @pytest.mark.parametrize("partitions", [3, 8])
-def test_a_remote_topic_as_wide_or_wider_is_left_alone(partitions: int) -> None:
+def test_a_remote_topic_with_enough_partitions_is_not_changed(partitions: int) -> None:
     assert not plan({"a": 3}, {"source.a": partitions})
 
 
-def test_what_only_the_target_has_is_left_alone() -> None:
+def test_a_topic_of_the_target_alone_is_not_changed() -> None:
     assert not plan({}, {"source.a": 3})
 
 
@@ -57,7 +57,7 @@ def test_identity_creates_the_topic_under_its_own_name() -> None:
     assert [(new.name, new.replication_factor) for new in found.new_topics] == [("a", -1)]
 
 
-def test_new_topics_are_given_the_settings_of_their_source() -> None:
+def test_new_topics_get_the_configs_of_their_source() -> None:
     found = plan({"a": 1, "b": 1}, {"source.b": 1}).with_configs({"a": {"retention.ms": "-1"}})
     assert [new.configs for new in found.new_topics] == [{"retention.ms": "-1"}]
 

@@ -1,4 +1,4 @@
-"""Topics are selected as MirrorMaker 2 selects them, and never in a circle."""
+"""Topics are selected as in MirrorMaker 2, and never in a cycle."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEARTBEATS = ["heartbeats", "us-west.heartbeats", "us-east.us-west.heartbeats"]
 
 
 @pytest.mark.parametrize("case", range(len(RECORDED)))
-def test_every_recorded_topic_is_judged_alike(case: int) -> None:
+def test_topics_are_selected_as_recorded(case: int) -> None:
     recorded = RECORDED[case]
     asked = TopicSelection(
         flow=SourceAndTarget(recorded["source"], recorded["target"]),
@@ -97,7 +97,7 @@ def test_no_cycles() -> None:
     ]
 
 
-def test_since_4_4_the_source_alias_is_a_circle_too() -> None:
+def test_since_4_4_the_source_alias_is_a_cycle_too() -> None:
     asked = selection(source_alias_is_cycle=True)
     assert replicated_topics(
         ["topic1", "source.topic1", "x.source.topic1", "target.topic1"], asked
@@ -112,7 +112,7 @@ def test_since_4_4_the_source_alias_is_a_circle_too() -> None:
     ],
     ids=["identity", "aws"],
 )
-def test_policies_that_keep_names_copy_all_the_same_under_the_4_4_rule(
+def test_policies_that_keep_names_select_topics_under_the_4_4_rule(
     policy: DefaultReplicationPolicy,
 ) -> None:
     asked = selection(policy=policy, source_alias_is_cycle=True)
@@ -138,7 +138,7 @@ def test_is_cycle_with_null_upstream_topic() -> None:
     assert selection(policy=AwsSampleReplicationPolicy(source_alias="target")).is_cycle("topic1")
 
 
-def test_connects_own_topics_are_never_copied() -> None:
+def test_connects_internal_topics_are_never_selected() -> None:
     everything = topic_filter(topics=".*", topics_exclude="")
     asked = selection(everything, DefaultReplicationPolicy(separator="_", internal_separator="_"))
     assert replicated_topics(
@@ -163,7 +163,7 @@ def test_source_partitions_are_those_of_topics_to_replicate() -> None:
 
 
 def test_refresh_topic_partitions() -> None:
-    """Upstream's: creation is asked for again until the remote topic exists, then no more."""
+    """Upstream's: each refresh needs a reconfiguration until the remote topic exists."""
     asked = selection()
     source = parse_partitions("topic-0")
     first = diff_topic_partitions(
@@ -180,7 +180,7 @@ def test_refresh_topic_partitions() -> None:
 
 
 def test_refresh_topic_partitions_topic_on_target_first() -> None:
-    """Upstream's: what appears on the target alone calls for nothing."""
+    """Upstream's: a new topic on the target alone needs no reconfiguration."""
     asked = selection()
     target = parse_partitions("source.topic-0", "source.topic-1")
     idle = diff_topic_partitions(asked, known_source=frozenset(), source=frozenset(), target=target)
@@ -194,7 +194,7 @@ def test_refresh_topic_partitions_topic_on_target_first() -> None:
     ).needs_reconfiguration
 
 
-def test_a_topic_gone_from_the_source_calls_for_a_new_deal() -> None:
+def test_a_topic_deleted_on_the_source_needs_a_reconfiguration() -> None:
     found = diff_topic_partitions(
         selection(),
         known_source=parse_partitions("gone-0"),
@@ -205,7 +205,7 @@ def test_a_topic_gone_from_the_source_calls_for_a_new_deal() -> None:
     assert found.deleted == parse_partitions("gone-0")
 
 
-def test_refresh_speaks_as_the_original() -> None:
+def test_a_refresh_logs_as_in_java() -> None:
     found = diff_topic_partitions(
         selection(),
         known_source=parse_partitions("gone-0"),
@@ -219,7 +219,7 @@ def test_refresh_speaks_as_the_original() -> None:
     )
 
 
-def test_a_policy_without_a_way_back_does_not_miss_its_copies() -> None:
+def test_a_policy_without_upstream_topics_finds_its_remote_topics() -> None:
     asked = selection(policy=AwsSampleReplicationPolicy(source_alias="source"))
     both = parse_partitions("t-0", "t-1")
     assert not diff_topic_partitions(
@@ -233,9 +233,9 @@ topic_names = st.lists(segments, min_size=1, max_size=4).map(".".join)
 
 @settings(max_examples=30)
 @given(topic=topic_names, prefix=st.lists(st.sampled_from(["a", "source"]), max_size=2))
-def test_a_copy_on_the_way_back_is_never_selected(topic: str, prefix: list[str]) -> None:
+def test_a_remote_topic_of_the_target_is_never_selected(topic: str, prefix: list[str]) -> None:
     remote = EVERYTHING.policy.format_remote_topic("target", topic)
-    assume(EVERYTHING.policy.topic_source(remote))  # `target.` is no copy by its name
+    assume(EVERYTHING.policy.topic_source(remote))  # `target.` is not the name of a remote topic
     name = ".".join([*prefix, remote])
     assert EVERYTHING.is_cycle(name)
     assert not EVERYTHING.should_replicate_topic(name)

@@ -1,4 +1,4 @@
-"""A recorded hour in the life of remote topics, replayed with the pure rules alone."""
+"""Recorded changes of topics give the recorded remote topics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.golden import golden_json
 RECORDED: dict[str, Any] = golden_json("topics/topic-sync-timeline.json")
 OVERRIDES: dict[str, str] = RECORDED["connector_overrides"]
 WANTED = config_property_filter_of({})
-KNOWN_SETTINGS = (
+KNOWN_CONFIGS = (
     "cleanup.policy",
     "flush.messages",
     "max.message.bytes",
@@ -50,7 +50,7 @@ class Topic:
     configs: dict[str, str] = field(default_factory=dict)
 
     def entries(self) -> list[ConfigEntry]:
-        """Describe all settings, as a broker does: those set on the topic, and defaults."""
+        """Return all configs as a broker describes them: those set on the topic, and defaults."""
         return [
             ConfigEntry(
                 name=name,
@@ -59,7 +59,7 @@ class Topic:
                 if name in self.configs
                 else ConfigSource.DEFAULT_CONFIG,
             )
-            for name in KNOWN_SETTINGS
+            for name in KNOWN_CONFIGS
         ]
 
 
@@ -67,7 +67,7 @@ Cluster = dict[str, Topic]
 
 
 class Replay:
-    """Two clusters, and one connector that looks at them again and again."""
+    """Two clusters, and a source connector that refreshes its topics."""
 
     def __init__(self, *, only_changes: bool) -> None:
         scenario = golden_json("topics/scenario.json")["source_topics"]
@@ -84,20 +84,20 @@ class Replay:
             DefaultReplicationPolicy(separator=separator, internal_separator=separator),
         )
 
-    def look(self) -> None:
-        """Refresh, carry out the plan, and bring settings over."""
-        source = self._rules.filter_source_partitions(listed(self.source))
-        target = self._rules.filter_target_partitions(listed(self.target))
+    def refresh(self) -> None:
+        """Refresh topics, create remote topics and partitions, and sync configs."""
+        source = self._rules.filter_source_partitions(partitions_of(self.source))
+        target = self._rules.filter_target_partitions(partitions_of(self.target))
         found = diff_topic_partitions(
             self._rules, known_source=self._known, source=source, target=target
         )
         if found.needs_reconfiguration:
             self._known = source
-            self._carry_out_plan(source, target)
+            self._create_remote_topics(source, target)
         for topic in {partition.topic for partition in source}:
-            self._bring_settings(topic)
+            self._sync_configs(topic)
 
-    def _carry_out_plan(
+    def _create_remote_topics(
         self, source: frozenset[TopicPartition], target: frozenset[TopicPartition]
     ) -> None:
         plan = plan_topics(self._rules, source=source, target=target, replication_factor=1)
@@ -110,20 +110,20 @@ class Replay:
         for grown in plan.new_partitions:
             self.target[grown.name] = replace(self.target[grown.name], partitions=grown.partitions)
 
-    def _bring_settings(self, topic: str) -> None:
+    def _sync_configs(self, topic: str) -> None:
         remote = self._rules.remote_partition(TopicPartition(topic, 0)).topic
         operations = sync_operations(self.source[topic].entries(), WANTED)
         if self._only_changes:
             operations = effective_operations(operations, self.target[remote].entries())
         for operation in operations:
-            self.target[remote] = changed(self.target[remote], operation)
+            self.target[remote] = with_operation(self.target[remote], operation)
 
 
-def listed(cluster: Cluster) -> frozenset[TopicPartition]:
+def partitions_of(cluster: Cluster) -> frozenset[TopicPartition]:
     return all_partitions({name: topic.partitions for name, topic in cluster.items()})
 
 
-def changed(topic: Topic, operation: AlterConfigOp) -> Topic:
+def with_operation(topic: Topic, operation: AlterConfigOp) -> Topic:
     configs = {name: value for name, value in topic.configs.items() if name != operation.name}
     if operation.operation is AlterConfigOpType.SET and operation.value is not None:
         configs[operation.name] = operation.value
@@ -141,13 +141,13 @@ def set_on_source(replay: Replay) -> None:
     replay.source["orders"] = replace(orders, configs=orders.configs | more)
 
 
-def set_on_target_by_hand(replay: Replay) -> None:
+def set_on_target(replay: Replay) -> None:
     remote = replay.target["source_orders"]
     more = {"retention.ms": "5000000", "flush.messages": "1000", "min.insync.replicas": "1"}
     replay.target["source_orders"] = replace(remote, configs=remote.configs | more)
 
 
-def back_to_default_on_source(replay: Replay) -> None:
+def reset_on_source(replay: Replay) -> None:
     orders = replay.source["orders"]
     rest = {name: value for name, value in orders.configs.items() if name != "retention.ms"}
     replay.source["orders"] = replace(orders, configs=rest)
@@ -174,8 +174,8 @@ ACTIONS: tuple[Callable[[Replay], None], ...] = (
     nothing,
     nothing,
     set_on_source,
-    set_on_target_by_hand,
-    back_to_default_on_source,
+    set_on_target,
+    reset_on_source,
     more_partitions,
     late_topic,
     late_topic_deleted_and_created_again_by_a_consumer,
@@ -183,12 +183,12 @@ ACTIONS: tuple[Callable[[Replay], None], ...] = (
 
 
 @pytest.mark.parametrize("only_changes", [False, True], ids=["everything", "changes"])
-def test_remote_topics_end_up_as_recorded_after_every_step(only_changes: bool) -> None:
+def test_remote_topics_are_as_recorded_after_every_step(only_changes: bool) -> None:
     steps = RECORDED["steps"]
     replay = Replay(only_changes=only_changes)
     for action, step in zip(ACTIONS, steps[:-1], strict=True):
         action(replay)
-        replay.look()
+        replay.refresh()
         remote = replay.target[step["topic"]]
         observed = step["observed_after_12_s"]
         assert remote.partitions == observed["partitions"], step["action"]
@@ -201,7 +201,7 @@ def test_remote_topics_end_up_as_recorded_after_every_step(only_changes: bool) -
     }
 
 
-def test_the_recorded_tasks_are_a_deal_in_turn() -> None:
-    hands = [text.split(",") for text in RECORDED["steps"][-1]["tasks"]]
-    order = [item for pair in zip(*hands, strict=True) for item in pair]
-    assert [list(hand) for hand in assign_round_robin(order, 2)] == hands
+def test_the_recorded_tasks_are_assigned_round_robin() -> None:
+    tasks = [text.split(",") for text in RECORDED["steps"][-1]["tasks"]]
+    order = [item for pair in zip(*tasks, strict=True) for item in pair]
+    assert [list(task) for task in assign_round_robin(order, 2)] == tasks

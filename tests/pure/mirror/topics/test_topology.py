@@ -1,4 +1,4 @@
-"""What topic names tell about other clusters, as MirrorMaker 2's client library says it."""
+"""The topology in topic names, as MirrorMaker 2's client library reads it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def policy_named(name: str) -> ReplicationPolicy:
 
 
 @pytest.mark.parametrize("case", range(len(RECORDED["cases"])))
-def test_every_recorded_topic_list_is_read_alike(case: int) -> None:
+def test_topic_lists_are_read_as_recorded(case: int) -> None:
     recorded = RECORDED["cases"][case]
     policy, topics = policy_named(recorded["policy"]), recorded["topics"]
     hops = recorded["replicationHops"]
@@ -60,7 +60,7 @@ def test_count_hops_for_topic() -> None:
         assert count_hops(DefaultReplicationPolicy(), topic, alias) == hops, topic
 
 
-def test_counting_hops_ends_where_a_name_leads_to_itself() -> None:
+def test_counting_hops_ends_at_a_topic_that_is_its_own_upstream_topic() -> None:
     identity = IdentityReplicationPolicy(source_alias="source1")
     assert count_hops(identity, "topic", "source1") == 1
     assert count_hops(identity, "topic", "source2") == -1
