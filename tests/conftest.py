@@ -1,6 +1,6 @@
-"""Tiers by folder: tests/pure, tests/brokers, tests/spark.
+"""The tier of a test is its folder: tests/pure, tests/brokers, tests/spark.
 
-Fixtures that start things live with their tier.
+Fixtures that start processes are in the conftest of their tier.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ pytest_plugins = [
 TESTS = Path(__file__).parent
 TIERS = ("pure", "brokers", "spark")
 
-# Everything that tests start with Spark's own scripts uses the Java that we would use.
+# Spark's own scripts use the same Java as sparkmirror.
 os.environ.update(java_variables(os.environ))
 
-# A slow machine is no reason to fail: each test has a time limit of its own.
+# A slow computer must not fail a test. Each test has its own time limit.
 settings.register_profile("sparkmirror", deadline=None, max_examples=50)
 settings.load_profile("sparkmirror")
 
-# Under nohup, or in the background of some shells, signals are ignored, and would be by every
-# program that a test starts and then wants to interrupt.
+# Under nohup, and in the background of some shells, signals are ignored. Programs that tests start
+# would ignore them, too.
 for number, default in (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGTERM, signal.SIG_DFL),
@@ -43,7 +43,7 @@ for number, default in (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with the tier of the folder it lies in."""
+    """Mark each test with its tier."""
     for item in items:
         tier = item.path.relative_to(TESTS).parts[0]
         if tier not in TIERS:

@@ -1,9 +1,9 @@
-"""Real clusters for tests: the one way to get them.
+"""Fixtures with real clusters.
 
-`primary` and `backup` are two one-broker clusters that all tests share, started side by side with
-the first test that asks for one; SOURCE_BOOTSTRAP and TARGET_BOOTSTRAP name others instead.
-`start_cluster` and `start_module_cluster` start special ones, which end with the test or the
-module. The reaper of `tests.lab_plugin` ends all processes, even if the test run is killed.
+`primary` and `backup` are two one-broker clusters that all tests share. The first test that needs
+one starts both. SOURCE_BOOTSTRAP and TARGET_BOOTSTRAP name other clusters to use instead.
+`start_cluster` and `start_module_cluster` start clusters that end with the test or the module. The
+reaper of `tests.lab_plugin` ends all processes, even if the test run is killed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 400  # of both tries together
-# Nobody kills a shared broker: one that stood still for a while must not lose its partitions.
+# Tests do not stop shared brokers. A broker that pauses for a while must keep its partitions.
 SHARED_PROPERTIES = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
 BOOTSTRAP_VARIABLES = {"primary": "SOURCE_BOOTSTRAP", "backup": "TARGET_BOOTSTRAP"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that may have to wait for brokers more time than the others."""
+    """Set the time limit: tests wait for brokers."""
     for item in items:
         if item.path.is_relative_to(HERE) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def shared_clusters(
     reaper: ProcessReaper, lab_directory: Path
 ) -> Iterator[dict[str, SharedCluster]]:
-    """`primary` and `backup`: from outside if the environment names them, else started here."""
+    """`primary` and `backup`: those that the environment names, otherwise new ones."""
     outside = {
         name: os.environ[key] for name, key in BOOTSTRAP_VARIABLES.items() if key in os.environ
     }
@@ -81,7 +81,7 @@ def backup(shared_clusters: dict[str, SharedCluster]) -> SharedCluster:
 
 @pytest.fixture
 def unique_name(request: pytest.FixtureRequest) -> UniqueName:
-    """Names that tell which test they belong to."""
+    """Return a function that makes names with the name of the test."""
     test = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name)[:80]
 
     def name(what: str) -> str:
@@ -92,30 +92,30 @@ def unique_name(request: pytest.FixtureRequest) -> UniqueName:
 
 @pytest.fixture
 def topic(unique_name: UniqueName) -> str:
-    """A name for a topic that no other test uses. The topic itself is the test's business."""
+    """A name for a topic that no other test uses. The fixture does not create the topic."""
     return unique_name("topic")
 
 
 @pytest.fixture
 def start_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
-    """Start special clusters that end with the test."""
+    """Start clusters that end with the test."""
     with _clusters_removed_after(reaper, lab_directory) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
 def start_module_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[StartCluster]:
-    """Start special clusters that end with the module."""
+    """Start clusters that end with the module."""
     with _clusters_removed_after(reaper, lab_directory) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
-def guarded(start_module_cluster: StartCluster) -> Cluster:
-    """A cluster on which only alice may do anything."""
+def cluster_with_authorizer(start_module_cluster: StartCluster) -> Cluster:
+    """A cluster with an authorizer. Only alice has rights."""
     return start_module_cluster(
         ClusterSpec(
-            name="guarded",
+            name="authorizer",
             listeners=(ListenerProtocol.SASL_PLAINTEXT,),
             authorizer=True,
             users={"alice": "secret-a", "bob": "secret-b"},

@@ -303,9 +303,11 @@ def test_without_auto_creation_the_connector_runs_and_reports_the_missing_topic(
 
 
 def test_acls_give_readers_read_access_to_the_remote_topic_and_no_write_access(
-    guarded: Cluster, topic: str, unique_name: UniqueName
+    cluster_with_authorizer: Cluster, topic: str, unique_name: UniqueName
 ) -> None:
-    alice = SharedCluster(name="guarded", properties=guarded.client_properties(user="alice"))
+    alice = SharedCluster(
+        name="authorizer", properties=cluster_with_authorizer.client_properties(user="alice")
+    )
     read = read_acl(topic)
     rules = [
         read,
@@ -337,11 +339,11 @@ def test_acls_give_readers_read_access_to_the_remote_topic_and_no_write_access(
 
 
 def test_a_wrong_password_fails_the_start_at_once(
-    guarded: Cluster, backup: SharedCluster, unique_name: UniqueName
+    cluster_with_authorizer: Cluster, backup: SharedCluster, unique_name: UniqueName
 ) -> None:
-    bob = dict(guarded.client_properties(user="bob"))
+    bob = dict(cluster_with_authorizer.client_properties(user="bob"))
     bob["sasl.jaas.config"] = bob["sasl.jaas.config"].replace("secret-b", "wrong")
-    stranger = SharedCluster(name="guarded", properties=bob)
+    stranger = SharedCluster(name="authorizer", properties=bob)
     config = connector_config("Source", unique_name("c"), stranger, backup)
     with pytest.raises(NotAuthorized), started_connector(config):
         pass

@@ -21,15 +21,15 @@ from tests.support.waiting import wait_until
 
 
 @pytest.fixture
-def alice(guarded: Cluster) -> Iterator[Router]:
-    router = guarded.access(user="alice").new_router()
+def alice(cluster_with_authorizer: Cluster) -> Iterator[Router]:
+    router = cluster_with_authorizer.access(user="alice").new_router()
     yield router
     router.close()
 
 
 @pytest.fixture
-def bob(guarded: Cluster) -> Iterator[Router]:
-    router = guarded.access(user="bob").new_router()
+def bob(cluster_with_authorizer: Cluster) -> Iterator[Router]:
+    router = cluster_with_authorizer.access(user="bob").new_router()
     yield router
     router.close()
 
@@ -95,8 +95,10 @@ def test_a_cluster_without_an_authorizer_has_no_rules_at_all(primary: SharedClus
         router.close()
 
 
-def test_only_the_settings_named_are_changed(alice: Router, guarded: Cluster, topic: str) -> None:
-    with Admin(guarded.access(user="alice")) as admin:
+def test_only_the_settings_named_are_changed(
+    alice: Router, cluster_with_authorizer: Cluster, topic: str
+) -> None:
+    with Admin(cluster_with_authorizer.access(user="alice")) as admin:
         admin.create_topic(
             NewTopic(
                 name=topic,
@@ -115,10 +117,10 @@ def test_only_the_settings_named_are_changed(alice: Router, guarded: Cluster, to
 
 
 def test_a_setting_that_makes_no_sense_is_refused_topic_by_topic(
-    alice: Router, guarded: Cluster, topic: str
+    alice: Router, cluster_with_authorizer: Cluster, topic: str
 ) -> None:
     other = f"{topic}.other"
-    with Admin(guarded.access(user="alice")) as admin:
+    with Admin(cluster_with_authorizer.access(user="alice")) as admin:
         for name in (topic, other):
             admin.create_topic(NewTopic(name=name, partitions=1))
         bad = AlterConfigOp(name="retention.ms", operation=AlterConfigOpType.SET, value="soon")

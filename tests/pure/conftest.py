@@ -1,4 +1,4 @@
-"""What pure tests share: patience with a computer that has much else to do."""
+"""The time limit of pure tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ settings.load_profile("pure")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that takes a second may take a minute where others compete for the processors."""
+    """Set the time limit. A test of one second may take a minute on a busy computer."""
     for item in items:
         if item.path.is_relative_to(HERE) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))

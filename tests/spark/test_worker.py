@@ -38,22 +38,26 @@ VIEWS = ("", "/config", "/status", "/tasks", "/tasks-config", "/offsets", "/part
 
 
 @pytest.fixture(scope="module")
-def guarded(
+def target_with_login(
     program_clusters: tuple[Cluster, Cluster], tmp_path_factory: pytest.TempPathFactory
 ) -> SharedCluster:
     """The target with a login whose password is in a file."""
     vault = tmp_path_factory.mktemp("vault") / "vault"
     write_properties(vault, {"password": program_clusters[1].spec.users[USER]})
     return SharedCluster(
-        name="guarded", properties=login(program_clusters[1], f"${{file:{vault}:password}}")
+        name="target", properties=login(program_clusters[1], f"${{file:{vault}:password}}")
     )
 
 
 @pytest.fixture(scope="module")
-def properties(guarded: SharedCluster) -> dict[str, str]:
+def properties(target_with_login: SharedCluster) -> dict[str, str]:
     """The file of the worker. It logs in to the target."""
-    return worker_properties(guarded, f"group-{secrets.token_hex(3)}") | {
-        **{f"{kind}{key}": value for kind in CLIENTS for key, value in guarded.properties.items()},
+    return worker_properties(target_with_login, f"group-{secrets.token_hex(3)}") | {
+        **{
+            f"{kind}{key}": value
+            for kind in CLIENTS
+            for key, value in target_with_login.properties.items()
+        },
         "config.providers": "file",
         "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
     }
@@ -277,7 +281,7 @@ def test_the_status_names_an_unreachable_target(
 def test_a_password_from_a_file_reaches_the_brokers_and_no_log_topic_rest_answer_or_process_list(
     mirrored_clusters: MirroredClusters,
     program_clusters: tuple[Cluster, Cluster],
-    guarded: SharedCluster,
+    target_with_login: SharedCluster,
     properties: dict[str, str],
     program: MirrorProcess,
 ) -> None:
@@ -287,7 +291,10 @@ def test_a_password_from_a_file_reaches_the_brokers_and_no_log_topic_rest_answer
     aliases, topic, group = (f"east{mark}", f"west{mark}"), f"orders-{mark}", f"billing-{mark}"
     remote = f"{aliases[0]}.{topic}"
     connectors = connector_configs(
-        MirroredClusters(source=mirrored_clusters.source, target=guarded), aliases, topic, group
+        MirroredClusters(source=mirrored_clusters.source, target=target_with_login),
+        aliases,
+        topic,
+        group,
     )
     refused = connectors[f"{aliases[0]}-Heartbeat"] | {"name": "refused"}
     refused |= {f"target.cluster.{k}": v for k, v in login(program_clusters[1], wrong).items()}

@@ -1,4 +1,4 @@
-"""Processor time and memory of a program and all that it started."""
+"""Processor time and memory of a process and its descendants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUSY_PARENT = """
 import subprocess, sys
 busy = "import time\\nwhile time.process_time() < 0.15: pass"
 subprocess.run([sys.executable, "-c", busy])
-child = subprocess.Popen([sys.executable, "-c", busy + "\\nprint('burnt', flush=True)\\ninput()"])
+child = subprocess.Popen([sys.executable, "-c", busy + "\\nprint('done', flush=True)\\ninput()"])
 input()
 """
 
@@ -24,11 +24,11 @@ def stat(pid: int, parent: int) -> Stat:
     return Stat(pid=pid, parent=parent, start_ticks=pid, cpu_ticks=0)
 
 
-def test_a_stat_line_is_read_behind_the_last_bracket() -> None:
+def test_a_stat_line_is_read_after_its_last_bracket() -> None:
     assert parse_stat(LINE) == Stat(pid=4242, parent=17, start_ticks=987654, cpu_ticks=127)
 
 
-def test_shared_pages_are_counted_by_their_share() -> None:
+def test_memory_counts_the_proportional_share_of_shared_pages() -> None:
     rollup = (
         "55d0-7ffc ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss:   300 kB\nPss_Dirty: 7 kB\n"
     )
@@ -36,21 +36,21 @@ def test_shared_pages_are_counted_by_their_share() -> None:
     assert parse_pss_bytes("") == 0
 
 
-def test_a_family_is_the_root_and_all_below_it() -> None:
+def test_descendants_include_the_roots_themselves() -> None:
     stats = {s.pid: s for s in (stat(1, 0), stat(2, 1), stat(3, 2), stat(4, 1), stat(5, 4))}
     assert descendants([2], stats) == {2, 3}
     assert descendants([2, 4], stats) == {2, 3, 4, 5}
     assert descendants([9], stats) == set()
 
 
-def test_children_count_while_they_live_and_after_they_were_waited_for() -> None:
+def test_processor_time_includes_running_and_ended_children() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BUSY_PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as parent:
         assert parent.stdout
         tree = ProcessTree(parent.pid)
-        assert parent.stdout.readline() == b"burnt\n"
-        assert tree.cpu_s() >= 0.28, "both children burnt 0.15 s each"
+        assert parent.stdout.readline() == b"done\n"
+        assert tree.cpu_s() >= 0.28, "both children use 0.15 s each"
         assert tree.memory_bytes() > 2_000_000
         assert 0 < tree.age_s() < 60
         tree.kill()

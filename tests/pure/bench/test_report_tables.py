@@ -1,4 +1,4 @@
-"""What the table and the picture say of some runs."""
+"""The table and the chart of some runs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def runs() -> list[BenchRun]:
     ]
 
 
-def test_a_row_holds_if_the_ratio_does() -> None:
+def test_a_row_is_met_if_its_ratio_meets_the_requirement() -> None:
     rate, cost = build_rows(runs())
     assert (rate.ratio, rate.requirement, rate.verdict) == ("5x", "≥ 4x tuned", Verdict.MET)
     assert (cost.ratio, cost.requirement, cost.verdict) == ("0.25x", "≤ 1/7 tuned", Verdict.MISSED)
 
 
-def test_rates_and_costs_are_ahead_of_the_loop_in_their_own_way() -> None:
+def test_a_higher_rate_and_a_lower_cost_beat_the_plain_loop() -> None:
     rate, cost = build_rows(runs())
     assert (rate.versus_plain_loop, cost.versus_plain_loop) == (Verdict.MET, Verdict.MISSED)
 
@@ -59,7 +59,7 @@ def test_values_are_shown_in_their_unit() -> None:
     assert rate.values[System.SPARKMIRROR] == "250"
 
 
-def test_extremes_are_shown_if_there_are_any() -> None:
+def test_lowest_and_highest_values_are_shown_if_they_differ() -> None:
     more = [
         BenchRun(bench=r.bench, workload=r.workload, who=r.who, round=2, figures=r.figures)
         for r in runs()
@@ -74,7 +74,7 @@ def test_extremes_are_shown_if_there_are_any() -> None:
     assert build_rows([*runs(), *more, faster])[0].values[System.SPARKMIRROR] == "250 (250..300)"
 
 
-def test_without_the_opponent_nothing_is_claimed() -> None:
+def test_a_row_without_a_second_system_has_no_verdict() -> None:
     alone = [run for run in runs() if run.who is System.SPARKMIRROR]
     assert {row.verdict for row in build_rows(alone)} == {Verdict.UNKNOWN}
     assert compute_speedups(alone) == []
@@ -88,22 +88,22 @@ def test_markdown_has_a_line_for_each_row() -> None:
     assert len({line.count("|") for line in lines}) == 1
 
 
-def test_an_advantage_is_more_than_one_for_rates_and_costs() -> None:
+def test_a_speedup_is_more_than_one_for_rates_and_costs() -> None:
     rate, cost = compute_speedups(runs())
     assert (rate.ours.median, rate.required, rate.is_met) == (5, 4, True)
     assert (cost.ours.median, round(cost.required), cost.is_met) == (4, 7, False)
     assert (rate.plain_loop, cost.plain_loop) == (2.4, 5)
 
 
-def test_the_picture_is_sound_and_names_every_line() -> None:
-    picture = render_svg(compute_speedups(runs()), "a < b")
-    words = "".join(ElementTree.fromstring(picture).itertext())  # noqa: S314 - our own
-    assert "a < b" in words
+def test_the_chart_is_valid_xml_and_names_every_metric() -> None:
+    chart = render_svg(compute_speedups(runs()), "a < b")
+    text = "".join(ElementTree.fromstring(chart).itertext())  # noqa: S314 - our own
+    assert "a < b" in text
     for line in compute_speedups(runs()):
-        assert line.title in words
+        assert line.title in text
 
 
-def test_the_axis_is_logarithmic_and_has_ends() -> None:
+def test_the_axis_is_logarithmic_and_limited() -> None:
     assert x_position(4) - x_position(1) == pytest.approx(x_position(16) - x_position(4))
     assert x_position(MIN_RATIO / 2) == x_position(MIN_RATIO)
     assert x_position(MAX_RATIO * 2) == x_position(MAX_RATIO)
@@ -113,21 +113,21 @@ def test_the_axis_is_logarithmic_and_has_ends() -> None:
     ("number", "text"),
     [(0.0123456, "0.0123"), (7, "7"), (12.34, "12.3"), (99.7, "100"), (1234567, "1,234,567")],
 )
-def test_three_digits_count(number: float, text: str) -> None:
+def test_numbers_have_three_digits(number: float, text: str) -> None:
     assert format_number(number) == text
 
 
-def test_demands_are_written_as_people_do() -> None:
+def test_a_requirement_is_written_as_a_factor_or_a_fraction() -> None:
     assert Requirement(limit=1 / 20, at_least=False).text() == "≤ 1/20"
     assert Requirement(limit=0.7, at_least=False).text() == "≤ 0.7x"
     assert Requirement(limit=2.5, at_least=True).text() == "≥ 2.5x"
 
 
-def test_no_two_lines_are_the_same() -> None:
+def test_no_metric_is_listed_twice() -> None:
     assert len({(line.key, line.requirement) for line in METRICS}) == len(METRICS)
 
 
-def test_the_document_gets_its_table_between_the_marks() -> None:
+def test_the_table_replaces_the_text_between_the_marks() -> None:
     page = "a\n<!-- table -->\nold\n<!-- end of table -->\nb\n"
     new = with_table(page, "| \\1 |")
     assert new == "a\n<!-- table -->\n\n| \\1 |\n<!-- end of table -->\nb\n"

@@ -1,4 +1,4 @@
-"""Results on disk: everything is read back, and nothing private is in them."""
+"""Result files are read back completely, and contain nothing private."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_runs_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == [results.path.name]
 
 
-def test_curves_take_one_line(tmp_path: Path) -> None:
+def test_a_curve_is_written_on_one_line(tmp_path: Path) -> None:
     results = ResultFile.new("try", QUICK, tmp_path)
     results.write([RUN])
     assert "[[0.0, 1.0], [0.05, 1e-07]]" in results.path.read_text("utf-8")
 
 
-def test_facts_tell_what_matters_and_nothing_private() -> None:
+def test_facts_about_the_computer_contain_nothing_private() -> None:
     facts = machine_facts()
     assert facts["cores"] >= 1
     assert facts["kafka"].startswith("4.")

@@ -1,4 +1,4 @@
-"""Ratios are taken round by round, and their median counts."""
+"""A ratio is computed for each round; the result is their median."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def run(who: System, number: int, rate: float) -> BenchRun:
     )
 
 
-def test_a_ratio_compares_what_ran_in_the_same_round() -> None:
+def test_a_ratio_compares_runs_of_the_same_round() -> None:
     runs = [run(System.SPARKMIRROR, n, ours) for n, ours in ((1, 40), (2, 100), (3, 90))]
     runs += [run(System.MM2_TUNED, n, theirs) for n, theirs in ((1, 10), (2, 50), (3, 30))]
     assert ratio_of(runs, RATE, System.SPARKMIRROR, System.MM2_TUNED) == Spread(3, 2, 4)
 
 
-def test_a_round_that_one_side_missed_does_not_count() -> None:
+def test_a_round_without_both_results_is_ignored() -> None:
     failed = BenchRun(
         bench="throughput", workload="1k", who=System.MM2_TUNED, round=2, failure="died"
     )
@@ -40,7 +40,7 @@ def test_a_round_that_one_side_missed_does_not_count() -> None:
     assert ratio_of(runs, RATE, System.SPARKMIRROR, System.PLAIN_LOOP) is None
 
 
-def test_other_workloads_and_figures_are_left_out() -> None:
+def test_other_workloads_and_figures_are_ignored() -> None:
     runs = [run(System.SPARKMIRROR, 1, 8)]
     assert spread_of(runs, RATE._replace(workload="2k"), System.SPARKMIRROR) is None
     assert spread_of(runs, RATE._replace(name="cost"), System.SPARKMIRROR) is None
@@ -54,10 +54,10 @@ def test_a_median_lies_between_the_extremes(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(("percent", "value"), [(0, 0), (50, 500), (99.9, 999), (100, 999)])
-def test_a_percentile_is_the_value_with_so_many_below(percent: float, value: float) -> None:
+def test_a_percentile_is_the_value_with_that_share_below(percent: float, value: float) -> None:
     assert percentile(range(1000), percent) == value
 
 
-def test_the_second_half_is_of_time_not_of_records() -> None:
+def test_the_second_half_is_the_second_half_of_the_time() -> None:
     assert second_half_rate([(0, 5), (1, 10), (2, 20), (3, 60), (4, 120)]) == 50
     assert second_half_rate([(0, 7)]) == 0

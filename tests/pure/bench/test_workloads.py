@@ -1,4 +1,4 @@
-"""Batches are of the size that was ordered, and topics hold whole batches."""
+"""Batches have the size of the workload, and topics have complete batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FLOW = Flow(source="s:1", target="t:2", topics=("a", "b"), partitions=2, alias="
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
-def test_a_batch_has_the_ordered_size_and_codec(workload: Workload) -> None:
+def test_a_batch_has_the_size_and_codec_of_the_workload(workload: Workload) -> None:
     batch = workload.batch(seed=1)
     header = read_header(batch)
     assert header.record_count == workload.records_per_batch
@@ -27,7 +27,7 @@ def test_a_batch_has_the_ordered_size_and_codec(workload: Workload) -> None:
         assert 0.2 < len(batch) / workload.batch_bytes < 0.7, "it compresses as events do"
 
 
-def test_a_topic_holds_at_least_what_was_ordered_in_whole_batches() -> None:
+def test_a_topic_has_at_least_the_records_of_the_workload_in_complete_batches() -> None:
     workload = WORKLOADS[0]
     total = workload.total(partitions=4)
     assert total >= workload.records
@@ -45,7 +45,7 @@ def test_only_the_tuned_mirror_maker_is_tuned() -> None:
     assert default["run7->target.topics"] == "a, b"
 
 
-def test_a_flow_names_every_partition_it_fills() -> None:
+def test_a_flow_names_its_remote_partitions() -> None:
     assert [str(p) for p in FLOW.remote_partitions] == [
         "run7.a-0",
         "run7.a-1",
@@ -54,7 +54,7 @@ def test_a_flow_names_every_partition_it_fills() -> None:
     ]
 
 
-def test_everybody_runs_in_each_round_and_another_begins() -> None:
+def test_every_system_runs_in_each_round_and_each_round_starts_with_another() -> None:
     orders = [rotated_systems(number) for number in range(4)]
     assert {order[0] for order in orders} == set(System)
     assert all(set(order) == set(System) for order in orders)

@@ -79,7 +79,7 @@ def access_to(broker: FakeBroker) -> Iterator[ClusterAccess]:
         yield ClusterAccess.from_properties("west", {"bootstrap.servers": str(broker.address)})
 
 
-def test_a_topic_that_brokers_learn_of_late_is_read() -> None:
+def test_a_topic_that_is_late_in_metadata_is_read() -> None:
     new = BrokerWithNewTopic(known_from_request=3)
     with access_to(new.broker) as access:
         assert read_topic(access, "t") == []
@@ -119,7 +119,7 @@ def test_auto_creation_waits_for_leaders_within_its_own_limit(
             router.close()
 
 
-def test_auto_creation_ends_with_the_time_given() -> None:
+def test_auto_creation_ends_after_its_timeout() -> None:
     started = time.monotonic()
     with access_to(FakeBroker()) as access:
         router = access.new_router()

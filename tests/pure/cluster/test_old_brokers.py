@@ -1,4 +1,4 @@
-"""Brokers of another age: what cannot be asked at once is asked one by one, or in other words."""
+"""Old brokers get one request for each group, or an older API."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RANGES: Mapping[int, tuple[int, int]] = {
 
 
 class OldBroker:
-    """A broker as of Kafka 2.1."""
+    """A broker of Kafka 2.1."""
 
     def __init__(
         self, rules: Mapping[int, Reply], ranges: Mapping[int, tuple[int, int]] = RANGES
@@ -105,7 +105,7 @@ def _fetched(code: int = 0) -> Any:
     return OffsetFetchResponse(throttle_time_ms=0, topics=topics, error_code=code)
 
 
-def test_offsets_of_many_groups_are_asked_for_one_by_one() -> None:
+def test_offsets_of_several_groups_are_fetched_with_one_request_each() -> None:
     def fetch(received: ReceivedRequest) -> bytes:
         return response_reply(_fetched(30 if b"secret" in received.body else 0))(received)
 
@@ -120,7 +120,7 @@ def test_offsets_of_many_groups_are_asked_for_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("said", "state"), [("Stable", "Stable"), ("Empty", "Empty"), ("Dead", None)]
 )
-def test_states_are_told_in_the_older_dialect(said: str, state: str | None) -> None:
+def test_group_states_are_read_from_the_older_api(said: str, state: str | None) -> None:
     def describe(received: ReceivedRequest) -> bytes:
         assert received.body == b"\x00\x00\x00\x01" + encode_string("g")
         body = (
@@ -152,7 +152,7 @@ def _consumer_group(code: int, state: str) -> Reply:
 @pytest.mark.parametrize(
     ("code", "state", "expected"), [(35, "", None), (69, "", None), (0, "Stable", "Stable")]
 )
-def test_a_group_is_absent_if_the_broker_lists_the_new_protocol_but_has_it_off(
+def test_a_group_is_absent_if_the_broker_supports_the_consumer_protocol_but_disables_it(
     code: int, state: str, expected: str | None
 ) -> None:
     rules = {DESCRIBE_GROUPS: _dead_group, CONSUMER_GROUP_DESCRIBE: _consumer_group(code, state)}
@@ -194,7 +194,7 @@ def test_an_error_about_configs_without_a_message_names_only_the_topic() -> None
     assert str(error).endswith("(40): t")
 
 
-def test_settings_can_only_be_replaced_as_a_whole() -> None:
+def test_an_old_broker_cannot_alter_single_configs() -> None:
     response = AlterConfigsResponse.AlterConfigsResourceResponse(
         error_code=0, error_message=None, resource_type=2, resource_name="t"
     )

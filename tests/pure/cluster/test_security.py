@@ -1,4 +1,4 @@
-"""Java's client properties as our clients understand them."""
+"""Java's client properties become settings of our clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
     return made
 
 
-def test_nothing_said_means_plaintext() -> None:
+def test_no_properties_mean_plaintext() -> None:
     assert ClientSecurity.from_properties({}).client_kwargs() == {"security_protocol": "PLAINTEXT"}
 
 
@@ -42,7 +42,7 @@ def test_nothing_said_means_plaintext() -> None:
     ("mechanism", "module"),
     [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("SCRAM-SHA-512", SCRAM)],
 )
-def test_a_login_is_read_from_the_jaas_line(mechanism: str, module: str) -> None:
+def test_a_login_is_read_from_the_jaas_config(mechanism: str, module: str) -> None:
     line = f'{module} required username="alice" password="s3cret";'
     security = ClientSecurity.from_properties(sasl(mechanism, line))
     assert security.client_kwargs() == {
@@ -67,12 +67,14 @@ def test_a_login_is_read_from_the_jaas_line(mechanism: str, module: str) -> None
     ],
     ids=["protocol", "mechanism", "default", "module", "password", "both", "empty"],
 )
-def test_what_will_not_do_is_named(properties: dict[str, str], fault: str) -> None:
+def test_an_invalid_property_is_named(properties: dict[str, str], fault: str) -> None:
     with pytest.raises(ConfigError, match=fault):
         ClientSecurity.from_properties(properties)
 
 
-def test_trust_may_be_a_file_or_inline_in_one_line(authority: CertificateAuthority) -> None:
+def test_the_truststore_may_be_a_file_or_inline_in_one_line(
+    authority: CertificateAuthority,
+) -> None:
     pem = authority.ca_certificate.read_text()
     inline = pem.replace("\n", " ")
     for said in (
@@ -109,7 +111,9 @@ def test_an_empty_identification_algorithm_stops_only_the_name_check(
     assert without.verify_mode == ssl.CERT_REQUIRED
 
 
-def test_enabled_protocols_are_a_range(authority: CertificateAuthority) -> None:
+def test_enabled_protocols_set_the_lowest_and_highest_tls_version(
+    authority: CertificateAuthority,
+) -> None:
     location = {"ssl.truststore.location": str(authority.ca_certificate)}
     both = tls.client_context(location)
     only = tls.client_context({**location, "ssl.enabled.protocols": "TLSv1.3, TLSv1.1"})
@@ -118,7 +122,7 @@ def test_enabled_protocols_are_a_range(authority: CertificateAuthority) -> None:
     assert only.minimum_version == only.maximum_version == ssl.TLSVersion.TLSv1_3
 
 
-def test_bad_material_is_named_by_its_property(
+def test_an_invalid_key_or_certificate_is_named_by_its_property(
     authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     store = tmp_path / "store.jks"

