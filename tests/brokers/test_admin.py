@@ -1,4 +1,4 @@
-"""The admin client, and whole topics written and read."""
+"""The admin client, and topics that are written and read completely."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ def admin(primary: SharedCluster) -> Iterator[Admin]:
 
 
 @pytest.fixture
-def mute() -> Iterator[Address]:
+def silent_host() -> Iterator[Address]:
     """A host that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield Address(*server.getsockname())
 
 
-def test_topics_fail_one_by_one(admin: Admin, unique_name: UniqueName) -> None:
+def test_each_topic_that_cannot_be_created_has_its_error(
+    admin: Admin, unique_name: UniqueName
+) -> None:
     good, twice = unique_name("good"), unique_name("twice")
     admin.create_topic(NewTopic(name=twice, partitions=1))
     failed = admin.create_topics(
@@ -52,7 +54,7 @@ def test_topics_fail_one_by_one(admin: Admin, unique_name: UniqueName) -> None:
     assert len(admin.describe_topics([good])[good].partitions) == 2
 
 
-def test_a_created_topic_can_be_used_at_once_and_a_deleted_one_is_gone(
+def test_a_created_topic_has_leaders_at_once_and_a_deleted_one_is_missing(
     admin: Admin, topic: str
 ) -> None:
     admin.create_topic(NewTopic(name=topic, partitions=3))
@@ -64,7 +66,9 @@ def test_a_created_topic_can_be_used_at_once_and_a_deleted_one_is_gone(
     assert admin.describe_topics([topic]) == {}
 
 
-def test_what_does_not_exist_is_missing(admin: Admin, primary: SharedCluster, topic: str) -> None:
+def test_a_topic_that_does_not_exist_is_missing(
+    admin: Admin, primary: SharedCluster, topic: str
+) -> None:
     assert admin.describe_topics([topic]) == {}
     assert topic not in admin.describe_topics()
     assert isinstance(admin.delete_topics([topic])[topic], TopicMissing)
@@ -76,7 +80,7 @@ def test_what_does_not_exist_is_missing(admin: Admin, primary: SharedCluster, to
         produce_records(primary.access, topic, [ProducerRecord(value=b"x")])
 
 
-def test_records_come_back_as_they_were_written(primary: SharedCluster, topic: str) -> None:
+def test_records_are_read_as_they_were_written(primary: SharedCluster, topic: str) -> None:
     create_topic(primary.access, topic, partitions=2)
     written = [
         ProducerRecord(partition=1, key=b"k", value=b"v", headers=(("h", b"1"), ("h", b""))),
@@ -94,7 +98,7 @@ def test_records_come_back_as_they_were_written(primary: SharedCluster, topic: s
     assert [one.timestamp_ms for one in read][::2] == [1_600_000_000_000, 0]
 
 
-def test_offsets_are_where_a_partition_begins_and_ends(
+def test_the_earliest_and_latest_offsets_of_partitions_are_listed(
     admin: Admin, primary: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic, partitions=2)
@@ -109,20 +113,22 @@ def test_an_empty_topic_is_read_at_once(primary: SharedCluster, topic: str) -> N
     assert read_topic(primary.access, topic) == []
 
 
-def test_a_mute_host_does_not_keep_us_from_a_good_one(
-    primary: SharedCluster, mute: Address
+def test_a_silent_host_does_not_prevent_a_connection_to_another(
+    primary: SharedCluster, silent_host: Address
 ) -> None:
     access = ClusterAccess(
         cluster="primary",
-        bootstrap_servers=(mute, *primary.access.bootstrap_servers),
+        bootstrap_servers=(silent_host, *primary.access.bootstrap_servers),
         security=primary.access.security,
     )
     with Admin(access, timeout_s=60) as admin:
         assert admin.describe_cluster().brokers
 
 
-def test_mute_hosts_alone_end_in_time(mute: Address) -> None:
-    access = ClusterAccess(cluster="nowhere", bootstrap_servers=(mute,), security=ClientSecurity())
+def test_silent_hosts_alone_end_in_a_timeout(silent_host: Address) -> None:
+    access = ClusterAccess(
+        cluster="nowhere", bootstrap_servers=(silent_host,), security=ClientSecurity()
+    )
 
     def ask() -> None:
         with pytest.raises(ClusterTimeout, match="no answer to ApiVersions in time"):
@@ -133,7 +139,7 @@ def test_mute_hosts_alone_end_in_time(mute: Address) -> None:
 
 def test_an_unreachable_broker_is_named_with_its_address() -> None:
     with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # taken, so that no other process listens there meanwhile
+        silent.bind(("127.0.0.1", 0))  # bound, so no other process listens there
         gone = Address(*silent.getsockname())
         access = ClusterAccess(
             cluster="nowhere", bootstrap_servers=(gone,), security=ClientSecurity()

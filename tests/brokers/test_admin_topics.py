@@ -1,4 +1,4 @@
-"""What a mirror asks of topics besides creating them: more partitions, and all their settings."""
+"""The admin client adds partitions and describes topic configs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def admin(primary: SharedCluster) -> Iterator[Admin]:
         yield made
 
 
-def _settings(found: tuple[ConfigEntry, ...] | ClusterError) -> dict[str, ConfigEntry]:
+def _configs_by_name(found: tuple[ConfigEntry, ...] | ClusterError) -> dict[str, ConfigEntry]:
     assert not isinstance(found, ClusterError)
     return {entry.name: entry for entry in found}
 
 
-def test_a_topic_grows_to_the_number_asked_for_and_never_shrinks(admin: Admin, topic: str) -> None:
+def test_partitions_are_added_and_never_removed(admin: Admin, topic: str) -> None:
     admin.create_topic(NewTopic(name=topic, partitions=2))
     assert admin.create_partitions({topic: 5}) == {}
     assert len(admin.describe_topics([topic])[topic].partitions) == 5
@@ -33,7 +33,9 @@ def test_a_topic_grows_to_the_number_asked_for_and_never_shrinks(admin: Admin, t
     assert len(admin.describe_topics([topic])[topic].partitions) == 5
 
 
-def test_what_cannot_grow_is_told_topic_by_topic(admin: Admin, unique_name: UniqueName) -> None:
+def test_each_topic_that_gets_no_partitions_has_its_error(
+    admin: Admin, unique_name: UniqueName
+) -> None:
     good, missing = unique_name("good"), unique_name("missing")
     admin.create_topic(NewTopic(name=good, partitions=1))
     failed = admin.create_partitions({good: 2, missing: 2})
@@ -41,10 +43,10 @@ def test_what_cannot_grow_is_told_topic_by_topic(admin: Admin, unique_name: Uniq
     assert len(admin.describe_topics([good])[good].partitions) == 2
 
 
-def test_settings_tell_where_they_come_from(admin: Admin, topic: str) -> None:
+def test_configs_have_their_source(admin: Admin, topic: str) -> None:
     configs = {"retention.ms": "1000", "cleanup.policy": "compact"}
     admin.create_topic(NewTopic(name=topic, partitions=1, configs=configs))
-    found = _settings(admin.describe_configs([topic])[topic])
+    found = _configs_by_name(admin.describe_configs([topic])[topic])
     assert (found["retention.ms"].value, found["retention.ms"].source) == (
         "1000",
         ConfigSource.DYNAMIC_TOPIC_CONFIG,
@@ -52,12 +54,10 @@ def test_settings_tell_where_they_come_from(admin: Admin, topic: str) -> None:
     assert found["compression.type"].is_default
 
 
-def test_a_topic_without_settings_to_be_had_is_an_error_not_an_empty_list(
-    admin: Admin, unique_name: UniqueName
-) -> None:
+def test_configs_of_a_missing_topic_are_an_error(admin: Admin, unique_name: UniqueName) -> None:
     good, missing = unique_name("good"), unique_name("missing")
     admin.create_topic(NewTopic(name=good, partitions=1))
     found = admin.describe_configs([good, missing])
-    assert _settings(found[good])
+    assert _configs_by_name(found[good])
     assert isinstance(found[missing], TopicMissing)
     assert admin.describe_configs([]) == {}

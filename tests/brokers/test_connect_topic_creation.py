@@ -47,7 +47,7 @@ def explicit_configs(admin: Admin, topic: str) -> dict[str, str | None]:
     }
 
 
-def test_missing_topic_is_created_compacted_and_then_left_alone(admin: Admin, topic: str) -> None:
+def test_missing_topic_is_created_compacted_and_then_not_changed(admin: Admin, topic: str) -> None:
     create_or_verify_topic(admin, storage_topic(topic))
     create_or_verify_topic(admin, storage_topic(topic, partitions=7))
     assert len(admin.describe_topic(topic).partitions) == 5
@@ -84,7 +84,7 @@ def test_topic_that_is_not_compacted_is_refused(admin: Admin, topic: str, policy
     )
 
 
-def test_more_replicas_than_brokers_are_waited_for_and_then_refused(
+def test_more_replicas_than_brokers_are_refused_after_a_wait(
     admin: Admin, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ConfigError) as refused:

@@ -159,7 +159,7 @@ def test_java_continues_where_this_program_stopped_and_vice_versa(interop: JavaI
 
 
 def write_as_a_worker(interop: JavaInterop, ours: BackingStores) -> None:
-    """Write what a worker leaves after it copied half of the topic."""
+    """Write the records of a worker that has copied half of the topic."""
     ours.configs.claim_write_privileges()
     config = interop.source_connector()
     ours.configs.put_connector_config("msc", config)

@@ -1,4 +1,4 @@
-"""Checkpoints on real clusters: exact translation, groups written on the target, and why not."""
+"""Checkpoints on real clusters: exact translation, group offsets on the target, and reports."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _committed(cluster: SharedCluster, group: str) -> dict[TopicPartition, int]:
 def running_checkpoint_task(
     mirroring: ConnectorFlow, *groups: str, **more: str
 ) -> Iterator[tuple[MirrorCheckpointTask, GroupReports]]:
-    """A checkpoint task that has read all it needs."""
+    """A running checkpoint task that has read its topics."""
     explanations = GroupReports()
     config = mirroring.connector_config("Checkpoint", **more)
     config |= {"task.assigned.groups": ",".join(groups), "task.index": "0"}
@@ -230,7 +230,7 @@ def test_a_report_says_why_an_offset_cannot_be_translated(
 
 
 def _synced(work: MirrorCheckpointTask) -> None:
-    """Let both intervals pass, which are the shortest there are."""
+    """Wait until both sync intervals, which are minimal, have passed."""
     for _ in range(3):
         wait_until(lambda: work.next_run_in_s() == 0, "something to be due")
         work.run_due()

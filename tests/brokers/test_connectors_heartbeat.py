@@ -17,7 +17,7 @@ from tests.support.kafka.clusters import SharedCluster, UniqueName
 from tests.support.waiting import wait_until
 
 CLOCK_MS = 100
-"""How far the clock that records show may have been set back meanwhile."""
+"""How far the wall clock may have been set back during the test."""
 
 
 def _read_heartbeats(cluster: SharedCluster, source: str) -> list[Heartbeat]:
@@ -58,7 +58,7 @@ def test_heartbeats_are_written_while_the_task_runs(
     heartbeats = _read_heartbeats(backup, name)
     assert {heartbeat.target for heartbeat in heartbeats} == {"B"}
     for number, heartbeat in enumerate(heartbeats, start=1):
-        # A late one does not put off the next, so only the time since the beginning counts.
+        # A late heartbeat does not delay the next, so the test counts from the start.
         assert heartbeat.timestamp_ms >= began_ms + number * 1000 - CLOCK_MS
     with Admin(backup.access) as admin:
         assert len(admin.describe_topics(["heartbeats"])["heartbeats"].partitions) == 1

@@ -1,4 +1,4 @@
-"""The source connector on real clusters: what it finds, creates and syncs."""
+"""The source connector on real clusters: it finds, creates and syncs topics."""
 
 from __future__ import annotations
 
@@ -248,11 +248,11 @@ def test_a_topic_is_never_copied_onto_itself(
 
 
 @pytest.fixture(scope="module")
-def small(start_module_cluster: StartCluster) -> SharedCluster:
+def auto_creating_cluster(start_module_cluster: StartCluster) -> SharedCluster:
     """A cluster of one broker that creates topics on demand, as in the tutorials."""
     cluster = start_module_cluster(
         ClusterSpec(
-            name="small",
+            name="auto-create",
             fast_start=True,
             properties={"auto.create.topics.enable": "true", "num.partitions": "1"},
         )
@@ -260,9 +260,9 @@ def small(start_module_cluster: StartCluster) -> SharedCluster:
     return SharedCluster(name=cluster.name, properties=cluster.client_properties())
 
 
-def test_on_a_small_cluster_brokers_auto_create_what_cannot_be_created_as_configured(
+def test_brokers_auto_create_topics_that_cannot_have_the_configured_replicas(
     primary: SharedCluster,
-    small: SharedCluster,
+    auto_creating_cluster: SharedCluster,
     topic: str,
     unique_name: UniqueName,
     caplog: pytest.LogCaptureFixture,
@@ -270,14 +270,16 @@ def test_on_a_small_cluster_brokers_auto_create_what_cannot_be_created_as_config
     with Admin(primary.access) as admin:
         configs = {"retention.ms": "-1"}
         admin.create_topic(NewTopic(name=topic, partitions=3, configs=configs))
-    config = connector_config("Source", unique_name("c"), primary, small, topics=topic)
+    config = connector_config(
+        "Source", unique_name("c"), primary, auto_creating_cluster, topics=topic
+    )
     del config["replication.factor"], config["offset-syncs.topic.replication.factor"]
     config["offset-syncs.topic.location"] = "target"
     with caplog.at_level(logging.INFO), started_connector(config) as run:
         assert len(run.assigned_partitions_by_task(4)) == 3
-    assert _partitions(small.access, f"A.{topic}") == 3
-    assert _explicit_configs(small.access, f"A.{topic}") == {"retention.ms": "-1"}
-    assert _explicit_configs(small.access, "mm2-offset-syncs.A.internal") == {
+    assert _partitions(auto_creating_cluster.access, f"A.{topic}") == 3
+    assert _explicit_configs(auto_creating_cluster.access, f"A.{topic}") == {"retention.ms": "-1"}
+    assert _explicit_configs(auto_creating_cluster.access, "mm2-offset-syncs.A.internal") == {
         "cleanup.policy": "compact"
     }
     assert "Unable to create topic 'mm2-offset-syncs.A.internal'" in caplog.text
@@ -343,7 +345,7 @@ def test_a_wrong_password_fails_the_start_at_once(
 ) -> None:
     bob = dict(cluster_with_authorizer.client_properties(user="bob"))
     bob["sasl.jaas.config"] = bob["sasl.jaas.config"].replace("secret-b", "wrong")
-    stranger = SharedCluster(name="authorizer", properties=bob)
-    config = connector_config("Source", unique_name("c"), stranger, backup)
+    wrong_login = SharedCluster(name="authorizer", properties=bob)
+    config = connector_config("Source", unique_name("c"), wrong_login, backup)
     with pytest.raises(NotAuthorized), started_connector(config):
         pass

@@ -1,4 +1,4 @@
-"""Consumer groups: listed, described, read and written, in both of Kafka's protocols."""
+"""Consumer groups are listed, described, read and written, with both protocols."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def router(primary: SharedCluster) -> Iterator[Router]:
     made.close()
 
 
-def test_a_group_nobody_knows_is_absent_and_has_committed_nothing(
+def test_an_unknown_group_is_absent_and_has_no_offsets(
     router: Router, unique_name: UniqueName
 ) -> None:
     group = unique_name("group")
@@ -39,7 +39,7 @@ def test_a_group_nobody_knows_is_absent_and_has_committed_nothing(
     assert group not in {listed.group_id for listed in list_consumer_groups(router)}
 
 
-def test_offsets_put_into_a_group_make_it_and_come_back(
+def test_altered_offsets_create_a_group_and_are_read_back(
     router: Router, primary: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     create_topic(primary.access, topic, partitions=2)
@@ -55,7 +55,7 @@ def test_offsets_put_into_a_group_make_it_and_come_back(
     assert (listed.group_type, listed.state) == ("classic", EMPTY_STATE)
 
 
-def test_many_groups_are_read_at_once_each_for_itself(
+def test_offsets_of_many_groups_are_read_at_once(
     router: Router, primary: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     create_topic(primary.access, topic)
@@ -70,7 +70,7 @@ def test_many_groups_are_read_at_once_each_for_itself(
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_in_use_refuses_offsets_until_its_members_are_gone(
+def test_offsets_of_a_group_are_refused_until_its_members_leave(
     router: Router, primary: SharedCluster, topic: str, unique_name: UniqueName, protocol: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -78,9 +78,7 @@ def test_a_group_in_use_refuses_offsets_until_its_members_are_gone(
     group, partition = unique_name("group"), TopicPartition(topic, 0)
     with group_member(primary, group, topic, protocol=protocol) as consumer:
         commit_as_member(consumer, topic, 1)
-        wait_until(
-            lambda: describe_group_state(router, group) == STABLE, "the group to be in order"
-        )
+        wait_until(lambda: describe_group_state(router, group) == STABLE, "the group to be stable")
         (listed,) = (one for one in list_consumer_groups(router) if one.group_id == group)
         assert (listed.group_type, listed.state) == (protocol, STABLE)
         refused = alter_consumer_group_offsets(router, group, {partition: OffsetAndMetadata(2)})
@@ -88,7 +86,9 @@ def test_a_group_in_use_refuses_offsets_until_its_members_are_gone(
         assert list_consumer_group_offsets(router, [group]) == {
             group: {partition: OffsetAndMetadata(1)}
         }
-    wait_until(lambda: describe_group_state(router, group) == EMPTY_STATE, "the group to be left")
+    wait_until(
+        lambda: describe_group_state(router, group) == EMPTY_STATE, "the member to leave the group"
+    )
     accepted = alter_consumer_group_offsets(router, group, {partition: OffsetAndMetadata(2)})
     assert accepted == {partition: ErrorCode.NONE}
     assert list_consumer_group_offsets(router, [group]) == {
@@ -96,7 +96,7 @@ def test_a_group_in_use_refuses_offsets_until_its_members_are_gone(
     }
 
 
-def test_a_partition_that_does_not_exist_is_refused_for_itself(
+def test_only_the_partition_that_does_not_exist_is_refused(
     router: Router, primary: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     create_topic(primary.access, topic)

@@ -74,7 +74,8 @@ def test_a_worker_continues_where_the_last_one_stopped(
     with worker(backup, config, "first:8083") as harness:
         harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
         harness.herder.create_connector("d", named_config("d", SOURCE_CONFIG), None)
-        assert set(harness.herder.connectors()) == {"c", "d"}  # what was written has been read back
+        # the herder has read its own records back
+        assert set(harness.herder.connectors()) == {"c", "d"}
         harness.wait_for_states("c", *RUNNING)
         harness.wait_for_states("d", *RUNNING)
         poll_until(lambda: set(harness.herder.active_topics("c")) == {"orders", "payments"}, "used")

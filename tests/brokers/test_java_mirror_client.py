@@ -1,4 +1,4 @@
-"""Java's own MirrorClient, out of Apache's jar, asked about clusters that we mirror; and ours."""
+"""Java's MirrorClient and ours give the same answers about clusters that we mirror."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def machine() -> Iterator[Any]:
-    """A Java machine with Kafka's jars."""
+def java() -> Iterator[Any]:
+    """The packages of a JVM with Kafka's jars."""
     with running_jvm(JarCache().ensure(DEFAULT_VERSION)) as packages:
         yield packages
 
 
 def _emit_heartbeat(mirroring: ConnectorFlow) -> None:
-    """Run the heartbeat connector of a flow until it has beaten."""
+    """Run the heartbeat connector of a flow until it has written a heartbeat."""
     config = mirroring.connector_config("Heartbeat")
     connector, listener = (
         MirrorHeartbeatConnector(config["name"], RecordingContext()),
@@ -55,7 +55,7 @@ def _emit_heartbeat(mirroring: ConnectorFlow) -> None:
 
 
 def _emit_checkpoint(mirroring: ConnectorFlow, group_id: str) -> None:
-    """Run the checkpoint connector of a flow until it has said where a group goes on."""
+    """Run the checkpoint connector of a flow until it has written a checkpoint of the group."""
     config = mirroring.connector_config("Checkpoint", groups=group_id)
     connector, listener = (
         MirrorCheckpointConnector(config["name"], RecordingContext()),
@@ -63,39 +63,39 @@ def _emit_checkpoint(mirroring: ConnectorFlow, group_id: str) -> None:
     )
     explanations = GroupReports()
     connector.start(config)
-    wait_until(lambda: can_plan_tasks(connector), "a first look at the clusters")
+    wait_until(lambda: can_plan_tasks(connector), "the connector to read the clusters")
     tasks = tuple(connector.task_configs(1))
     group = checkpoint_task_groups(mirroring.worker, explanations)(config["name"], listener)
     group.start(
         TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1), paused=False
     )
     wait_until(lambda: bool(explanations.reports_for(config["name"], group_id)), "a checkpoint")
-    wait_until(lambda: bool(listener.topics), "it to be written")
+    wait_until(lambda: bool(listener.topics), "the checkpoint to be written")
     group.stop(60)
     connector.stop()
 
 
-def test_java_and_we_see_the_same_flow(
-    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName, machine: Any
+def test_java_and_our_client_give_the_same_answers(
+    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName, java: Any
 ) -> None:
-    there = ConnectorFlow(name=topic, source=primary, target=backup, topics=topic)
-    back = ConnectorFlow(name=f"{topic}.back", source=backup, target=primary, topics=topic)
-    there.create_topics({topic: 1})
-    back.create_topics({})
-    _emit_heartbeat(back)
+    forward = ConnectorFlow(name=topic, source=primary, target=backup, topics=topic)
+    backward = ConnectorFlow(name=f"{topic}.backward", source=backup, target=primary, topics=topic)
+    forward.create_topics({topic: 1})
+    backward.create_topics({})
+    _emit_heartbeat(backward)
     partition, group = TopicPartition(topic, 0), unique_name("group")
     writer = BatchWriter(primary.access)
     writer.write_batches(partition, numbered_records(range(60)), batch=20)
     alter_consumer_group_offsets(writer.router, group, {partition: OffsetAndMetadata(42, "note")})
     writer.close()
-    there.copy_to_end(heartbeats_replication_enabled="true")
-    _emit_checkpoint(there, group)
+    forward.copy_to_end(heartbeats_replication_enabled="true")
+    _emit_checkpoint(forward, group)
 
-    properties = machine.java.util.HashMap()
+    properties = java.java.util.HashMap()
     for key, value in backup.properties.items():
         properties.put(key, value)
-    utils = machine.org.apache.kafka.connect.mirror.RemoteClusterUtils
-    timeout = machine.java.time.Duration.ofSeconds(120)
+    utils = java.org.apache.kafka.connect.mirror.RemoteClusterUtils
+    timeout = java.java.time.Duration.ofSeconds(120)
     translated = utils.translateOffsets(properties, "A", group, timeout)
     assert {
         (str(entry.getKey()), entry.getValue().offset(), entry.getValue().metadata())
@@ -112,7 +112,7 @@ def test_java_and_we_see_the_same_flow(
         hops = ours.replication_hops(backup.properties, alias)
         assert utils.replicationHops(properties, alias) == hops
     assert ours.replication_hops(backup.properties, "A") == 1
-    java_client = machine.org.apache.kafka.connect.mirror.MirrorClient(properties)
+    java_client = java.org.apache.kafka.connect.mirror.MirrorClient(properties)
     with MirrorClient(backup.properties) as client:
         assert set(java_client.remoteTopics()) == client.remote_topics()
         assert set(java_client.remoteTopics("A")) == client.remote_topics("A")

@@ -1,4 +1,4 @@
-"""A followed topic: read to its end, own writes read back, transactions, fencing."""
+"""A log on a topic: it reads to the end, reads its own records back, and fences older writers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def numbered_records(count: int) -> list[RecordBytes]:
     return [RecordBytes(b"key %d" % n, b"value %d" % n) for n in range(count)]
 
 
-def test_own_writes_are_read_back_and_others_read_them_promptly(
+def test_own_records_are_read_back_and_other_readers_get_them_promptly(
     backup: SharedCluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     create_compacted_topic(backup.access, topic)
@@ -51,7 +51,7 @@ def test_own_writes_are_read_back_and_others_read_them_promptly(
             followed_s.append(time.monotonic() - started)
         assert first.records == second.records == numbered_records(20)
         assert not any(entry.preexisting for entry in first.entries)
-        # A reader that polls at intervals is late every time, a busy computer only sometimes.
+        # A reader that polls at intervals is always late, a busy computer only sometimes.
         assert sorted(read_back_s)[5] < PROMPT_S, read_back_s
         assert sorted(followed_s)[5] < PROMPT_S, followed_s
 

@@ -1,4 +1,4 @@
-"""Listeners of every security protocol: logins, refusals with their reason, and ACLs."""
+"""Listeners of every security protocol: logins, errors with their reason, and ACLs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOGINS = [
 SESSION_MS = 5000
 """Brokers refuse to renew a session within its first second."""
 RENEWAL_MARGIN_S = 0.4
-"""A session is renewed at least so long before its end: a tenth of it, less a moment."""
+"""A session is renewed at least this long before its end: almost a tenth of it."""
 TRIES = 5
 
 
@@ -131,7 +131,7 @@ def test_a_certificate_identifies_a_user(secured_cluster: Cluster, topic: str) -
     assert read_values(access, topic) == [b"by certificate"]
 
 
-def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(
+def test_an_unsupported_mechanism_is_refused_with_the_supported_ones(
     secured_cluster: Cluster,
 ) -> None:
     access = secured_cluster.access(ListenerProtocol.SASL_SSL, "alice")
@@ -181,7 +181,7 @@ def test_mutual_tls_refuses_a_client_without_a_certificate(secured_cluster: Clus
     assert "certificate" in text
 
 
-def test_the_wrong_protocol_points_at_the_port(secured_cluster: Cluster) -> None:
+def test_the_error_about_a_wrong_protocol_names_the_port(secured_cluster: Cluster) -> None:
     plain = {"security_protocol": "PLAINTEXT", "sasl_mechanism": None, "ssl_context": None}
     for listener in (ListenerProtocol.SSL, ListenerProtocol.SASL_SSL):
         access = secured_cluster.access(listener)
@@ -197,10 +197,10 @@ def test_the_wrong_protocol_points_at_the_port(secured_cluster: Cluster) -> None
 
 def test_a_session_that_ends_is_renewed_in_time(secured_cluster: Cluster) -> None:
     access = secured_cluster.access(ListenerProtocol.SASL_SSL, "alice", "SCRAM-SHA-256")
-    assert any(outlives_its_session(access) for _ in range(TRIES))
+    assert any(works_after_its_session(access) for _ in range(TRIES))
 
 
-def outlives_its_session(access: ClusterAccess) -> bool:
+def works_after_its_session(access: ClusterAccess) -> bool:
     """Send requests until the first session is long over.
 
     Returns False if this process paused for so long that there was no time to renew the session.

@@ -1,4 +1,4 @@
-"""Access rules and settings of topics, listed and changed on a cluster with an authorizer."""
+"""ACLs and configs of topics are listed and changed on a cluster with an authorizer."""
 
 from __future__ import annotations
 
@@ -44,34 +44,34 @@ def _explicit_configs(admin: Admin, topic: str) -> dict[str, str | None]:
     }
 
 
-def _wait_for(admin: Admin, topic: str, settings: Mapping[str, str]) -> None:
-    """Wait until a broker tells these settings: it hears of what the controller did a bit later."""
-    wait_until(lambda: _explicit_configs(admin, topic) == settings, f"{topic} to have {settings}")
+def _wait_for(admin: Admin, topic: str, configs: Mapping[str, str]) -> None:
+    """Wait until a broker has these configs: it learns them after the controller."""
+    wait_until(lambda: _explicit_configs(admin, topic) == configs, f"{topic} to have {configs}")
 
 
-def test_rules_that_were_added_are_listed_and_may_be_added_again(alice: Router, topic: str) -> None:
-    rules = [
+def test_created_acls_are_listed_and_may_be_created_again(alice: Router, topic: str) -> None:
+    acls = [
         read_acl(topic),
         replace(read_acl(topic), operation="DESCRIBE_CONFIGS", permission="DENY", host="10.0.0.1"),
         replace(read_acl(topic), pattern_type="PREFIXED", operation="ALL"),
     ]
-    assert create_acls(alice, rules) == {}
-    assert create_acls(alice, rules) == {}
+    assert create_acls(alice, acls) == {}
+    assert create_acls(alice, acls) == {}
 
     def found() -> set[AclBinding]:
-        return {rule for rule in describe_topic_acls(alice) or () if rule.resource_name == topic}
+        return {acl for acl in describe_topic_acls(alice) or () if acl.resource_name == topic}
 
-    wait_until(lambda: found() >= set(rules), "the broker to hear of them")
-    assert found() == set(rules)
+    wait_until(lambda: found() >= set(acls), "the broker to list the ACLs")
+    assert found() == set(acls)
 
 
-def test_a_bad_rule_is_refused_for_itself(alice: Router, topic: str) -> None:
+def test_only_the_invalid_acl_is_refused(alice: Router, topic: str) -> None:
     bad = replace(read_acl(topic), principal="no colon")
     refused = create_acls(alice, [read_acl(topic), bad])
     assert refused.keys() == {bad}
 
 
-def test_without_the_right_nothing_is_listed_or_added(bob: Router, topic: str) -> None:
+def test_a_user_without_rights_can_neither_list_nor_create_acls(bob: Router, topic: str) -> None:
     with pytest.raises(NotAuthorized, match="CLUSTER_AUTHORIZATION_FAILED"):
         describe_topic_acls(bob)
     refused = create_acls(bob, [read_acl(topic)])
@@ -87,7 +87,7 @@ def test_without_the_right_nothing_is_listed_or_added(bob: Router, topic: str) -
     assert isinstance(denied[topic], NotAuthorized)
 
 
-def test_a_cluster_without_an_authorizer_has_no_rules_at_all(primary: SharedCluster) -> None:
+def test_a_cluster_without_an_authorizer_has_no_acls(primary: SharedCluster) -> None:
     router = primary.access.new_router()
     try:
         assert describe_topic_acls(router) is None
@@ -95,7 +95,7 @@ def test_a_cluster_without_an_authorizer_has_no_rules_at_all(primary: SharedClus
         router.close()
 
 
-def test_only_the_settings_named_are_changed(
+def test_only_the_named_configs_are_altered(
     alice: Router, cluster_with_authorizer: Cluster, topic: str
 ) -> None:
     with Admin(cluster_with_authorizer.access(user="alice")) as admin:
@@ -116,7 +116,7 @@ def test_only_the_settings_named_are_changed(
         _wait_for(admin, topic, {"segment.ms": "7000"})
 
 
-def test_a_setting_that_makes_no_sense_is_refused_topic_by_topic(
+def test_only_the_topic_with_an_invalid_config_is_refused(
     alice: Router, cluster_with_authorizer: Cluster, topic: str
 ) -> None:
     other = f"{topic}.other"

@@ -1,4 +1,4 @@
-"""The calls beside the data path, on real brokers: offsets, producers, transactions, settings."""
+"""Requests to real brokers about offsets, producers, transactions and configs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def router(backup: SharedCluster) -> Iterator[Router]:
 
 @pytest.fixture
 def partition(backup: SharedCluster, router: Router, topic: str) -> TopicPartition:
-    """A partition that serves."""
+    """A partition whose leader answers."""
     create_topic(backup.access, topic)
     only = TopicPartition(topic, 0)
     assert list_offsets(router, {only: LATEST})[only].code is ErrorCode.NONE
@@ -61,7 +61,7 @@ def partition(backup: SharedCluster, router: Router, topic: str) -> TopicPartiti
 def append(
     router: Router, partition: TopicPartition, identity: ProducerIdAndEpoch, sequence: int
 ) -> ErrorCode:
-    """Append three records under an identity; return what the leader says."""
+    """Append three records as this producer; return the error code."""
     producer = BatchProducer(producer_id=identity.producer_id, epoch=identity.epoch)
     link = router.connection_to(LeaderOf(partition))
     batch = OutgoingBatch(*partition, produce_buffers(build_recent_batch(3), producer, sequence))
@@ -71,7 +71,7 @@ def append(
 
 
 def fence(router: Router, transactional_id: str, partition: TopicPartition) -> ProducerIdAndEpoch:
-    """Put a marker with a higher epoch into a partition, by an empty transaction."""
+    """Write a marker with a higher epoch to a partition, with an empty transaction."""
     version = transaction_version(router)
     identity = init_producer_id(router, transactional_id=transactional_id)
     assert add_partitions_to_txn(router, transactional_id, identity, [partition]) == {
@@ -82,15 +82,15 @@ def fence(router: Router, transactional_id: str, partition: TopicPartition) -> P
     assert (state.state, set(state.partitions)) == ("Ongoing", {partition})
     after = end_txn(router, transactional_id, identity, commit=False, version=version)
 
-    def is_over() -> bool:
+    def is_complete() -> bool:
         now = describe_transaction(router, transactional_id)
         return now is not None and now.is_complete
 
-    wait_until(is_over, "the markers should be written")
+    wait_until(is_complete, "the markers to be written")
     return after
 
 
-def test_offsets_are_found_by_end_and_by_time(router: Router, partition: TopicPartition) -> None:
+def test_offsets_are_listed_by_timestamp(router: Router, partition: TopicPartition) -> None:
     identity = init_producer_id(router)
     before_ms = int(time.time() * 1000) - 60_000
     for sequence in (0, 3):
@@ -108,7 +108,7 @@ def test_offsets_are_found_by_end_and_by_time(router: Router, partition: TopicPa
     assert ends[partition].value == EpochEndOffset(epoch=0, end_offset=6)
 
 
-def test_a_leader_tells_the_last_sequence_of_a_producer(
+def test_a_leader_describes_the_last_sequence_of_a_producer(
     router: Router, partition: TopicPartition
 ) -> None:
     assert describe_producers(router, [partition])[partition].value == {}
@@ -121,7 +121,7 @@ def test_a_leader_tells_the_last_sequence_of_a_producer(
     assert state.current_txn_start_offset == -1
 
 
-def test_an_empty_transaction_fences_whoever_wrote_before(
+def test_an_empty_transaction_fences_the_producer_before(
     router: Router, partition: TopicPartition, unique_name: UniqueName
 ) -> None:
     fence_id = unique_name("fence")
@@ -136,25 +136,25 @@ def test_an_empty_transaction_fences_whoever_wrote_before(
     assert append(router, partition, successor, 0) is ErrorCode.NONE
 
 
-def test_whoever_was_replaced_cannot_come_back(
+def test_a_fenced_producer_stays_fenced(
     router: Router, partition: TopicPartition, unique_name: UniqueName
 ) -> None:
     key = unique_name("id")
-    sleeper = init_producer_id(router, transactional_id=key)
+    fenced = init_producer_id(router, transactional_id=key)
     for _ in range(2):
         init_producer_id(router, transactional_id=key)
     version = transaction_version(router)
     with pytest.raises(RequestRefused, match="another producer has taken over") as caught:
-        init_producer_id(router, transactional_id=key, current=sleeper)
+        init_producer_id(router, transactional_id=key, current=fenced)
     assert ErrorCode(caught.value.code).action is ErrorAction.FENCED
     with pytest.raises(RequestRefused, match="another producer has taken over") as caught:
-        end_txn(router, key, sleeper, commit=True, version=version)
+        end_txn(router, key, fenced, commit=True, version=version)
     assert ErrorCode(caught.value.code).action is ErrorAction.FENCED
-    refused = add_partitions_to_txn(router, key, sleeper, [partition])
+    refused = add_partitions_to_txn(router, key, fenced, [partition])
     assert refused[partition].action is ErrorAction.FENCED
 
 
-def test_one_partition_that_is_not_there_keeps_the_others_out(
+def test_no_partition_is_added_to_a_transaction_if_one_is_missing(
     router: Router, partition: TopicPartition, unique_name: UniqueName
 ) -> None:
     key = unique_name("id")
@@ -167,7 +167,7 @@ def test_one_partition_that_is_not_there_keeps_the_others_out(
     assert describe_transaction(router, unique_name("unused")) is None
 
 
-def test_settings_are_told_for_each_topic_or_why_not(
+def test_configs_are_described_for_each_topic_or_its_error_is(
     backup: SharedCluster, router: Router, topic: str, unique_name: UniqueName
 ) -> None:
     wanted = {
@@ -183,9 +183,9 @@ def test_settings_are_told_for_each_topic_or_why_not(
     found = describe_topic_log_configs(router, [topic, absent])
     assert found[absent].code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert found[absent].value is None
-    settings = found[topic].value
-    assert settings is not None
-    assert settings.max_message_bytes == 2_000_000
-    assert settings.log_append_time
-    assert settings.compression_type == "zstd"
-    assert (settings.timestamp_before_max_ms, settings.timestamp_after_max_ms) == (5000, 6000)
+    config = found[topic].value
+    assert config is not None
+    assert config.max_message_bytes == 2_000_000
+    assert config.log_append_time
+    assert config.compression_type == "zstd"
+    assert (config.timestamp_before_max_ms, config.timestamp_after_max_ms) == (5000, 6000)

@@ -1,4 +1,4 @@
-"""Fetch and Produce on real brokers: what arrives is what was there, in every version we speak."""
+"""Fetch and Produce with real brokers, in every supported version."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def send(
     topic: UUID | None = None,
     transactional_id: str | None = None,
 ) -> PartitionProduceResponse:
-    """Produce one batch and return what the leader says of it."""
+    """Produce one batch; return the leader's response for its partition."""
     key: TopicKey = partition.topic if topic is None else topic
     link = router.connection_to(LeaderOf(partition))
     request = produce_request(
@@ -110,14 +110,14 @@ def plain_producer(router: Router) -> BatchProducer:
     return BatchProducer(producer_id=identity.producer_id, epoch=identity.epoch)
 
 
-def spoken(router: Router, versions: tuple[int, int]) -> tuple[int, int]:
-    """The versions wanted, or the nearest that an older broker knows."""
+def supported_versions(router: Router, versions: tuple[int, int]) -> tuple[int, int]:
+    """Return these versions, or the highest that an older broker supports."""
     offered = router.connection_to(AnyBroker()).api_versions.ranges
     return min(versions[0], offered[1][1]), min(versions[1], offered[0][1])
 
 
 @pytest.mark.parametrize("versions", [(10, 7), (11, 8), (12, 9), (13, 12), (16, 13)], ids=str)
-def test_a_copied_topic_is_the_same_byte_for_byte(
+def test_a_copied_topic_has_the_same_bytes(
     versions: tuple[int, int],
     source: Router,
     target: Router,
@@ -143,7 +143,7 @@ def test_a_copied_topic_is_the_same_byte_for_byte(
             assert send(source, TopicPartition(there, index), parts).base_offset == sequence
             sequence += 5 + index
         expected += sequence
-    copier = WireCopier(source, target, (there, here), spoken(target, versions))
+    copier = WireCopier(source, target, (there, here), supported_versions(target, versions))
     copier.run(expected)
     for index in range(3):
         original = read_stored_batches(source, TopicPartition(there, index))
@@ -151,7 +151,7 @@ def test_a_copied_topic_is_the_same_byte_for_byte(
         assert read_stored_batches(target, TopicPartition(here, index)) == original
 
 
-def test_the_first_batch_comes_whole_and_positions_are_told(
+def test_a_fetch_returns_at_least_one_complete_batch_and_the_offsets_of_the_log(
     source: Router, primary: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -180,9 +180,11 @@ def test_a_batch_sent_again_keeps_its_offset(
     assert len(read_stored_batches(target, partition)) == 1
 
 
-def test_refused_batches_say_why(target: Router, backup: SharedCluster, topic: str) -> None:
-    settings = {"cleanup.policy": "compact", "max.message.bytes": "2000"}
-    create_topic(backup.access, topic, configs=settings)
+def test_a_refused_batch_has_its_error_code(
+    target: Router, backup: SharedCluster, topic: str
+) -> None:
+    configs = {"cleanup.policy": "compact", "max.message.bytes": "2000"}
+    create_topic(backup.access, topic, configs=configs)
     partition = TopicPartition(topic, 0)
     writer = plain_producer(target)
     keyless = send(target, partition, produce_buffers(build_recent_batch(2, key=None), writer, 0))
@@ -195,7 +197,7 @@ def test_refused_batches_say_why(target: Router, backup: SharedCluster, topic: s
     assert (good.error_code, good.base_offset) == (0, 0)
 
 
-def test_an_id_never_reaches_the_topic_that_took_the_name(
+def test_a_topic_id_never_reaches_the_recreated_topic(
     source: Router, primary: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -242,7 +244,7 @@ def test_an_aborted_transaction_is_listed_for_read_committed(
         (open_one,) = fetch(target, partition, limits=FetchParams(read_committed=True)).partitions
         assert open_one.last_stable_offset == 4 * number
         identity = end_txn(target, tid, identity, commit=commit, version=version)
-        wait_until(lambda: _is_over(target, tid), "the markers to be written")
+        wait_until(lambda: _is_complete(target, tid), "the markers to be written")
     (got,) = fetch(target, partition, limits=FetchParams(read_committed=True)).partitions
     assert got.aborted_transactions == [AbortedTransaction(4, identity.producer_id)]
     assert got.last_stable_offset == got.high_watermark == 8
@@ -250,13 +252,13 @@ def test_an_aborted_transaction_is_listed_for_read_committed(
     assert list(everything.aborted_transactions) == []
 
 
-def _is_over(router: Router, transactional_id: str) -> bool:
+def _is_complete(router: Router, transactional_id: str) -> bool:
     state = describe_transaction(router, transactional_id)
     assert state is not None
     return state.is_complete
 
 
-def test_reading_beyond_the_end_of_an_epoch_is_told_where_it_ends(
+def test_a_fetch_beyond_the_end_of_an_epoch_gets_the_diverging_epoch(
     source: Router, primary: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)

@@ -1,4 +1,4 @@
-"""Three brokers: leaders and coordinators move, and calls and copies follow them."""
+"""Three brokers: leaders and coordinators move, and requests and copies follow them."""
 
 from __future__ import annotations
 
@@ -57,42 +57,47 @@ from tests.support.kafka.wire_copier import (
 )
 from tests.support.waiting import wait_until
 
-# A broker that stood still for a moment must not lose its partitions: many tests know who leads.
+# A broker that pauses for a moment must keep its partitions: many tests depend on the leader.
 SESSIONS = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "500"}
 
 
 @pytest.fixture(scope="module")
-def three_brokers(start_module_cluster: StartCluster) -> Cluster:
+def started_three_broker_cluster(start_module_cluster: StartCluster) -> Cluster:
     return start_module_cluster(
-        ClusterSpec(name="trio", brokers=3, fast_start=True, properties=SESSIONS)
+        ClusterSpec(name="three", brokers=3, fast_start=True, properties=SESSIONS)
     )
 
 
 @pytest.fixture
-def trio(three_brokers: Cluster) -> Cluster:
-    """Three brokers. All run and know each other, whatever the test before did to them."""
-    three_brokers.start_brokers()
-    return three_brokers
+def three_broker_cluster(started_three_broker_cluster: Cluster) -> Cluster:
+    """Three brokers. All run, also if the test before stopped some."""
+    started_three_broker_cluster.start_brokers()
+    return started_three_broker_cluster
 
 
 @pytest.fixture
-def router(trio: Cluster) -> Iterator[Router]:
-    made = make_router(trio.access())
+def router(three_broker_cluster: Cluster) -> Iterator[Router]:
+    made = make_router(three_broker_cluster.access())
     yield made
     made.close()
 
 
-def create_replicated_topic(trio: Cluster, topic: str, partitions: int = 3) -> list[TopicPartition]:
-    """Create a topic that every broker has heard of."""
-    create_topic(trio.access(), topic, partitions=partitions, replicas=3)
-    for address in trio.access().bootstrap_servers:
-        wait_until(partial(_has_metadata, trio, address, topic), f"{address} to hear of {topic}")
+def create_replicated_topic(
+    three_broker_cluster: Cluster, topic: str, partitions: int = 3
+) -> list[TopicPartition]:
+    """Create a topic and wait until every broker has its metadata."""
+    create_topic(three_broker_cluster.access(), topic, partitions=partitions, replicas=3)
+    for address in three_broker_cluster.access().bootstrap_servers:
+        wait_until(
+            partial(_has_metadata, three_broker_cluster, address, topic),
+            f"{address} to have metadata of {topic}",
+        )
     return [TopicPartition(topic, index) for index in range(partitions)]
 
 
-def _has_metadata(trio: Cluster, address: Address, topic: str) -> bool:
-    """Whether one certain broker knows all leaders of a topic."""
-    router = Router(wire_client(trio.access()), [address])
+def _has_metadata(three_broker_cluster: Cluster, address: Address, topic: str) -> bool:
+    """Whether the broker at an address knows all leaders of a topic."""
+    router = Router(wire_client(three_broker_cluster.access()), [address])
     try:
         found = router.refresh([topic])
     finally:
@@ -104,20 +109,20 @@ def _has_metadata(trio: Cluster, address: Address, topic: str) -> bool:
 
 
 def leader_of(router: Router, partition: TopicPartition) -> LeaderAndEpoch:
-    """Find the leader, waiting for it if the topic is very new."""
+    """Return the leader; wait for it if the topic is new."""
     wait_until(
         lambda: router.refresh([partition.topic]).leader_of(partition) is not None,
-        f"{partition} should have a leader",
+        f"{partition} to have a leader",
     )
     leader = router.metadata.leader_of(partition)
     assert leader is not None
     return leader
 
 
-def test_a_follower_names_the_leader_and_where_it_is(
-    trio: Cluster, router: Router, topic: str
+def test_a_follower_names_the_leader_and_its_address(
+    three_broker_cluster: Cluster, router: Router, topic: str
 ) -> None:
-    (partition,) = create_replicated_topic(trio, topic, partitions=1)
+    (partition,) = create_replicated_topic(three_broker_cluster, topic, partitions=1)
     leader = leader_of(router, partition)
     follower = next(node for node in (1, 2, 3) if node != leader.node_id)
     link = router.connection_to(NodeWithId(follower))
@@ -137,29 +142,29 @@ def test_a_follower_names_the_leader_and_where_it_is(
     )
 
 
-def elect(trio: Cluster, partition: TopicPartition, node: int) -> None:
-    """Make a broker the leader of a partition, in an orderly way."""
+def elect(three_broker_cluster: Cluster, partition: TopicPartition, node: int) -> None:
+    """Make a broker the leader of a partition while all brokers run."""
     connect: Any = KafkaAdminClient
-    client = connect(bootstrap_servers=trio.bootstrap_servers().split(","))
+    client = connect(bootstrap_servers=three_broker_cluster.bootstrap_servers().split(","))
     key = KafkaPartition(*partition)
     others = [other for other in (1, 2, 3) if other != node]
     client.alter_partition_reassignments({key: [node, *others]})
     wait_until(
-        lambda: not client.list_partition_reassignments(), "a change of order needs no copying"
+        lambda: not client.list_partition_reassignments(), "the reassignment, which copies nothing"
     )
     client.elect_leaders(0, {partition.topic: [partition.partition]})
     client.close()
 
 
-def test_a_leader_that_knows_a_newer_epoch_says_so(
-    trio: Cluster, router: Router, topic: str
+def test_a_leader_refuses_an_older_leader_epoch(
+    three_broker_cluster: Cluster, router: Router, topic: str
 ) -> None:
-    (partition,) = create_replicated_topic(trio, topic, partitions=1)
+    (partition,) = create_replicated_topic(three_broker_cluster, topic, partitions=1)
     leader = leader_of(router, partition)
-    elect(trio, partition, leader.node_id % 3 + 1)
+    elect(three_broker_cluster, partition, leader.node_id % 3 + 1)
     wait_until(
         lambda: leader_of(router, partition).node_id != leader.node_id,
-        "the new leader should be known",
+        "the new leader to be known",
     )
     successor = leader_of(router, partition)
     assert successor.epoch > leader.epoch
@@ -167,47 +172,49 @@ def test_a_leader_that_knows_a_newer_epoch_says_so(
     assert topic_id is not None
     stale = FetchPosition(topic_id, 0, 0, 1000, leader_epoch=leader.epoch)
 
-    def ask() -> FetchResponseData:
+    def fetch_with_old_epoch() -> FetchResponseData:
         link = router.connection_to(LeaderOf(partition))
         return link.send_and_wait(fetch_request(16, FetchParams(max_wait_ms=10), [stale]))
 
     wait_until(
-        lambda: ask().partitions[0].error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        "the new leader to know of it itself",
+        lambda: fetch_with_old_epoch().partitions[0].error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        "the new leader to know its election",
     )
-    answer = ask()
+    answer = fetch_with_old_epoch()
     (got,) = answer.partitions
     assert ErrorCode(got.error_code) is ErrorCode.FENCED_LEADER_EPOCH
     assert got.current_leader == successor
     assert [broker.node_id for broker in answer.node_endpoints] == [successor.node_id]
 
 
-def test_copies_and_calls_outlive_the_broker_they_relied_on(
-    trio: Cluster, router: Router, topic: str
+def test_copies_and_requests_continue_after_a_broker_was_killed(
+    three_broker_cluster: Cluster, router: Router, topic: str
 ) -> None:
     topics = (f"{topic}.from", f"{topic}.to")
-    partitions = [create_replicated_topic(trio, name) for name in topics]
+    partitions = [create_replicated_topic(three_broker_cluster, name) for name in topics]
     records = [ProducerRecord(value=b"record %d" % n, partition=n % 3) for n in range(300)]
-    write_records(trio.access(), topics[0], records[:150])
-    target = make_router(trio.access())
+    write_records(three_broker_cluster.access(), topics[0], records[:150])
+    target = make_router(three_broker_cluster.access())
     copier = WireCopier(router, target, topics, (16, 13))
     copier.run(30)
     before = init_producer_id(router, transactional_id=topic)
     gone = coordinator_of(router, topic)
-    trio.kill_broker(gone)
+    three_broker_cluster.kill_broker(gone)
     try:
         copier.run(150)
-        write_records(trio.access(), topics[0], records[150:])
+        write_records(three_broker_cluster.access(), topics[0], records[150:])
         copier.run(300)
         after = init_producer_id(router, transactional_id=topic)
         assert after.producer_id == before.producer_id
         assert after.epoch > before.epoch
         found = list_offsets(router, dict.fromkeys(partitions[0], EARLIEST))
         assert {outcome.code for outcome in found.values()} == {ErrorCode.NONE}
-        wait_until(lambda: gone not in router.refresh().brokers, "all to know that it is gone")
+        wait_until(
+            lambda: gone not in router.refresh().brokers, "all brokers to know that it stopped"
+        )
         assert router.connection_to(Controller()).api_versions.ranges
     finally:
-        trio.start_broker(gone)
+        three_broker_cluster.start_broker(gone)
     for source, copy in zip(*partitions, strict=True):
         assert read_stored_batches(router, source) == read_stored_batches(target, copy)
     target.close()
@@ -220,30 +227,30 @@ def coordinator_of(router: Router, transactional_id: str) -> int:
     return next(node for node, broker in brokers.items() if broker.address == address)
 
 
-def test_a_frozen_broker_costs_the_others_nothing(
-    trio: Cluster, router: Router, topic: str
+def test_a_suspended_broker_does_not_delay_requests_to_others(
+    three_broker_cluster: Cluster, router: Router, topic: str
 ) -> None:
-    partitions = create_replicated_topic(trio, topic)
+    partitions = create_replicated_topic(three_broker_cluster, topic)
     leaders = {partition: leader_of(router, partition).node_id for partition in partitions}
     for node in set(leaders.values()):
         router.connection_to(NodeWithId(node))
-    frozen = leaders[partitions[0]]
-    trio.pause_broker(frozen)
+    suspended = leaders[partitions[0]]
+    three_broker_cluster.pause_broker(suspended)
     try:
         started = time.monotonic()
         found = list_offsets(router, dict.fromkeys(partitions, LATEST), timeout_s=3.0)
         assert time.monotonic() - started < CALL_TIMEOUT_S / 2
     finally:
-        trio.resume_broker(frozen)
+        three_broker_cluster.resume_broker(suspended)
     codes = {leaders[partition]: outcome.code for partition, outcome in found.items()}
-    assert codes.pop(frozen) in (ErrorCode.NETWORK_EXCEPTION, ErrorCode.LEADER_NOT_AVAILABLE)
+    assert codes.pop(suspended) in (ErrorCode.NETWORK_EXCEPTION, ErrorCode.LEADER_NOT_AVAILABLE)
     assert set(codes.values()) == {ErrorCode.NONE}
 
 
 def test_groups_are_read_and_written_while_every_broker_restarts(
-    trio: Cluster, router: Router, topic: str
+    three_broker_cluster: Cluster, router: Router, topic: str
 ) -> None:
-    (partition,) = create_replicated_topic(trio, topic, partitions=1)
+    (partition,) = create_replicated_topic(three_broker_cluster, topic, partitions=1)
     over = threading.Event()
     rounds: list[int] = []
 
@@ -259,16 +266,16 @@ def test_groups_are_read_and_written_while_every_broker_restarts(
             assert list_consumer_group_offsets(router, [topic]) == {topic: {partition: offset}}
             assert describe_group_state(router, topic) == EMPTY_STATE
             wait_until(
-                is_listed, "the group to be listed; while its coordinator moves, nobody does"
+                is_listed, "the group to be listed; no broker lists it while its coordinator moves"
             )
             rounds.append(1)
 
     with ThreadPoolExecutor(1) as pool:
         using = pool.submit(use)
         try:
-            for node_id in trio.brokers:
+            for node_id in three_broker_cluster.brokers:
                 before = len(rounds)
-                trio.restart_broker(node_id)
+                three_broker_cluster.restart_broker(node_id)
                 wait_until(lambda: len(rounds) > before or using.done(), "more rounds", 90)  # noqa: B023
         finally:
             over.set()

@@ -172,7 +172,7 @@ def test_suspended_tasks_that_were_replaced_commit_nothing(
         first.restart_tasks = False
         zombies = dict(first.tasks)
         for task in zombies:
-            first.freeze(task)
+            first.suspend(task)
         with flow.harness(slow_job(flow, topics, tasks=1)) as second:
             second.wait_for_more_records()
             for zombie in zombies.values():
@@ -250,7 +250,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_copied_again(
 
         def is_suspended_until_aborted() -> bool:
             """Resume a task that has no open transaction or whose commit was sent."""
-            harness.freeze(0)
+            harness.suspend(0)
             if not all_transactions_ended():
                 seen = read_committed_records(flow.target, remote_topic_name(topic))
                 wait_until(all_transactions_ended, "the broker to abort it", HARNESS_TIMEOUT_S)
@@ -258,7 +258,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_copied_again(
                 if state and state.state == "CompleteAbort":
                     assert read_committed_records(flow.target, remote_topic_name(topic)) == seen
                     return True
-            harness.thaw(0)
+            harness.resume(0)
             return False
 
         wait_until(
@@ -266,7 +266,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_copied_again(
             "the task to be suspended in a transaction",
             HARNESS_TIMEOUT_S,
         )
-        harness.thaw(0)
+        harness.resume(0)
         harness.wait_for_event("fenced")
         drain_and_verify(flow, harness, topics)
 

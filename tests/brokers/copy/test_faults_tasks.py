@@ -77,7 +77,7 @@ def test_a_suspended_task_that_was_replaced_writes_nothing(
     topics = create_mixed_topic(flow, topic, writer)
     with flow.harness(flow.job(topics, settings=SLOW_COPY)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
-        harness.freeze(0)
+        harness.suspend(0)
         harness.expire_silent_tasks()
         zombie = harness.start_duplicate_attempt(0)
         copied = harness.snapshot.records
@@ -122,9 +122,9 @@ def test_a_suspended_task_is_replaced_after_it_resumes(
     topics = create_mixed_topic(flow, topic, writer)
     with flow.harness(flow.job(topics, settings=SLOW_COPY)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
-        harness.freeze(0)
+        harness.suspend(0)
         harness.expire_silent_tasks()
-        harness.thaw(0)
+        harness.resume(0)
         drain_and_verify(flow, harness, topics, fences=1)
 
 
