@@ -106,7 +106,7 @@ def mirrored_clusters(program_clusters: tuple[Cluster, Cluster]) -> MirroredClus
 
 @pytest.fixture(scope="module")
 def flow(request: pytest.FixtureRequest, copy_clusters: tuple[Cluster, Cluster]) -> CopyFlow:
-    """A flow with names of this module only."""
+    """A flow whose names contain the module's."""
     source, target = copy_clusters
     return CopyFlow(
         name=f"flow-{request.module.__name__.rpartition('.')[2]}",

@@ -1,4 +1,4 @@
-"""`sparkmirror copy` with Spark: kill -9 of its driver and of everything, then Ctrl-C."""
+"""`sparkmirror copy` on Spark: kill -9 of its driver, kill -9 of all processes, then Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ RECORDS = 3000
 PARTITIONS = 2
 FENCES = 6
 """One for each takeover, and some for a busy computer."""
-SLOWLY = ("--rate", "50kB")
-"""So slowly that the copy cannot end before it is killed or interrupted."""
+SLOW_RATE = ("--rate", "50kB")
+"""A rate at which the copy does not end before it is killed or interrupted."""
 INTERRUPTED = 130
 INCOMPLETE_TEXT = "ot everything was"
-"""Part of the message about an incomplete drain, on a computer that stands still."""
+"""Part of the message about an incomplete drain, which a very slow computer may cause."""
 
 
 def driver_of(parent: int) -> RunningProcess | None:
-    """The driver process of a command."""
+    """Return the driver process of a command."""
     drivers = [
         one for one in all_processes() if one.parent == parent and DRIVER_MODULE in one.command
     ]
@@ -63,12 +63,12 @@ class CopiedTopic:
         return sum(end.value.offset for end in ends if end.value)
 
     def record_count(self) -> int:
-        """How many records are on the target."""
+        """The number of records on the target."""
         logs = [read_partition_log(self._target, partition) for partition in self.partitions]
         return sum(len(log.records) for log in logs)
 
     def assert_copied(self) -> None:
-        """Every record is on the target once, in order."""
+        """Assert that every record is on the target once, in order."""
         for partition in self.partitions:
             wanted = read_partition_log(self._source, partition).records
             assert_copied(wanted, read_partition_log(self._target, partition), fences=FENCES)
@@ -86,14 +86,14 @@ def copied(copy_clusters: tuple[Cluster, Cluster], writer: BatchWriter) -> Itera
     created.close()
 
 
-def test_a_copy_continues_after_its_driver_died_after_everything_was_killed_and_after_ctrl_c(
+def test_a_copy_continues_after_a_killed_driver_after_killed_processes_and_after_ctrl_c(
     copied: CopiedTopic, tmp_path: Path
 ) -> None:
     receipts = tmp_path / "receipts"
     sparkmirror = CommandLine({"XDG_STATE_HOME": str(tmp_path)})
     command = (*copied.command, "--ledger", str(receipts))
 
-    with sparkmirror.start(*command, *SLOWLY) as running:
+    with sparkmirror.start(*command, *SLOW_RATE) as running:
         wait_until(lambda: copied.end_offsets() > 0, "the first records", 400)
         first = driver_of(running.pid)
         assert first
@@ -110,7 +110,7 @@ def test_a_copy_continues_after_its_driver_died_after_everything_was_killed_and_
     sessions = (first.pid, second.pid)
     wait_until(lambda: not any(map(session_processes, sessions)), "all processes to end")
 
-    with sparkmirror.start(*command, *SLOWLY) as running:
+    with sparkmirror.start(*command, *SLOW_RATE) as running:
         assert running.stdout is not None
         for line in running.stdout:
             if "  running  " in line and "  0 records" not in line:

@@ -93,7 +93,7 @@ def copy_within_an_epoch(
 def copy_runs(
     flow: CopyFlow, writer: BatchWriter, tmp_path_factory: pytest.TempPathFactory
 ) -> CopyRuns:
-    """Two runs one after the other; in the first a worker is killed, and then the JVM."""
+    """Run the copy twice; kill a worker and then the JVM in the first run."""
     directory = tmp_path_factory.mktemp("copying")
     log, receipts = directory / "log", directory / "receipts"
     flow.create_topics({TOPIC: (PARTITIONS, {}, {})})
@@ -156,10 +156,10 @@ def stored_receipts(copy_runs: CopyRuns) -> list[dict[str, Any]]:
     return receipts
 
 
-def test_everything_is_copied_once_and_in_order_although_processes_are_killed(
+def test_every_record_is_copied_once_and_in_order_although_processes_are_killed(
     copy_runs: CopyRuns,
 ) -> None:
-    """A fence for each takeover: the worker's, the JVM's, and one for a busy computer."""
+    """There is a fence for each takeover: the worker's, the JVM's, and one for a busy computer."""
     for number in range(PARTITIONS):
         source, target = copy_runs.flow.partition_logs(TopicPartition(TOPIC, number))
         there = [(one.key, one.value) for one in target.records]
@@ -240,7 +240,9 @@ def test_receipts_cover_every_record_although_a_worker_was_killed(
         assert sum(receipt["records"] for receipt in of_partition) == RECORDS_BEFORE_JVM_KILL
 
 
-def test_all_runs_are_one_table(copy_runs: CopyRuns, stored_receipts: list[dict[str, Any]]) -> None:
+def test_receipts_of_all_runs_are_in_one_table(
+    copy_runs: CopyRuns, stored_receipts: list[dict[str, Any]]
+) -> None:
     """The driver after the dead JVM may have had nothing left to copy."""
     runs = {status.application_id for status in [*copy_runs.first, *copy_runs.second]} - {""}
     first = next(status.application_id for status in copy_runs.first if status.application_id)

@@ -1,4 +1,4 @@
-"""Dedicated mode with Spark behind it: clusters that mirror each other; the oldest script."""
+"""Dedicated mode on Spark: two clusters mirror each other; kafka-mirror-maker.sh copies."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tests.support.waiting import wait_until
 
 RECORDS = 200
 FENCES = 2
-"""For a computer so busy that a task is taken for dead."""
+"""For a busy computer, on which a task may miss its reports."""
 
 
-def test_two_clusters_mirror_each_other_and_java_clients_understand(
+def test_two_clusters_mirror_each_other_and_java_clients_agree(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     mark = secrets.token_hex(3)

@@ -1,4 +1,4 @@
-"""The demo as a user runs it: it mirrors both ways, checks everything, and leaves nothing."""
+"""The demo mirrors both ways, checks every record, and leaves no files or processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FILE = re.compile(r"Now: sparkmirror run (\S+sparkmirror-demo-\S+)")
 
 
 def wait_until_removed(output: str) -> None:
-    """Wait until the directory that the demo has printed is gone."""
+    """Wait until the directory in the demo's output is removed."""
     file = FILE.search(output)
     assert file
     home = Path(file[1]).parent
     wait_until(lambda: not home.exists(), f"{home} to be gone")
 
 
-def test_the_demo_mirrors_checks_and_leaves_nothing() -> None:
+def test_the_demo_mirrors_checks_and_removes_its_files() -> None:
     done = subprocess.run(
         [*COMMAND, "--for", "1"], capture_output=True, text=True, timeout=700, check=False
     )

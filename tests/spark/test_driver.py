@@ -32,7 +32,7 @@ SECRET = "a-secret-of-a-client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverRun:
-    """What one driver did."""
+    """The result of one driver."""
 
     statuses: list[DriverStatus]
     after_kill: list[DriverStatus]
@@ -157,7 +157,7 @@ def test_a_signal_drains_the_driver(driver_run: DriverRun) -> None:
     assert driver_run.statuses[-1].phase is DriverPhase.STOPPED
 
 
-def test_nothing_is_left_behind(driver_run: DriverRun) -> None:
+def test_a_driver_leaves_no_files_and_processes(driver_run: DriverRun) -> None:
     assert driver_run.remaining_processes == []
     assert list(driver_run.temporary.iterdir()) == []
 

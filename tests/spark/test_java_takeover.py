@@ -66,7 +66,7 @@ class AlternatingMirrors:
         self.heartbeats = self._count_heartbeats()
 
     def assert_copied(self, fences: int) -> None:
-        """Every record is on the target once."""
+        """Assert that every record is on the target once."""
         self.clusters.assert_copied(self.topic, self.remote, PARTITIONS, fences)
 
     def _group_offset(self) -> int:
@@ -80,7 +80,7 @@ class AlternatingMirrors:
         return synced == truth or not exactly
 
     def _checkpoints(self) -> set[int]:
-        """Where checkpoints say that the group goes on in partition 0."""
+        """The downstream offsets of the group's checkpoints of partition 0."""
         topic = f"{self.aliases[0]}.checkpoints.internal"
         records = read_topic(self.clusters.target.access, topic)
         decoded = [Checkpoint.decode(RecordBytes(one.key, one.value)) for one in records]
@@ -117,7 +117,7 @@ def test_sparkmirror_continues_after_java_and_java_after_sparkmirror(
     mirrors.assert_copied(FENCES)
 
 
-def test_a_java_worker_continues_our_connectors_and_we_continue_its(
+def test_a_java_worker_continues_our_connectors_and_our_worker_continues_its(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     mirrors = AlternatingMirrors(mirrored_clusters)

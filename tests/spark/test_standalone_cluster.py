@@ -51,7 +51,7 @@ def write(writer: BatchWriter, first: int, count: int) -> None:
 
 
 def worker_with_task(cluster: StandaloneCluster) -> Process:
-    """A worker whose executor runs a task; the death of another one would change nothing."""
+    """Return a worker whose executor runs a task."""
 
     def has_task(worker: Process) -> bool:
         executors = {one.pid for one in session_processes(worker.pid, EXECUTOR)}
@@ -132,7 +132,7 @@ def test_a_dead_executor_does_not_end_the_driver(standalone_run: StandaloneRun) 
     assert standalone_run.statuses[-1].phase is DriverPhase.STOPPED
 
 
-def test_slots_are_those_of_the_cluster(standalone_run: StandaloneRun) -> None:
+def test_the_slots_are_those_of_the_spark_cluster(standalone_run: StandaloneRun) -> None:
     assert max(status.slots for status in standalone_run.statuses) == WORKERS
 
 

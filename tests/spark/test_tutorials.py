@@ -1,7 +1,7 @@
 """The commands of public tutorials work with our worker, on one-broker clusters.
 
 Only hosts, ports, and names of topics and groups differ from the tutorials. The tutorials keep
-default replication factors of 2 and 3; the brokers create the topics that we cannot create so.
+default replication factors of 2 and 3. The brokers auto-create the topics that we cannot create.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Tutorial:
     """A copy of a tutorial's files, and a shell in its directory."""
 
     def __init__(self, name: str, directory: Path, replacements: Mapping[str, str]) -> None:
-        """`replacements` maps addresses and names of the tutorial to ours."""
+        """`replacements` maps addresses and names of the tutorial to those of the test."""
         self._replacements = replacements
         self.directory = directory / name
         shutil.copytree(TUTORIALS / name, self.directory)
@@ -80,7 +80,9 @@ def wait_for_rest(tutorial: Tutorial, command: str) -> None:
     wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", SPARK_TIMEOUT_S)
 
 
-def test_quickstart_of_one_connector(mirrored_clusters: MirroredClusters, tmp_path: Path) -> None:
+def test_the_quickstart_of_one_connector_works(
+    mirrored_clusters: MirroredClusters, tmp_path: Path
+) -> None:
     mark = secrets.token_hex(3)
     topic, remote = f"to_replicate_{mark}", f"source.to_replicate_{mark}"
     replacements = {
@@ -112,7 +114,7 @@ def test_quickstart_of_one_connector(mirrored_clusters: MirroredClusters, tmp_pa
     } <= topic_names(mirrored_clusters.source)
 
 
-def test_script_that_deploys_three_connectors(
+def test_the_script_that_deploys_three_connectors_works(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     mark = secrets.token_hex(3)
@@ -158,7 +160,7 @@ def test_script_that_deploys_three_connectors(
         )
 
 
-def test_migration_with_a_policy_of_its_own(
+def test_the_migration_with_a_custom_policy_works(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     mark = secrets.token_hex(3)

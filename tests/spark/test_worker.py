@@ -1,4 +1,4 @@
-"""A Connect worker with Spark: what operators do to it, its passwords, and its end."""
+"""A Connect worker on Spark: requests of an operator, passwords, and signals."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def target_with_login(
     program_clusters: tuple[Cluster, Cluster], tmp_path_factory: pytest.TempPathFactory
 ) -> SharedCluster:
     """The target with a login whose password is in a file."""
-    vault = tmp_path_factory.mktemp("vault") / "vault"
-    write_properties(vault, {"password": program_clusters[1].spec.users[USER]})
+    password_file = tmp_path_factory.mktemp("password") / "password"
+    write_properties(password_file, {"password": program_clusters[1].spec.users[USER]})
     return SharedCluster(
-        name="target", properties=login(program_clusters[1], f"${{file:{vault}:password}}")
+        name="target", properties=login(program_clusters[1], f"${{file:{password_file}:password}}")
     )
 
 
 @pytest.fixture(scope="module")
 def properties(target_with_login: SharedCluster) -> dict[str, str]:
-    """The file of the worker. It logs in to the target."""
+    """The worker's properties, with the login for the target."""
     return worker_properties(target_with_login, f"group-{secrets.token_hex(3)}") | {
         **{
             f"{kind}{key}": value
@@ -76,7 +76,7 @@ def program(
 def name(program: MirrorProcess) -> Iterator[str]:
     """A name for a connector, and a prefix for all its topics.
 
-    The worker is shared: the connector and its driver are gone when the next test begins.
+    Tests share the worker. The fixture deletes the connector and waits for the end of its driver.
     """
     created = new_name()
     yield created
@@ -97,13 +97,13 @@ def delete_connectors(program: MirrorProcess, *names: str) -> None:
 
 
 def login(cluster: Cluster, password: str) -> dict[str, str]:
-    """Client properties that log in with a password, or with a reference to one."""
+    """Return client properties with this password, or with this reference to one."""
     known = cluster.client_properties(ListenerProtocol.SASL_PLAINTEXT, USER, "PLAIN")
     return {key: value.replace(cluster.spec.users[USER], password) for key, value in known.items()}
 
 
 def source_config(mirrored_clusters: MirroredClusters, name: str, **more: str) -> dict[str, str]:
-    """A source connector for all topics whose names begin with its own."""
+    """Return the config of a source connector for topics whose names begin with its name."""
     return {
         "connector.class": "MirrorSourceConnector",
         "source.cluster.alias": "east",
@@ -119,7 +119,7 @@ def source_config(mirrored_clusters: MirroredClusters, name: str, **more: str) -
     }
 
 
-def test_a_connector_follows_requests_while_records_flow(
+def test_a_connector_follows_requests_while_it_copies(
     mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
     one, two = f"{name}.one", f"{name}.two"
@@ -368,7 +368,7 @@ def file_contents(directory: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
-def test_the_first_signal_drains_and_the_second_ends_the_worker_and_with_it_all_of_spark(
+def test_the_first_signal_drains_the_worker_and_the_second_ends_it_with_all_spark_processes(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     name = new_name()

@@ -1,6 +1,6 @@
 """A wrong wall clock for processes that a test starts.
 
-An environment variable has the error in milliseconds. Child processes inherit it.
+An environment variable has the difference in milliseconds. Child processes inherit it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ CLOCK_SKEW_VARIABLE = "TESTS_CLOCK_AHEAD_MS"
 
 
 def skewed_environment(ahead_ms: int) -> Mapping[str, str]:
-    """Return an environment with a clock that is ahead."""
+    """Return an environment that makes the clock of a process this far ahead."""
     return {**os.environ, CLOCK_SKEW_VARIABLE: str(ahead_ms)}
 
 
 def apply_clock_skew() -> None:
-    """Shift the clock of this process as its environment says."""
+    """Set the clock of this process ahead by the value in its environment."""
     ahead_ms = int(os.environ.get(CLOCK_SKEW_VARIABLE, "0"))
     if not ahead_ms:
         return

@@ -29,7 +29,6 @@ class ControlClient:
         )
 
     def send(self, *messages: ControlMessage) -> None:
-        """Send messages."""
         for message in messages:
             self._connection.send(message)
 

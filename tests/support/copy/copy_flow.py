@@ -93,7 +93,7 @@ class CopyFlow:
         settings: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> CopyJob:
-        """Return the job that copies these topics (with partition counts) in so many tasks."""
+        """Return the job that copies these topics (with partition counts)."""
         every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         made = CopyJob(
             connector=self.name,
@@ -161,9 +161,11 @@ class CopyFlow:
         fences: int = 0,
         harness: CopyHarness | None = None,
     ) -> None:
-        """Assert that the target has every source record once, in order, and so many fences.
+        """Assert that the target has every source record once, in order.
 
-        With a harness, assert that its run map is true, too.
+        `fences` is the maximum number of markers on each remote partition.
+
+        With a harness, assert that its run map is correct, too.
         """
         every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         for partition, (source, target) in zip(every, self.all_partition_logs(every), strict=True):

@@ -89,7 +89,7 @@ class CopyHarness:
     def wait_until_caught_up(
         self, ends: dict[str, int], timeout_s: float = HARNESS_TIMEOUT_S
     ) -> None:
-        """Wait until every partition has passed its end."""
+        """Wait until every partition has reached its end offset."""
 
         def passed(snapshot: CopySnapshot) -> bool:
             return all(snapshot.partitions[key].position >= end for key, end in ends.items())
@@ -124,16 +124,16 @@ class CopyHarness:
         """Kill a task process."""
         self.tasks[task].kill()
 
-    def freeze(self, task: int) -> None:
+    def suspend(self, task: int) -> None:
         """Suspend a task process: it keeps its connections and sends nothing."""
         self.tasks[task].send_signal(signal.SIGSTOP)
 
-    def thaw(self, task: int) -> None:
+    def resume(self, task: int) -> None:
         """Resume a suspended task process."""
         self.tasks[task].send_signal(signal.SIGCONT)
 
     def expire_silent_tasks(self) -> None:
-        """Make the driver give up suspended tasks now, then restore the task timeout."""
+        """Shorten the task timeout until the driver has replaced suspended tasks."""
         self.conductor.replan(replace(self.conductor.job, task_timeout_s=SHORT_TASK_TIMEOUT_S))
         self.wait_for_event("takeover")
         self.conductor.replan(replace(self.conductor.job, task_timeout_s=self.job.task_timeout_s))
@@ -146,7 +146,7 @@ class CopyHarness:
         return before
 
     def wait_for_event(self, kind: str, times: int = 1) -> CopyEvent:
-        """Wait for so many events of a kind; return the first one."""
+        """Wait for `times` events of a kind; return the first one."""
         self.wait_for_snapshot(
             kind, lambda seen: sum(one.kind == kind for one in seen.events) >= times
         )

@@ -1,4 +1,4 @@
-"""A slow copy of all kinds of batches, in the middle of which a test causes a fault."""
+"""A slow copy of all kinds of batches. A test causes a fault while it runs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,8 @@ def create_mixed_topic(flow: CopyFlow, topic: str, writer: BatchWriter) -> dict[
 
 
 def has_copied_records(seen: CopySnapshot) -> bool:
-    """Whether records were copied."""
     return seen.records > 0
 
 
 def all_partitions_leased(seen: CopySnapshot) -> bool:
-    """Whether every partition is leased."""
     return all(one.state == "leased" for one in seen.partitions.values())

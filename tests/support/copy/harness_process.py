@@ -1,7 +1,7 @@
 """A copy harness in a process of its own, so that a test can kill the driver.
 
 `python -m tests.support.copy.harness_process` reads a job as JSON, then prints the number of copied
-records again and again.
+records repeatedly.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class HarnessProcess:
         self.kill()
 
     def wait_until_copied(self, records: int, timeout_s: float = HARNESS_TIMEOUT_S) -> None:
-        """Wait until so many records are copied."""
+        """Wait until `records` records are copied."""
         assert self._process.stdout
         copied = 0
         timer = threading.Timer(timeout_s, self._process.kill)

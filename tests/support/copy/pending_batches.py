@@ -29,7 +29,7 @@ def make_lease(position: int = 100, expected: int = 50, *, partition: int = 3) -
 
 
 def make_batch(first: int, count: int, release: Callable[[], None] = lambda: None) -> PendingBatch:
-    """Return a batch of so many records from a source offset on."""
+    """Return a batch of `count` records from a source offset on."""
     batch = memoryview(build_batch([Record(first + n, 1, None, b"v") for n in range(count)]))
     return PendingBatch(
         header=read_header(batch),

@@ -1,4 +1,4 @@
-"""Clusters, fences and a ledger in memory, for pure tests of what the conductor decides."""
+"""Clusters, fences and a ledger in memory, for tests of the conductor without brokers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = CopySettings(source=PROPERTIES, target=PROPERTIES)
 
 
 def copy_job(*tasks: tuple[TopicPartition, ...], **more: Any) -> CopyJob:
-    """A job with these tasks; the remote topic of `t` is `A.t`."""
+    """Return a job with these tasks; the remote topic of `t` is `A.t`."""
     topics = {partition.topic for task in tasks for partition in task}
     return CopyJob(
         connector="c",
@@ -47,33 +47,27 @@ class ScriptedClusters(ClusterQueries):
 
     @classmethod
     def scripted(cls) -> ScriptedClusters:
-        """Without brokers."""
         made = cls.create(SETTINGS)
         assert isinstance(made, ScriptedClusters)
         return made
 
     def source_ranges(self, partitions: Iterable[TopicPartition]) -> LogRanges:
-        """The same range for each partition."""
         return dict.fromkeys(partitions, self.source_range)
 
     def target_ends(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int | ErrorCode]:
-        """The same end for each partition."""
         return dict.fromkeys(partitions, self.target_end)
 
     def topic_ids(self, router: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
-        """The same id for each topic."""
         return dict.fromkeys(topics, self.topic_id)
 
     def epoch_ends(
         self, epochs: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int | ErrorCode]:
-        """The same end for each epoch."""
         return dict.fromkeys(epochs, self.epoch_end)
 
     def target_limits(self, topics: Iterable[str]) -> dict[str, TargetLimits | ErrorCode]:
-        """The same limits for each topic."""
         return dict.fromkeys(topics, self.limits)
 
 
@@ -89,17 +83,14 @@ class ScriptedFences(PartitionFencer):
         self.fenced: list[TopicPartition] = []
 
     def identity_for(self, partition: TopicPartition) -> ProducerIdAndEpoch:
-        """One identity for all partitions."""
         return self.first_identity
 
     def new_unfenced_identity(self) -> ProducerIdAndEpoch:
-        """Another identity."""
         return ProducerIdAndEpoch(77, 0)
 
     def fence(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
-        """The scripted outcome for each partition."""
         if isinstance(self.outcome, MirrorError):
             raise self.outcome
         wanted = list(partitions)
@@ -116,15 +107,14 @@ class InMemoryLedger:
         self.error: MirrorError | None = None
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
-        """All entries."""
         return dict(self.entries)
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
-        """Store, or raise the scripted error."""
+        """Store the entries, or raise the scripted error."""
         if self.error:
             raise self.error
         self.writes.append(dict(entries))
         self.entries |= entries
 
     def close(self) -> None:
-        """No-op."""
+        pass
