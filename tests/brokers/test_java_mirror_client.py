@@ -108,7 +108,7 @@ def test_java_and_our_client_give_the_same_answers(
     assert set(utils.checkpointTopics(properties)) == ours.checkpoint_topics(backup.properties)
     assert set(utils.upstreamClusters(properties)) == ours.upstream_clusters(backup.properties)
     assert "A" in ours.upstream_clusters(backup.properties)
-    for alias in ("A", "B", "nobody"):
+    for alias in ("A", "B", "unknown"):
         hops = ours.replication_hops(backup.properties, alias)
         assert utils.replicationHops(properties, alias) == hops
     assert ours.replication_hops(backup.properties, "A") == 1
@@ -119,5 +119,5 @@ def test_java_and_our_client_give_the_same_answers(
         assert f"A.{topic}" in client.remote_topics("A")
         matching = client.remote_consumer_offsets_matching(f"{group[:9]}.*", "A")
         assert matching[group] == client.remote_consumer_offsets(group, "A")
-        assert client.remote_consumer_offsets(group, "nobody") == {}
+        assert client.remote_consumer_offsets(group, "unknown") == {}
     java_client.close()

@@ -30,7 +30,7 @@ def read_partitions(
     consumer = _Consumer(
         {
             "bootstrap.servers": bootstrap,
-            "group.id": "nobody",
+            "group.id": "unused",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
         }

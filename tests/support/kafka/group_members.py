@@ -46,7 +46,7 @@ def group_member(
             consumer.poll(0.1)
             return bool(consumer.assignment())
 
-        wait_until(has_joined, f"somebody to join {group}", timeout_s=90)
+        wait_until(has_joined, f"a member to join {group}", timeout_s=90)
         yield consumer
     finally:
         consumer.close()
