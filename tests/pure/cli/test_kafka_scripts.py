@@ -1,4 +1,4 @@
-"""Kafka's scripts by name: what they say and end with on bad input, as the Java ones did."""
+"""Kafka's scripts: exit codes and errors as Java has them; arguments of MirrorMaker 1."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SCRIPTS: Mapping[str, Script] = {
     "MirrorMaker": connect_mirror_maker,
     "ConnectDistributed": connect_distributed,
 }
-RUNNING = ("unreachable.properties", "unreachworker.properties", "worker.properties")
-"""Recordings in which Java got as far as asking a cluster: `tests/brokers` has those."""
+CONNECTED = ("unreachable.properties", "unreachworker.properties", "worker.properties")
+"""Java connects to a cluster in these cases. A pure test has no cluster."""
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """What a script does to its process, this one has to live on with: take it back."""
+def restored_process() -> Iterator[None]:
+    """Restore the log handlers and the signal handlers that a script replaces."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     signals = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -43,21 +43,21 @@ def as_before() -> Iterator[None]:
         signal.signal(number, action)
 
 
-def recorded() -> list[Any]:
+def recorded_cases() -> list[Any]:
     cases = golden_json("cli/cli.json")
     return [
-        pytest.param(case, id=f"{_main(case)}-{'-'.join(case['args']) or 'nothing'}")
+        pytest.param(case, id=f"{_main_class(case)}-{'-'.join(case['args']) or 'nothing'}")
         for case in cases
-        if not set(case["args"]) & set(RUNNING)
+        if not set(case["args"]) & set(CONNECTED)
     ]
 
 
-def _main(case: Mapping[str, Any]) -> str:
+def _main_class(case: Mapping[str, Any]) -> str:
     return str(case["main_class"].rpartition(".")[2])
 
 
-@pytest.mark.parametrize("case", recorded())
-def test_bad_input_ends_as_recorded(
+@pytest.mark.parametrize("case", recorded_cases())
+def test_bad_input_has_the_exit_code_of_java(
     case: Mapping[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -66,11 +66,11 @@ def test_bad_input_ends_as_recorded(
     if case["file_content"] is not None:
         Path(case["args"][0]).write_text(case["file_content"], "utf-8")
     with pytest.raises(SystemExit) as ended:
-        SCRIPTS[_main(case)](case["args"])
+        SCRIPTS[_main_class(case)](case["args"])
     assert ended.value.code == case["exit_code"]
 
 
-def test_what_is_wrong_is_said(
+def test_missing_file_is_reported_on_stderr(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -79,48 +79,51 @@ def test_what_is_wrong_is_said(
     assert "Insufficient permissions to read file: 'nofile.properties'" in capsys.readouterr().err
 
 
-def legacy(*more: str) -> MirrorMaker1Arguments:
+def mirror_maker_1_arguments(*arguments: str) -> MirrorMaker1Arguments:
     return MirrorMaker1Arguments.parse(
-        ["--consumer.config", "c", "--producer.config", "p", "--include", "a|b", *more]
+        ["--consumer.config", "c", "--producer.config", "p", "--include", "a|b", *arguments]
     )
 
 
-def test_the_old_script_becomes_a_flow_with_equal_names() -> None:
+def test_mirror_maker_1_arguments_become_a_flow_with_the_identity_policy() -> None:
     consumer = {
         "bootstrap.servers": "one:1",
         "group.id": "mirror",
         "security.protocol": "SSL",
         "fetch.min.bytes": "5",
     }
-    flow = MirrorMakerConfig.open(
-        mm2_properties(legacy("--num.streams", "3"), consumer, {"bootstrap.servers": "two:2"}), {}
+    parsed = MirrorMakerConfig.open(
+        mm2_properties(
+            mirror_maker_1_arguments("--num.streams", "3"), consumer, {"bootstrap.servers": "two:2"}
+        ),
+        {},
     )
-    (only,) = flow.require_flows()
-    assert str(only) == "source->target"
-    source = flow.layered_connector_config(only, MirrorConnector.SOURCE).props
+    (flow,) = parsed.require_flows()
+    assert str(flow) == "source->target"
+    source = parsed.layered_connector_config(flow, MirrorConnector.SOURCE).props
     assert source["topics"] == "a|b"
     assert source["tasks.max"] == "3"
     assert source["replication.policy.class"].endswith(".IdentityReplicationPolicy")
     assert source["source.cluster.security.protocol"] == "SSL"
     assert source["source.consumer.fetch.min.bytes"] == "5"
     assert source["target.cluster.bootstrap.servers"] == "two:2"
-    assert flow.worker_config(only)["bootstrap.servers"] == "two:2"
+    assert parsed.worker_config(flow)["bootstrap.servers"] == "two:2"
     assert "mirror" not in source.values()
 
 
-def test_the_older_name_of_a_flag_counts() -> None:
+def test_whitelist_is_an_alias_of_include() -> None:
     parsed = MirrorMaker1Arguments.parse(
         ["--consumer.config", "c", "--producer.config", "p", "--whitelist", "x"]
     )
     assert parsed.include == "x"
 
 
-def test_java_code_is_refused() -> None:
+def test_message_handler_is_rejected() -> None:
     with pytest.raises(BadRequest, match=r"--message.handler names Java code"):
-        legacy("--message.handler", "com.Handler")
+        mirror_maker_1_arguments("--message.handler", "com.Handler")
 
 
-def test_a_missing_file_ends_the_old_script_with_its_usage(
+def test_missing_consumer_config_prints_the_usage_and_exits_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:

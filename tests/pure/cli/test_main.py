@@ -1,4 +1,4 @@
-"""The front door: help, unknown commands, and exit codes that scripts can trust."""
+"""`sparkmirror` as a process: help, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "sparkmirror", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "sparkmirror", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
-def test_help_names_every_command_and_fits_a_screen() -> None:
+def test_help_lists_commands_in_less_than_25_lines() -> None:
     done = run("--help")
     assert done.returncode == 0
     assert {"config", "demo", "lab"} <= set(done.stdout.split())
@@ -24,7 +27,7 @@ def test_help_names_every_command_and_fits_a_screen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("nonsense",), "No such command"),
         (("config", "flows"), "Missing argument"),
@@ -32,14 +35,14 @@ def test_help_names_every_command_and_fits_a_screen() -> None:
     ],
     ids=["unknown", "missing", "no-file"],
 )
-def test_bad_usage_is_one_sentence_and_exit_code_1(words: tuple[str, ...], said: str) -> None:
-    done = run(*words)
+def test_bad_usage_prints_an_error_and_exits_1(arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
     assert done.returncode == 1
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_fault_in_a_file_is_exit_code_1(tmp_path: Path) -> None:
+def test_config_fault_exits_1(tmp_path: Path) -> None:
     file = tmp_path / "mm2.properties"
     file.write_text("clusters=A,B\nA->B.enabled=true\nA->B.tasks.max=many\n")
     done = run("config", "validate", str(file))
@@ -47,7 +50,7 @@ def test_a_fault_in_a_file_is_exit_code_1(tmp_path: Path) -> None:
     assert "tasks.max" in done.stdout + done.stderr
 
 
-def test_a_reader_that_goes_away_is_no_reason_to_complain() -> None:
+def test_closed_pipe_is_no_error() -> None:
     done = subprocess.run(
         ["bash", "-c", f"{shlex.quote(sys.executable)} -m sparkmirror --help | head -1"],
         capture_output=True,

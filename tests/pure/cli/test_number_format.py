@@ -1,4 +1,4 @@
-"""Numbers are written as people read them."""
+"""Sizes, durations, rates and counts as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparkmirror.cli import number_format
         (10**18, "1000.0 PB"),
     ],
 )
-def test_sizes(number: float, text: str) -> None:
+def test_size_has_a_decimal_unit(number: float, text: str) -> None:
     assert number_format.size(number) == text
 
 
@@ -36,11 +36,11 @@ def test_sizes(number: float, text: str) -> None:
         (273_600, "3d 04h"),
     ],
 )
-def test_durations(seconds: float, text: str) -> None:
+def test_duration_has_its_largest_units(seconds: float, text: str) -> None:
     assert number_format.duration(seconds) == text
 
 
-def test_rates_and_counts() -> None:
+def test_rate_and_count_have_a_unit() -> None:
     assert number_format.per_second(480_000) == "480.0k/s"
     assert number_format.size_per_second(1_500_000) == "1.5 MB/s"
     assert number_format.count_with_noun(1, "topic") == "1 topic"
@@ -48,5 +48,5 @@ def test_rates_and_counts() -> None:
 
 
 @given(st.floats(min_value=0, max_value=1e15))
-def test_no_rate_is_longer_than_a_column(number: float) -> None:
+def test_rate_fits_into_its_column(number: float) -> None:
     assert len(number_format.per_second(number)) <= len("1000000.0G/s")

@@ -1,4 +1,4 @@
-"""People who wait are told in words."""
+"""The progress of a download as text."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from sparkmirror.lab.kafka.ivy import DownloadProgress
     ],
     ids=["checking", "resolving", "downloading"],
 )
-def test_download_in_words(progress: DownloadProgress, text: str) -> None:
+def test_download_text_has_stage_jars_size_and_file(progress: DownloadProgress, text: str) -> None:
     assert download_text(progress) == text
 
 
-def test_where_lines_stay_a_download_is_told_once_a_stage(
+def test_without_a_terminal_each_download_stage_is_printed_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with progress_line() as ticker:
+    with progress_line() as line:
         for done in range(3):
-            ticker.on_download(DownloadProgress(stage="downloading", done=done, total=3))
-        ticker.show("[bold] is no markup")
-    told = capsys.readouterr()
-    assert told.err.splitlines() == [
+            line.on_download(DownloadProgress(stage="downloading", done=done, total=3))
+        line.show("[bold] is no markup")
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == [
         "Kafka's jars: downloading (0/3 jars)",
         "[bold] is no markup",
     ]
-    assert told.out == ""
+    assert printed.out == ""

@@ -1,4 +1,4 @@
-"""`status` and `groups explain`, asked of a real REST server over a herder in memory."""
+"""`status` and `groups explain` against a real REST server and a herder in memory."""
 
 from __future__ import annotations
 
@@ -41,29 +41,31 @@ def view(position: int, end: int, reason: str = "") -> PartitionView:
 
 
 @contextmanager
-def node() -> Iterator[tuple[str, FlowMonitor]]:
-    """A node of one flow, with its REST server; what it shows is told through its sight."""
-    sight = WorkerMonitor()
-    with running_herder() as stage:
-        stage.herder.put_connector_config(NAME, {**SOURCE_CONFIG, "name": NAME})
-        stage.wait_for_states(NAME, "RUNNING", "RUNNING", "RUNNING")
-        flows = MultiFlowHerder({FLOW: stage.herder}, "mm2.properties")
-        server = RestServer(flows, [RestListener.parse("http://127.0.0.1:0")], RestOptions(), sight)
+def running_rest_server() -> Iterator[tuple[str, FlowMonitor]]:
+    """Run the REST server of one flow; yield its address and the monitor of the flow."""
+    worker_monitor = WorkerMonitor()
+    with running_herder() as harness:
+        harness.herder.put_connector_config(NAME, {**SOURCE_CONFIG, "name": NAME})
+        harness.wait_for_states(NAME, "RUNNING", "RUNNING", "RUNNING")
+        flows = MultiFlowHerder({FLOW: harness.herder}, "mm2.properties")
+        server = RestServer(
+            flows, [RestListener.parse("http://127.0.0.1:0")], RestOptions(), worker_monitor
+        )
         server.start()
         try:
-            yield server.address, sight.for_flow(flow_connector_name(FLOW, ""))
+            yield server.address, worker_monitor.for_flow(flow_connector_name(FLOW, ""))
         finally:
             server.stop(1)
 
 
-def test_rates_are_of_the_last_looks_and_lag_is_what_is_left() -> None:
-    with node() as (url, sight):
-        watcher = WorkerPoller(WorkerRestClient(url))
-        sight.on_snapshot(NAME, CopySnapshot(partitions={"orders-0": view(100, 1000)}))
-        watcher.poll(10.0)
-        sight.on_snapshot(NAME, CopySnapshot(partitions={"orders-0": view(300, 1000)}))
-        seen = watcher.poll(12.0)
-        (topic,) = seen.topics
+def test_rate_is_measured_between_polls_and_lag_is_end_minus_position() -> None:
+    with running_rest_server() as (url, monitor):
+        poller = WorkerPoller(WorkerRestClient(url))
+        monitor.on_snapshot(NAME, CopySnapshot(partitions={"orders-0": view(100, 1000)}))
+        poller.poll(10.0)
+        monitor.on_snapshot(NAME, CopySnapshot(partitions={"orders-0": view(300, 1000)}))
+        answer = poller.poll(12.0)
+        (topic,) = answer.topics
         assert (topic.topic, topic.remote_topic, topic.records, topic.lag) == (
             *("orders", "A.orders"),
             *(300, 700),
@@ -71,31 +73,31 @@ def test_rates_are_of_the_last_looks_and_lag_is_what_is_left() -> None:
         assert topic.records_per_s == 100
         assert topic.bytes_per_s == 1000
         assert topic.eta_s == 7
-        assert seen.is_healthy
-        assert summary_line(seen).startswith(
+        assert answer.is_healthy
+        assert summary_line(answer).startswith(
             "1 of 1 connector running  300 records mirrored  100/s"
         )
 
 
-def test_what_stops_a_partition_is_shown() -> None:
-    with node() as (url, sight):
+def test_status_shows_the_reason_of_a_held_partition() -> None:
+    with running_rest_server() as (url, monitor):
         held = {"orders-0": view(5, 9, "the record at offset 5 is too large")}
-        sight.on_snapshot(NAME, CopySnapshot(partitions=held))
+        monitor.on_snapshot(NAME, CopySnapshot(partitions=held))
         shown = click.testing.CliRunner().invoke(status, ["--url", url], standalone_mode=False)
         assert "A->B.MirrorSourceConnector" in shown.output
         assert "too large" in shown.output
 
 
-def test_groups_are_explained_one_by_one() -> None:
-    with node() as (url, sight):
-        place = TopicPartition("orders", 0)
-        sight.group_reports.update(
+def test_groups_explain_shows_offsets_of_a_group_and_exits_2_for_an_unknown_group() -> None:
+    with running_rest_server() as (url, monitor):
+        partition = TopicPartition("orders", 0)
+        monitor.group_reports.update(
             NAME,
             "billing",
             [
                 GroupPartitionReport(
                     group="billing",
-                    partition=place,
+                    partition=partition,
                     remote=TopicPartition("A.orders", 0),
                     upstream=7,
                     downstream=9,
@@ -108,16 +110,16 @@ def test_groups_are_explained_one_by_one() -> None:
         shown = run.invoke(groups, ["explain", "billing", "--url", url], standalone_mode=False)
         for word in ("billing", "orders-0", "A.orders-0", "7", "9", "exactly; written"):
             assert word in shown.output
-        nobody = run.invoke(groups, ["explain", "nobody", "--url", url], standalone_mode=False)
-        assert "No checkpoint connector follows group nobody yet" in nobody.output
-        assert nobody.return_value == 2
+        unknown = run.invoke(groups, ["explain", "unknown", "--url", url], standalone_mode=False)
+        assert "No checkpoint connector follows group unknown yet" in unknown.output
+        assert unknown.return_value == 2
 
 
-def test_a_worker_that_is_not_there_is_named() -> None:
+def test_error_names_the_url_of_an_unreachable_worker() -> None:
     with pytest.raises(RequestFailed, match="no worker answers at http://127.0.0.1:1"):
         WorkerRestClient("127.0.0.1:1").connectors()
 
 
-def test_a_connector_that_is_not_there_is_said_so() -> None:
-    with node() as (url, _), pytest.raises(RequestFailed, match="answered 404"):
-        WorkerRestClient(url).partitions("nobody")
+def test_unknown_connector_is_a_404() -> None:
+    with running_rest_server() as (url, _), pytest.raises(RequestFailed, match="answered 404"):
+        WorkerRestClient(url).partitions("unknown")

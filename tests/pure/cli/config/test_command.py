@@ -1,4 +1,4 @@
-"""`sparkmirror config`: flows, explanations and faults, for people and for programs."""
+"""`sparkmirror config`: flows, explain and validate, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def run_json(*arguments: str | Path) -> Any:
     return json.loads(run(*arguments, "--format", "json").output)
 
 
-def words(text: str) -> list[list[str]]:
-    """The lines of a table, cell by cell."""
+def rows(text: str) -> list[list[str]]:
+    """The words of each line."""
     return [line.split() for line in text.splitlines() if line.strip()]
 
 
-def test_flows_lists_flows_and_the_connectors_at_work(file: Path) -> None:
+def test_flows_lists_flows_with_their_connectors(file: Path) -> None:
     result = run("flows", file)
     assert result.exit_code == 0
-    assert ["A->B", "source,", "checkpoint,", "heartbeat", "A-mm2", "4"] in words(result.output)
-    assert ["B->A", "heartbeat", "B-mm2", "2"] in words(result.output)
+    assert ["A->B", "source,", "checkpoint,", "heartbeat", "A-mm2", "4"] in rows(result.output)
+    assert ["B->A", "heartbeat", "B-mm2", "2"] in rows(result.output)
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,14 @@ def test_flows_lists_flows_and_the_connectors_at_work(file: Path) -> None:
         (["--clusters=B"], ["A->B"]),
     ],
 )
-def test_flows_of_some_targets(file: Path, options: list[str], flows: list[str]) -> None:
+def test_clusters_option_selects_flows_by_target(
+    file: Path, options: list[str], flows: list[str]
+) -> None:
     found = run_json("flows", file, *options)
     assert [f"{flow['source']}->{flow['target']}" for flow in found] == flows
 
 
-def test_flows_for_programs(file: Path) -> None:
+def test_flows_prints_json(file: Path) -> None:
     assert run_json("flows", file)[1] == {
         "source": "B",
         "target": "A",
@@ -73,18 +75,18 @@ def test_flows_for_programs(file: Path) -> None:
     }
 
 
-def test_an_argument_too_many_is_refused(file: Path) -> None:
+def test_extra_argument_is_rejected(file: Path) -> None:
     result = run("flows", file, "B")
     assert result.exit_code == 2
     assert "unexpected extra argument" in result.output
 
 
-def test_flows_without_any_is_an_error(file: Path) -> None:
+def test_flows_fails_without_a_flow(file: Path) -> None:
     with pytest.raises(ConfigError, match="No source->target replication flows"):
         run("flows", file, "--clusters", "X")
 
 
-def test_explain_a_setting_tells_the_line_and_what_it_overrode(file: Path) -> None:
+def test_explain_prints_the_line_and_the_overridden_values_of_a_setting(file: Path) -> None:
     result = run("explain", file, "tasks.max", "--flow", "A->B", "--connector", "source")
     assert result.output.splitlines() == [
         "A->B source: tasks.max = 4",
@@ -94,7 +96,7 @@ def test_explain_a_setting_tells_the_line_and_what_it_overrode(file: Path) -> No
     ]
 
 
-def test_explain_a_key_of_the_file_tells_where_it_went(file: Path) -> None:
+def test_explain_lists_the_settings_that_a_key_of_the_file_sets(file: Path) -> None:
     found = run_json("explain", file, "B.ssl.key.password", "--connector", "worker")
     assert {(one["flow"], one["key"]) for one in found} == {
         ("A->B", "ssl.key.password"),
@@ -105,7 +107,7 @@ def test_explain_a_key_of_the_file_tells_where_it_went(file: Path) -> None:
     assert {one["line"] for one in found} == {8}
 
 
-def test_explain_everything_hides_secrets_and_keeps_brackets(file: Path) -> None:
+def test_explain_hides_secrets_and_keeps_brackets(file: Path) -> None:
     result = run("explain", file)
     assert result.exit_code == 0
     assert "hunter2" not in result.output + run("explain", file, "--format", "json").output
@@ -115,7 +117,7 @@ def test_explain_everything_hides_secrets_and_keeps_brackets(file: Path) -> None
     assert "B->A heartbeat" in result.output
 
 
-def test_explain_for_programs(file: Path) -> None:
+def test_explain_prints_json(file: Path) -> None:
     (found,) = run_json("explain", file, "topics", "--flow", "A->B", "--connector", "source")
     assert found == {
         "flow": "A->B",
@@ -130,24 +132,24 @@ def test_explain_for_programs(file: Path) -> None:
     }
 
 
-def test_explain_an_unknown_setting_suggests_one(file: Path) -> None:
+def test_explain_suggests_a_name_for_an_unknown_setting(file: Path) -> None:
     with pytest.raises(ConfigError, match=r"did you mean tasks\.max\?"):
         run("explain", file, "task.max")
 
 
-def test_explain_a_key_that_reaches_nothing_says_so(file: Path) -> None:
+def test_explain_rejects_a_key_that_reaches_no_flow(file: Path) -> None:
     file.write_text(FILE + "Q.topics=x\n")
     with pytest.raises(ConfigError, match="reaches no flow"):
         run("explain", file, "Q.topics")
 
 
-def test_an_unknown_flow_lists_those_there_are(file: Path) -> None:
+def test_explain_lists_the_flows_if_a_flow_is_unknown(file: Path) -> None:
     result = run("explain", file, "topics", "--flow", "A->C")
     assert result.exit_code == 2
     assert "A->B, B->A" in result.output
 
 
-def test_validate_a_good_file_exits_0(file: Path) -> None:
+def test_validate_exits_0_for_a_valid_file(file: Path) -> None:
     file.write_text(FILE.replace("B.ssl.key.password=hunter2\n", ""))
     result = run("validate", file)
     assert result.exit_code == 0
@@ -164,7 +166,7 @@ def test_validate_lists_all_faults_and_exits_1(file: Path) -> None:
     assert "hunter2" not in result.output
 
 
-def test_validate_for_programs(file: Path) -> None:
+def test_validate_prints_json(file: Path) -> None:
     file.write_text(FILE + "replication.factor=x\n")
     found = run_json("validate", file)
     assert found["faults"] == [
@@ -191,20 +193,20 @@ def test_validate_recognises_a_worker_file(file: Path) -> None:
     }
 
 
-def test_flows_of_a_worker_file_are_refused_with_a_hint(file: Path) -> None:
+def test_flows_rejects_a_worker_file_and_names_validate(file: Path) -> None:
     file.write_text("bootstrap.servers=b:1\ngroup.id=g\n")
     with pytest.raises(ConfigError, match="worker's file .* config validate"):
         run("flows", file)
 
 
-def test_a_file_that_cannot_be_opened_names_file_and_line(file: Path) -> None:
+def test_error_of_an_invalid_file_names_file_and_line(file: Path) -> None:
     file.write_text(FILE + "config.providers=v\nconfig.providers.v.class=com.example.Vault\n")
     with pytest.raises(ConfigError) as raised:
         run("explain", file)
     assert str(raised.value).startswith(f"{file}: line 10: Invalid value com.example.Vault")
 
 
-def test_what_a_terminal_would_obey_is_written_out(file: Path) -> None:
+def test_explain_escapes_control_characters(file: Path) -> None:
     file.write_text(FILE + "A->B.groups=\\u001b[31mred\\ud800\n")
     assert "\\u001b[31mred\\ud800" in run("explain", file, "groups").output
     assert "\\u001b[31mred\\ud800" in run("explain", file).output
@@ -213,12 +215,12 @@ def test_what_a_terminal_would_obey_is_written_out(file: Path) -> None:
     }
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_validate_rejects_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(PropertiesError, match="there is no such file"):
         run("validate", tmp_path / "none")
 
 
-def test_a_file_of_10_mb_is_judged_in_seconds_and_its_table_is_cut_short(file: Path) -> None:
+def test_validate_reads_10_mb_within_8_s_and_shortens_its_table(file: Path) -> None:
     unknown = "".join(f"some.unknown.key.{n}={'x' * 1000}\n" for n in range(10_000))
     file.write_text(FILE + unknown)
     began = time.process_time()

@@ -83,17 +83,17 @@ def test_every_form_of_a_valid_connector_has_no_findings(file: Path, value: obje
         {"source.cluster.alias": None},
     ],
 )
-def test_the_faults_are_those_of_the_rest_api(file: Path, changes: dict[str, Any]) -> None:
+def test_faults_are_those_of_the_rest_api(file: Path, changes: dict[str, Any]) -> None:
     expected = {key: None if v is None else str(v) for key, v in {**NAMED, **changes}.items()}
-    with pytest.raises(BadRequest) as refusal:
+    with pytest.raises(BadRequest) as raised:
         ConfigValidator(WorkerCapabilities(), {}).require_valid(expected)
     found = faults(file, {**NAMED, **changes})
-    lines = str(refusal.value).splitlines()[1:-1]
+    lines = str(raised.value).splitlines()[1:-1]
     assert sorted(message for _, message in found) == sorted(lines)
     assert {key for key, _ in found} <= set(changes) | {"transforms.t.type"}
 
 
-def test_a_table_names_line_key_fault_and_connector(file: Path) -> None:
+def test_table_has_line_key_fault_and_connector(file: Path) -> None:
     result = run(file, {"name": "mirror", "config": {**SOURCE, "offset.lag.max": "x"}})
     assert result.exit_code == 1
     (row,) = [line.split() for line in result.output.splitlines() if "Not a number" in line]
@@ -114,14 +114,14 @@ def test_a_table_names_line_key_fault_and_connector(file: Path) -> None:
         ({"name": "x", "connector.class": "com.example.Sink"}, "Failed to find any class"),
     ],
 )
-def test_what_the_rest_api_cannot_read_is_one_fault(
+def test_json_that_the_rest_api_rejects_is_one_fault(
     file: Path, value: object, message: str
 ) -> None:
     ((_, found),) = faults(file, value)
     assert message in found
 
 
-def test_a_connector_that_cannot_be_read_does_not_hide_another(file: Path) -> None:
+def test_malformed_connector_does_not_hide_faults_of_another(file: Path) -> None:
     found = report(file, [{"config": {"a": []}}, {**NAMED, "tasks.max": 0}])["faults"]
     assert [one["places"] for one in found] == [["connector 1"], ["mirror"]]
 
@@ -132,7 +132,9 @@ def test_numbers_keep_their_digits(file: Path) -> None:
     assert "Invalid value 2.50 " in message
 
 
-def test_the_file_of_the_worker_decides_what_it_grants(file: Path, tmp_path: Path) -> None:
+def test_worker_file_decides_about_exactly_once_and_client_overrides(
+    file: Path, tmp_path: Path
+) -> None:
     worker = tmp_path / "worker.properties"
     value = {
         **NAMED,
@@ -148,7 +150,7 @@ def test_the_file_of_the_worker_decides_what_it_grants(file: Path, tmp_path: Pat
     assert key == "producer.override.acks"
 
 
-def test_placeholders_are_fetched_with_the_providers_of_the_worker(
+def test_placeholders_are_replaced_by_the_providers_of_the_worker_file(
     file: Path, tmp_path: Path
 ) -> None:
     secrets = tmp_path / "s.properties"
@@ -180,7 +182,7 @@ def test_placeholders_are_fetched_with_the_providers_of_the_worker(
         ({"transforms": "t", "transforms.t.type": "Filter"}, "transforms"),
     ],
 )  # fmt: skip
-def test_what_only_the_start_refuses_is_a_notice(
+def test_setting_that_fails_at_start_is_a_notice(
     file: Path, changes: dict[str, str], key: str
 ) -> None:
     found = report(file, {**NAMED, **changes})
@@ -190,7 +192,7 @@ def test_what_only_the_start_refuses_is_a_notice(
     assert "fails at start" not in [n["kind"] for n in disabled["notices"]]
 
 
-def test_old_unknown_and_secret_keys_are_noticed(file: Path) -> None:
+def test_retired_unknown_and_secret_keys_are_notices(file: Path) -> None:
     value = {**NAMED, "topics.blacklist": "x", "tasks.maxx": "1", "ssl.key.password": "hunter2"}
     result = run(file, value, "--format", "json")
     assert [n["kind"] for n in json.loads(result.output)["notices"]] == [
@@ -210,7 +212,7 @@ def test_connector_json_has_no_flows(file: Path) -> None:
             CliRunner().invoke(config, [command, str(file)], catch_exceptions=False)
 
 
-def test_a_worker_is_for_connector_json_only(file: Path, tmp_path: Path) -> None:
+def test_worker_option_is_only_for_connector_json(file: Path, tmp_path: Path) -> None:
     result = run(file, WORKER, "--worker", tmp_path / "w")
     assert result.exit_code == 2
     with pytest.raises(ConfigError, match="there is no such file"):

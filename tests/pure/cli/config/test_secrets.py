@@ -36,7 +36,7 @@ config.storage.topic=c
 offset.storage.topic=o
 status.storage.topic=s
 {PROVIDER}"""
-DECISIVE = (
+SEPARATE_KEYS = (
     "clusters",
     "config.providers",
     "connector.class",
@@ -44,37 +44,39 @@ DECISIVE = (
     "transforms",
     "predicates",
 )
-"""A fault in one of these keeps others from being judged, so each has a file of its own."""
+"""A fault of one of these keys hides faults of other keys, so each key has its own file."""
 FORMS = {"once": "${e:S}", "twice": "${e:S},${e:S}"}
 COMMANDS = [("validate", "text"), ("validate", "json"), ("explain", "json"), ("flows", "text")]
 """Tables contain what the JSON contains, and they are slow to draw: one of each is enough."""
 CLASSES = {"transforms": TRANSFORMATION_TABLES, "predicates": PREDICATE_TABLES}
 
 
-def below(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{prefix}{name}" for name in names if name not in {*DECISIVE, *FLOW_SWITCHES})
+def prefixed(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(
+        f"{prefix}{name}" for name in names if name not in {*SEPARATE_KEYS, *FLOW_SWITCHES}
+    )
 
 
 def chain(name: str, values: str) -> tuple[str, str]:
-    """A file that uses every class of a chain, with all of its keys fetched."""
+    """The lines that use every class of a chain, and those that set all keys of the classes."""
     given = [f"A->B.{name}={','.join(f't{n}' for n in range(len(CLASSES[name])))}"]
     keys: list[str] = []
     for number, (class_name, table) in enumerate(CLASSES[name].items()):
         given.append(f"A->B.{name}.t{number}.type={class_name}")
-        keys += below(f"A->B.{name}.t{number}.", [*table.names, "predicate", "negate"])
+        keys += prefixed(f"A->B.{name}.t{number}.", [*table.names, "predicate", "negate"])
     return "\n".join(given), "\n".join(f"{key}={values}" for key in keys)
 
 
 KEYS = {
-    "top level": below("", {*DEDICATED.names, *ALL_CONNECTOR_NAMES}),
-    "cluster": below("B.", {*MIRROR_CLIENT.names, *DISTRIBUTED.names}),
-    "producer": below("A.producer.", MIRROR_CLIENT.names),
-    "flow": below("A->B.", {name for part in FlowPart for name in part.config_def.names}),
-    "side": below("A->B.source.cluster.", MIRROR_CLIENT.names),
+    "top level": prefixed("", {*DEDICATED.names, *ALL_CONNECTOR_NAMES}),
+    "cluster": prefixed("B.", {*MIRROR_CLIENT.names, *DISTRIBUTED.names}),
+    "producer": prefixed("A.producer.", MIRROR_CLIENT.names),
+    "flow": prefixed("A->B.", {name for part in FlowPart for name in part.config_def.names}),
+    "side": prefixed("A->B.source.cluster.", MIRROR_CLIENT.names),
     "types": ("A->B.transforms.t.type", "A->B.transforms.t.plugin.version"),
     "override": ("A->B.producer.override.acks", "B.key.converter", "A->B.topic.creation.g.include"),
     "unknown": ("foo", "A.foo", "A->B.foo", "B->Q.foo", "A.sasl.jaas.confg"),
-    **{name: (f"A->B.{name}",) for name in DECISIVE[1:]},
+    **{name: (f"A->B.{name}",) for name in SEPARATE_KEYS[1:]},
     "clusters": ("clusters",),
     "switches": tuple(sorted(FLOW_SWITCHES)),
     "shared": ("status.storage.topic", "config.storage.topic", "B.group.id"),
@@ -108,7 +110,7 @@ def assert_no_secret(output: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("keys", KEYS)
-def test_what_a_provider_gave_is_in_no_output(
+def test_no_output_contains_a_provider_value(
     keys: str, form: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lines = "".join(f"{key}={FORMS[form]}\n" for key in KEYS[keys])
@@ -119,7 +121,7 @@ def test_what_a_provider_gave_is_in_no_output(
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_what_a_provider_gave_a_chain_is_in_no_output(
+def test_no_output_contains_a_provider_value_of_a_transformation(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     given, lines = chain(name, FORMS["once"])
@@ -129,7 +131,7 @@ def test_what_a_provider_gave_a_chain_is_in_no_output(
 
 
 @pytest.mark.parametrize("converter", sorted(CONVERTER_TABLES))
-def test_what_a_provider_gave_a_converter_is_in_no_output(
+def test_no_output_contains_a_provider_value_of_a_converter(
     converter: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lines = "".join(
@@ -141,10 +143,10 @@ def test_what_a_provider_gave_a_converter_is_in_no_output(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_provider_gave_a_worker_is_in_no_output(
+def test_no_output_contains_a_provider_value_of_a_worker_file(
     form: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lines = "".join(f"{key}={FORMS[form]}\n" for key in below("", DISTRIBUTED.names))
+    lines = "".join(f"{key}={FORMS[form]}\n" for key in prefixed("", DISTRIBUTED.names))
     output = all_output(tmp_path / "connect.properties", WORKER + lines, caplog)
     assert "will not do" in output
     assert_no_secret(output)

@@ -1,4 +1,4 @@
-"""What people say to `copy`, read or refused with a sentence."""
+"""Options of `copy`: parsed values and error messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sparkmirror.errors import ConfigError
         ("2Ti", 2 << 40),
     ],
 )
-def test_rates(text: str, rate: int) -> None:
+def test_rate_is_a_number_with_a_unit(text: str, rate: int) -> None:
     assert options.parse_rate(text) == rate
 
 
@@ -51,7 +51,7 @@ def test_rates(text: str, rate: int) -> None:
     ],
     ids=["earliest", "latest", "ms", "zulu", "no-zone", "zone", "day"],
 )
-def test_starts(text: str, start: StartPosition) -> None:
+def test_start_is_a_mode_or_a_time(text: str, start: StartPosition) -> None:
     assert options.parse_start(text) == start
 
 
@@ -60,15 +60,15 @@ def test_starts(text: str, start: StartPosition) -> None:
     ['{"a-b-0": 12, "c-3": 0}', '{"a-b": {"0": 12}, "c": {"3": 0}}'],
     ids=["flat", "spark"],
 )
-def test_offsets_are_read_in_both_forms(tmp_path: Path, content: str) -> None:
+def test_offsets_file_may_be_flat_or_nested(tmp_path: Path, content: str) -> None:
     file = tmp_path / "offsets.json"
     file.write_text(content)
-    read = options.parse_start(f"offsets:{file}")
-    assert read == StartPosition(at=StartMode.OFFSETS, offsets={"a-b-0": 12, "c-3": 0})
+    start = options.parse_start(f"offsets:{file}")
+    assert start == StartPosition(at=StartMode.OFFSETS, offsets={"a-b-0": 12, "c-3": 0})
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
         ("{", "is not JSON"),
         ("[]", "must hold an object"),
@@ -79,24 +79,24 @@ def test_offsets_are_read_in_both_forms(tmp_path: Path, content: str) -> None:
     ],
     ids=["json", "list", "name", "negative", "boolean", "text"],
 )
-def test_bad_offsets_name_the_file_and_the_place(
-    tmp_path: Path, content: str, sentence: str
+def test_error_of_an_offsets_file_names_file_and_partition(
+    tmp_path: Path, content: str, message: str
 ) -> None:
     file = tmp_path / "offsets.json"
     file.write_text(content)
-    with pytest.raises(click.BadParameter) as refused:
+    with pytest.raises(click.BadParameter) as raised:
         options.parse_start(f"offsets:{file}")
-    assert str(file) in refused.value.message
-    assert sentence in refused.value.message
+    assert str(file) in raised.value.message
+    assert message in raised.value.message
 
 
-def test_a_file_of_offsets_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_offsets_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(click.BadParameter, match=r"none.json cannot be read: No such file"):
         options.parse_start(f"offsets:{tmp_path / 'none.json'}")
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "sentence"),
+    ("parse", "text", "message"),
     [
         (options.parse_rate, "fast", "write 50MB"),
         (options.parse_rate, "5i", "write 50MB"),
@@ -114,20 +114,20 @@ def test_a_file_of_offsets_that_is_not_there_is_named(tmp_path: Path) -> None:
         *("topics", "regex", "alias", "name"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_sentence(
-    read: Callable[[str], object], text: str, sentence: str
+def test_malformed_option_is_rejected(
+    parse: Callable[[str], object], text: str, message: str
 ) -> None:
-    with pytest.raises(click.BadParameter) as refused:
-        read(text)
-    assert sentence in refused.value.message
+    with pytest.raises(click.BadParameter) as raised:
+        parse(text)
+    assert message in raised.value.message
 
 
-def test_servers_and_patterns_lose_their_blanks() -> None:
+def test_blanks_around_servers_and_patterns_are_removed() -> None:
     assert options.parse_servers(" a:1, [::1]:2,") == "a:1,[::1]:2"
     assert options.parse_patterns("orders , pay.*") == ("orders", "pay.*")
 
 
-def test_policies_have_short_names_and_may_be_imported() -> None:
+def test_policy_is_a_short_name_or_a_class() -> None:
     assert options.parse_policy("Identity").endswith(".IdentityReplicationPolicy")
     assert options.parse_policy("com.example.Mine") == "com.example.Mine"
     named = "sparkmirror.mirror.topics.replication_policy:DefaultReplicationPolicy"
@@ -136,16 +136,16 @@ def test_policies_have_short_names_and_may_be_imported() -> None:
         options.import_policy("nowhere:Mine")
 
 
-def test_settings_for_spark_are_read_and_the_last_one_counts() -> None:
+def test_last_conf_of_a_key_wins_and_malformed_conf_is_rejected() -> None:
     @click.command()
     @click.option("--conf", multiple=True, callback=options.parse_conf)
     def command(conf: dict[str, str]) -> None:
         click.echo(sorted(conf.items()))
 
     run = CliRunner().invoke
-    said = run(command, ["--conf", "spark.a=1", "--conf", "spark.b=x=y", "--conf", "spark.a=2"])
-    assert said.output == "[('spark.a', '2'), ('spark.b', 'x=y')]\n"
+    result = run(command, ["--conf", "spark.a=1", "--conf", "spark.b=x=y", "--conf", "spark.a=2"])
+    assert result.output == "[('spark.a', '2'), ('spark.b', 'x=y')]\n"
     for wrong in ("spark.a", "a=1"):
-        refused = run(command, ["--conf", wrong])
-        assert refused.exit_code == 2
-        assert "write spark.KEY=VALUE" in refused.output
+        rejected = run(command, ["--conf", wrong])
+        assert rejected.exit_code == 2
+        assert "write spark.KEY=VALUE" in rejected.output

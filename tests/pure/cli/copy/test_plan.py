@@ -1,4 +1,4 @@
-"""What a copy would do follows from two listings and what was request for."""
+"""The plan of a copy follows from the request and the descriptions of both clusters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.cli.copy_requests import (
 )
 
 
-def test_missing_topics_are_created_and_small_ones_grow() -> None:
+def test_missing_topics_are_created_and_missing_partitions_added() -> None:
     clusters = cluster_descriptions(
         [topic_view("a", 2, 3), topic_view("b", 3), topic_view("c", 1)],
         [topic_view("b"), topic_view("c", 9)],
@@ -38,7 +38,7 @@ def test_missing_topics_are_created_and_small_ones_grow() -> None:
     assert plan.remote_topics == {"a": "a", "b": "b", "c": "c"}
 
 
-def test_as_many_replicas_as_asked_for() -> None:
+def test_replication_factor_is_limited_by_the_number_of_brokers() -> None:
     clusters = cluster_descriptions([topic_view("a", 1, 3)], [], brokers=2)
     (new,) = plan_copy(copy_request("a", replication_factor=1), clusters).topics.new_topics
     assert new.replication_factor == 1
@@ -46,29 +46,31 @@ def test_as_many_replicas_as_asked_for() -> None:
         plan_copy(copy_request("a", replication_factor=3), clusters)
 
 
-def test_partitions_are_dealt_in_turn_to_as_many_tasks_as_there_is_work_for() -> None:
+def test_partitions_are_assigned_round_robin_and_no_task_is_empty() -> None:
     clusters = cluster_descriptions([topic_view("a", 3)], [])
-    dealt = plan_copy(copy_request("a"), clusters).tasks
-    assert dealt == (
+    tasks = plan_copy(copy_request("a"), clusters).tasks
+    assert tasks == (
         (TopicPartition("a", 0), TopicPartition("a", 2)),
         (TopicPartition("a", 1),),
     )
     assert len(plan_copy(copy_request("a", tasks_max=16), clusters).tasks) == 3
 
 
-def test_positions_go_to_the_offsets_topic_of_mirrormaker() -> None:
+def test_missing_offsets_topic_is_created_with_the_name_of_mirrormaker() -> None:
     clusters = cluster_descriptions([topic_view("a")], [], brokers=5)
     new = plan_copy(copy_request("a"), clusters).offsets_topic
     assert new is not None
     assert (new.name, new.partitions, new.replication_factor) == ("mm2-offsets.A.internal", 25, 3)
     assert new.configs == {"cleanup.policy": "compact"}
-    alone = plan_copy(
+    with_one_broker = plan_copy(
         copy_request("a"), cluster_descriptions([topic_view("a")], [], brokers=1)
     ).offsets_topic
-    assert alone is not None
-    assert alone.replication_factor == 1
-    there = cluster_descriptions([topic_view("a")], [topic_view("mm2-offsets.A.internal", 25)])
-    assert plan_copy(copy_request("a"), there).offsets_topic is None
+    assert with_one_broker is not None
+    assert with_one_broker.replication_factor == 1
+    with_offsets_topic = cluster_descriptions(
+        [topic_view("a")], [topic_view("mm2-offsets.A.internal", 25)]
+    )
+    assert plan_copy(copy_request("a"), with_offsets_topic).offsets_topic is None
 
 
 def test_internal_topics_and_copies_from_the_target_are_never_copied() -> None:
@@ -79,7 +81,7 @@ def test_internal_topics_and_copies_from_the_target_are_never_copied() -> None:
     assert plan.skipped_topics == ("B.orders", "__consumer_offsets", "mm2-offsets.X.internal")
 
 
-def test_heartbeats_are_copied_only_if_asked_for() -> None:
+def test_heartbeats_are_copied_only_if_the_pattern_matches() -> None:
     clusters = cluster_descriptions([topic_view("a"), topic_view("heartbeats")], [])
     assert list(plan_copy(copy_request("a"), clusters).remote_topics) == ["a"]
     assert plan_copy(copy_request("heartbeats"), clusters).remote_topics == {
@@ -88,7 +90,7 @@ def test_heartbeats_are_copied_only_if_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "sentence"),
+    ("pattern", "message"),
     [
         ("ordres", "A has no topic 'ordres', only orders, payments; did you mean orders?"),
         ("x", "A has no topic 'x', only orders, payments; a pattern must match the whole name."),
@@ -96,15 +98,15 @@ def test_heartbeats_are_copied_only_if_asked_for() -> None:
     ],
     ids=["near", "far", "internal"],
 )
-def test_the_error_of_a_pattern_without_match_names_the_existing_topics(
-    pattern: str, sentence: str
+def test_error_of_a_pattern_without_match_names_the_existing_topics(
+    pattern: str, message: str
 ) -> None:
     clusters = cluster_descriptions(
         [topic_view("orders"), topic_view("payments"), topic_view("__consumer_offsets")], []
     )
     with pytest.raises(NotFound) as raised:
         plan_copy(copy_request(pattern, exclude=("__.*",)), clusters)
-    assert str(raised.value).startswith(sentence)
+    assert str(raised.value).startswith(message)
 
 
 def test_a_topic_is_never_copied_onto_itself() -> None:
@@ -130,7 +132,7 @@ def test_no_two_topics_are_copied_into_one() -> None:
         )
 
 
-def test_the_job_has_mirrormakers_names_and_each_task_its_share_of_the_rate() -> None:
+def test_job_has_the_names_of_mirrormaker_and_divides_the_rate_by_its_tasks() -> None:
     request = copy_request("a", bytes_per_s=1000)
     job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("a", 3)], [])))
     assert (job.connector, job.group_id) == ("MirrorSourceConnector", "A-mm2")
@@ -139,7 +141,7 @@ def test_the_job_has_mirrormakers_names_and_each_task_its_share_of_the_rate() ->
     assert (job.settings.source_alias, job.settings.target_alias) == ("A", "B")
 
 
-def test_offsets_for_what_is_not_copied_are_refused() -> None:
+def test_start_offset_of_a_partition_that_is_not_copied_is_rejected() -> None:
     copied = [TopicPartition("a", 0)]
     start = StartPosition(at=StartMode.OFFSETS, offsets={"a-0": 1, "b-0": 2})
     with pytest.raises(BadRequest, match="names b-0, which is not copied"):
@@ -147,16 +149,16 @@ def test_offsets_for_what_is_not_copied_are_refused() -> None:
     validate_start_offsets(None, copied)
 
 
-def test_copies_with_records_that_the_ledger_does_not_know_are_found() -> None:
+def test_remote_topics_with_records_and_no_stored_position_are_found() -> None:
     plan = plan_copy(
         copy_request(".*"),
         cluster_descriptions([topic_view("a"), topic_view("b"), topic_view("c")], []),
     )
-    legs = {
+    ranges = {
         TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=9, target_end_offset=5),
         TopicPartition("b", 0): PartitionRange(
             start_offset=0, end_offset=9, target_end_offset=5, is_in_ledger=True
         ),
         TopicPartition("c", 0): PartitionRange(start_offset=0, end_offset=9),
     }
-    assert topics_with_foreign_records(plan, legs) == ["a"]
+    assert topics_with_foreign_records(plan, ranges) == ["a"]

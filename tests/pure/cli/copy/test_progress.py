@@ -1,4 +1,4 @@
-"""Figures of a running copy follow from its snapshots."""
+"""Records, bytes, rates, lag and ETA of a copy, computed from snapshots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparkmirror.cli.copy.ranges import PartitionRange
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
 
-LEGS = {
+RANGES = {
     TopicPartition("a", 0): PartitionRange(
         start_offset=100, end_offset=300, records_before=80, is_in_ledger=True
     ),
@@ -21,12 +21,12 @@ LEGS = {
 }
 
 
-def _meter(*, has_end: bool = True) -> ProgressTracker:
-    return ProgressTracker(LEGS, {"a": "A.a", "b": "A.b"}, has_end=has_end, started_at=0.0)
+def _tracker(*, has_end: bool = True) -> ProgressTracker:
+    return ProgressTracker(RANGES, {"a": "A.a", "b": "A.b"}, has_end=has_end, started_at=0.0)
 
 
-def _snapshot(*places: tuple[str, int, int], size: int = 0, end: int = -1) -> CopySnapshot:
-    """Places are (partition, position, records); each has copied `size` bytes."""
+def _snapshot(*partitions: tuple[str, int, int], size: int = 0, end: int = -1) -> CopySnapshot:
+    """Partitions are (name, position, records); each has copied `size` bytes."""
     return CopySnapshot(
         partitions={
             key: PartitionView(
@@ -38,21 +38,21 @@ def _snapshot(*places: tuple[str, int, int], size: int = 0, end: int = -1) -> Co
                 bytes=size,
                 end=end,
             )
-            for key, position, records in places
+            for key, position, records in partitions
         },
     )
 
 
-def test_before_anything_is_known_the_whole_way_is_left() -> None:
-    first, second = _meter().update(CopySnapshot(), 1.0).topics
+def test_lag_before_the_first_snapshot_is_the_whole_range() -> None:
+    first, second = _tracker().update(CopySnapshot(), 1.0).topics
     assert (first.lag, first.fraction, first.records, first.eta_s) == (300, 0.0, 0, None)
     assert (second.lag, second.fraction, second.eta_s) == (0, 1.0, 0.0)
 
 
-def test_records_are_counted_by_the_ledger_and_the_way_on_the_source() -> None:
-    meter = _meter()
-    meter.update(_snapshot(("a-0", 100, 80), ("a-1", 0, 0)), 0.0)
-    progress = meter.update(_snapshot(("a-0", 200, 120), ("a-1", 50, 50), size=450), 2.0)
+def test_records_come_from_the_ledger_and_lag_from_source_offsets() -> None:
+    tracker = _tracker()
+    tracker.update(_snapshot(("a-0", 100, 80), ("a-1", 0, 0)), 0.0)
+    progress = tracker.update(_snapshot(("a-0", 200, 120), ("a-1", 50, 50), size=450), 2.0)
     topic = progress.topics[0]
     assert (topic.records, topic.lag, topic.position) == (90, 150, 250)
     assert topic.fraction == 0.5
@@ -62,9 +62,9 @@ def test_records_are_counted_by_the_ledger_and_the_way_on_the_source() -> None:
 
 
 def test_each_topic_has_its_own_records_and_bytes_per_second() -> None:
-    meter = _meter()
-    meter.update(_snapshot(("a-0", 100, 80), ("a-1", 0, 0), ("b-0", 0, 0)), 0.0)
-    progress = meter.update(
+    tracker = _tracker()
+    tracker.update(_snapshot(("a-0", 100, 80), ("a-1", 0, 0), ("b-0", 0, 0)), 0.0)
+    progress = tracker.update(
         _snapshot(("a-0", 140, 120), ("a-1", 20, 20), ("b-0", 10, 10), size=300), 2.0
     )
     a, b = progress.topics
@@ -73,50 +73,50 @@ def test_each_topic_has_its_own_records_and_bytes_per_second() -> None:
     assert (progress.records, progress.bytes, progress.bytes_per_s) == (70, 900, 450.0)
 
 
-def test_a_partition_that_is_copied_again_counts_again() -> None:
-    assert _meter().update(_snapshot(("a-0", 20, 100)), 1.0).records == 20
+def test_records_that_are_copied_again_count_again() -> None:
+    assert _tracker().update(_snapshot(("a-0", 20, 100)), 1.0).records == 20
 
 
-def test_with_a_goal_the_lag_ends_there_without_one_at_the_end() -> None:
-    there = _snapshot(("a-0", 300, 250), ("a-1", 100, 100), end=400)
-    assert _meter().update(there, 1.0).topics[0].lag == 0
-    assert _meter(has_end=False).update(there, 1.0).topics[0].lag == 400
+def test_lag_ends_at_the_end_offset_or_else_at_the_end_of_the_source() -> None:
+    at_end = _snapshot(("a-0", 300, 250), ("a-1", 100, 100), end=400)
+    assert _tracker().update(at_end, 1.0).topics[0].lag == 0
+    assert _tracker(has_end=False).update(at_end, 1.0).topics[0].lag == 400
 
 
-def test_bytes_of_drivers_are_added_up() -> None:
-    meter = _meter()
-    meter.update(_snapshot(("a-0", 200, 180), size=1000), 1.0, "first")
-    assert meter.update(_snapshot(("a-0", -1, 0)), 2.0, "second").bytes == 1000
-    assert meter.update(_snapshot(("a-0", 210, 190), size=300), 3.0, "second").bytes == 1300
+def test_bytes_of_successive_drivers_are_added() -> None:
+    tracker = _tracker()
+    tracker.update(_snapshot(("a-0", 200, 180), size=1000), 1.0, "first")
+    assert tracker.update(_snapshot(("a-0", -1, 0)), 2.0, "second").bytes == 1000
+    assert tracker.update(_snapshot(("a-0", 210, 190), size=300), 3.0, "second").bytes == 1300
 
 
-def test_a_driver_that_has_just_started_takes_nothing_back() -> None:
-    meter = _meter()
-    before = meter.update(_snapshot(("a-0", 200, 180)), 1.0, "first").topics[0]
-    after = meter.update(_snapshot(("a-0", -1, 0)), 2.0, "second").topics[0]
+def test_new_driver_does_not_reset_progress() -> None:
+    tracker = _tracker()
+    before = tracker.update(_snapshot(("a-0", 200, 180)), 1.0, "first").topics[0]
+    after = tracker.update(_snapshot(("a-0", -1, 0)), 2.0, "second").topics[0]
     assert (after.position, after.records, after.lag) == (before.position, 100, before.lag)
 
 
-def test_the_time_that_spark_took_to_start_slows_nothing_down() -> None:
-    meter = _meter()
-    meter.update(_snapshot(("a-0", -1, 0)), 0.0)
-    meter.update(_snapshot(("a-0", 100, 80)), 8.0)
-    progress = meter.update(_snapshot(("a-0", 200, 180)), 9.0)
+def test_rate_excludes_the_start_of_spark() -> None:
+    tracker = _tracker()
+    tracker.update(_snapshot(("a-0", -1, 0)), 0.0)
+    tracker.update(_snapshot(("a-0", 100, 80)), 8.0)
+    progress = tracker.update(_snapshot(("a-0", 200, 180)), 9.0)
     assert (progress.elapsed_s, progress.copying_s) == (9.0, 1.0)
     assert progress.records_per_s == progress.topics[0].records_per_s == 100.0
 
 
-def test_lanes_of_drivers_are_added_up_too() -> None:
-    meter = _meter()
-    meter.update(CopySnapshot(lanes={"a": {"plain": 3, "compacted": 1}}), 1.0, "first")
-    progress = meter.update(CopySnapshot(lanes={"a": {"plain": 2, "control": 1}}), 2.0, "second")
+def test_lanes_of_successive_drivers_are_added() -> None:
+    tracker = _tracker()
+    tracker.update(CopySnapshot(lanes={"a": {"plain": 3, "compacted": 1}}), 1.0, "first")
+    progress = tracker.update(CopySnapshot(lanes={"a": {"plain": 2, "control": 1}}), 2.0, "second")
     assert progress.topics[0].lanes == {"plain": 5, "compacted": 1, "control": 1}
 
 
-def test_held_partitions_are_told_with_their_reason() -> None:
+def test_held_partitions_have_a_reason() -> None:
     held = PartitionView(remote="", task=0, state="held", reason="no leader")
     waits = PartitionView(remote="", task=0, state="leased", reason="source: refused")
-    progress = _meter().update(CopySnapshot(partitions={"a-0": held, "a-1": waits}), 1.0)
+    progress = _tracker().update(CopySnapshot(partitions={"a-0": held, "a-1": waits}), 1.0)
     assert progress.held == (
         BlockedPartition(partition="a-0", reason="no leader", is_halted=False),
         BlockedPartition(partition="a-1", reason="source: refused", is_halted=False),
@@ -124,21 +124,21 @@ def test_held_partitions_are_told_with_their_reason() -> None:
     assert progress.partitions == 3
 
 
-def test_nobody_knows_how_long_a_held_topic_takes() -> None:
-    meter = _meter()
-    meter.update(_snapshot(("a-0", 100, 50)), 0.0)
+def test_topic_with_a_held_partition_has_no_eta() -> None:
+    tracker = _tracker()
+    tracker.update(_snapshot(("a-0", 100, 50)), 0.0)
     held = PartitionView(remote="", task=0, state="held", position=200, reason="no leader")
-    assert meter.update(CopySnapshot(partitions={"a-0": held}), 1.0).topics[0].eta_s is None
+    assert tracker.update(CopySnapshot(partitions={"a-0": held}), 1.0).topics[0].eta_s is None
 
 
-def test_the_time_left_is_that_of_the_slowest_topic() -> None:
-    meter = _meter()
-    meter.update(_snapshot(("a-0", 100, 50)), 0.0)
-    assert meter.update(_snapshot(("a-0", 100, 50)), 1.0).eta_s is None
-    assert meter.update(_snapshot(("a-0", 250, 50)), 2.0).eta_s == pytest.approx(2.0)
+def test_eta_is_that_of_the_slowest_topic() -> None:
+    tracker = _tracker()
+    tracker.update(_snapshot(("a-0", 100, 50)), 0.0)
+    assert tracker.update(_snapshot(("a-0", 100, 50)), 1.0).eta_s is None
+    assert tracker.update(_snapshot(("a-0", 250, 50)), 2.0).eta_s == pytest.approx(2.0)
 
 
-def test_a_rate_forgets_what_was_long_ago() -> None:
+def test_rate_covers_only_its_window() -> None:
     rate = SlidingRate(window_s=10)
     for second in range(100):
         rate.update(0, second)
@@ -147,7 +147,7 @@ def test_a_rate_forgets_what_was_long_ago() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 100)), max_size=20))
-def test_a_total_never_shrinks_while_its_runs_do_not(values: list[tuple[str, int]]) -> None:
+def test_cumulative_counter_never_decreases(values: list[tuple[str, int]]) -> None:
     total, latest, shown = CumulativeCounter(), dict[str, int](), [0]
     run = ""
     for name, value in values:

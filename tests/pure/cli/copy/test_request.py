@@ -1,4 +1,4 @@
-"""Options and client files make a request, or are refused with a sentence and without secrets."""
+"""Options and client files become a request, or an error that contains no secret."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOGIN = (
 
 
 def _options(**changes: Any) -> CopyOptions:
-    said = {
+    values = {
         "source_servers": "a:1",
         "target_servers": "b:2",
         "source_config": None,
@@ -53,7 +53,7 @@ def _options(**changes: Any) -> CopyOptions:
         "replication_factor": None,
         "name": None,
     }
-    return cast(CopyOptions, said | changes)
+    return cast(CopyOptions, values | changes)
 
 
 def _file(directory: Path, text: str) -> Path:
@@ -62,40 +62,40 @@ def _file(directory: Path, text: str) -> Path:
     return file
 
 
-def test_what_is_not_said_is_as_mirrormaker_has_it() -> None:
-    asked = build_request(_options(), {})
-    assert isinstance(asked.policy, IdentityReplicationPolicy)
-    assert asked.connector == "MirrorSourceConnector"
-    assert asked.group_id == "source-mm2"
-    assert asked.read_committed
-    assert asked.tasks_max >= 1
-    assert asked.topic_filter.should_replicate_topic("payments")
-    assert not asked.topic_filter.should_replicate_topic("orders.replica")
-    assert not asked.config_filter.should_replicate_config_property("min.insync.replicas")
+def test_defaults_are_those_of_mirrormaker() -> None:
+    request = build_request(_options(), {})
+    assert isinstance(request.policy, IdentityReplicationPolicy)
+    assert request.connector == "MirrorSourceConnector"
+    assert request.group_id == "source-mm2"
+    assert request.read_committed
+    assert request.tasks_max >= 1
+    assert request.topic_filter.should_replicate_topic("payments")
+    assert not request.topic_filter.should_replicate_topic("orders.replica")
+    assert not request.config_filter.should_replicate_config_property("min.insync.replicas")
 
 
-def test_exactly_once_is_said_and_how_often_it_commits() -> None:
+def test_job_has_delivery_and_commit_interval_of_the_options() -> None:
     assert build_request(_options(), {}).delivery is DeliveryMode.SEQUENCED
-    asked = build_request(_options(exactly_once=True, commit_interval=250), {})
-    assert asked.delivery is DeliveryMode.EXACTLY_ONCE
-    job = make_job(asked, plan_copy(asked, cluster_descriptions([topic_view("orders")], [])))
+    request = build_request(_options(exactly_once=True, commit_interval=250), {})
+    assert request.delivery is DeliveryMode.EXACTLY_ONCE
+    job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("orders")], [])))
     assert (job.delivery, job.commit_interval_s) == (DeliveryMode.EXACTLY_ONCE, 0.25)
 
 
-def test_exactly_once_does_not_go_with_what_the_source_aborts() -> None:
+def test_exactly_once_excludes_read_uncommitted_and_commit_interval_requires_it() -> None:
     with pytest.raises(click.UsageError, match="exclude each other"):
         build_request(_options(exactly_once=True, read_uncommitted=True), {})
     with pytest.raises(click.UsageError, match="--commit-interval is for --exactly-once"):
         build_request(_options(commit_interval=250), {})
 
 
-def test_own_excludes_come_besides_the_usual_ones() -> None:
-    asked = build_request(_options(topics=(".*",), exclude=("tmp.*",)), {})
-    wanted = asked.topic_filter.should_replicate_topic
+def test_exclude_option_adds_to_the_default_excludes() -> None:
+    request = build_request(_options(topics=(".*",), exclude=("tmp.*",)), {})
+    wanted = request.topic_filter.should_replicate_topic
     assert [name for name in ("a", "tmp-1", "x.replica", "__x") if wanted(name)] == ["a"]
 
 
-def test_policies_go_by_their_java_names() -> None:
+def test_policy_is_found_by_its_java_name() -> None:
     assert isinstance(
         build_request(_options(policy="DefaultReplicationPolicy"), {}).policy,
         DefaultReplicationPolicy,
@@ -104,12 +104,12 @@ def test_policies_go_by_their_java_names() -> None:
         build_request(_options(policy="com.example.Mine"), {})
 
 
-def test_both_clusters_need_a_name_of_their_own() -> None:
+def test_source_and_target_must_have_different_aliases() -> None:
     with pytest.raises(click.UsageError, match="Both clusters have the alias 'x'"):
         build_request(_options(source_alias="x", target_alias="x"), {})
 
 
-def test_brokers_may_stand_in_the_file_and_those_on_the_command_line_win(tmp_path: Path) -> None:
+def test_brokers_on_the_command_line_override_those_of_the_client_file(tmp_path: Path) -> None:
     file = _file(tmp_path, "bootstrap.servers=file:9\n")
     from_file = build_request(_options(source_servers=None, source_config=file), {})
     assert str(from_file.source.access("A").bootstrap_servers[0]) == "file:9"
@@ -122,12 +122,12 @@ def test_brokers_may_stand_in_the_file_and_those_on_the_command_line_win(tmp_pat
         build_request(_options(source_servers=None, source_config=empty), {})
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_missing_client_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PropertiesError, match="none.properties"):
         ClientFile.read(tmp_path / "none.properties", None, {})
 
 
-def test_placeholders_are_replaced_and_never_shown(tmp_path: Path) -> None:
+def test_placeholders_are_replaced_and_job_and_repr_contain_no_secret(tmp_path: Path) -> None:
     file = _file(tmp_path, PROVIDER + LOGIN.format("${env:PASSWORD}"))
     client = ClientFile.read(file, "a:1", {"PASSWORD": SECRET})
     assert SECRET in client.expanded["sasl.jaas.config"]
@@ -136,16 +136,14 @@ def test_placeholders_are_replaced_and_never_shown(tmp_path: Path) -> None:
     login = client.access("A").security.credentials
     assert login is not None
     assert login.password.value == SECRET
-    asked = copy_request("a", source=client)
-    job = make_job(asked, plan_copy(asked, cluster_descriptions([topic_view("a")], [])))
+    request = copy_request("a", source=client)
+    job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("a")], [])))
     assert SECRET not in repr(job)
-    assert SECRET not in json.dumps(job.to_json()), "what travels is the placeholder"
+    assert SECRET not in json.dumps(job.to_json()), "the job must contain the placeholder"
     assert "${env:PASSWORD}" in job.settings.source["sasl.jaas.config"]
 
 
-def test_paths_are_absolute_for_processes_that_run_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "secrets.properties").write_text("password=x\n")
     monkeypatch.chdir(tmp_path)
     text = (
@@ -161,7 +159,7 @@ def test_paths_are_absolute_for_processes_that_run_elsewhere(
     assert sent["client.id"] == "${file:x}"
 
 
-def test_a_placeholder_without_a_value_is_told(tmp_path: Path) -> None:
+def test_placeholder_without_a_value_is_a_notice(tmp_path: Path) -> None:
     client = ClientFile.read(_file(tmp_path, PROVIDER + LOGIN.format("${env:NONE}")), "a:1", {})
     (notice,) = client.notices
     assert "client.properties" in notice
@@ -169,7 +167,7 @@ def test_a_placeholder_without_a_value_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("security.protocol=SASL\n", "security.protocol SASL is unknown"),
         (LOGIN.format(SECRET).replace("=PLAIN\n", "=GSSAPI\n"), "sasl.mechanism GSSAPI is not"),
@@ -177,31 +175,29 @@ def test_a_placeholder_without_a_value_is_told(tmp_path: Path) -> None:
     ],
     ids=["protocol", "mechanism", "jaas"],
 )
-def test_faults_name_the_file_and_the_key_and_no_secret(
-    tmp_path: Path, text: str, sentence: str
-) -> None:
+def test_error_names_file_and_key_and_no_secret(tmp_path: Path, text: str, message: str) -> None:
     client = ClientFile.read(_file(tmp_path, text), "a:1", {})
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as raised:
         client.access("A")
-    assert "client.properties" in str(refused.value)
-    assert sentence in str(refused.value)
-    assert SECRET not in str(refused.value)
+    assert "client.properties" in str(raised.value)
+    assert message in str(raised.value)
+    assert SECRET not in str(raised.value)
 
 
-def test_a_fault_does_not_quote_what_a_provider_gave(tmp_path: Path) -> None:
+def test_error_contains_no_provider_value(tmp_path: Path) -> None:
     file = _file(tmp_path, PROVIDER + "security.protocol=${env:PASSWORD}\n")
     client = ClientFile.read(file, "a:1", {"PASSWORD": SECRET})
-    with pytest.raises(ConfigError, match=r"\$\{env:PASSWORD\}") as refused:
+    with pytest.raises(ConfigError, match=r"\$\{env:PASSWORD\}") as raised:
         client.access("A")
-    assert SECRET not in str(refused.value)
+    assert SECRET not in str(raised.value)
 
 
-def test_each_copy_has_a_directory_of_its_own_unless_told_otherwise() -> None:
-    asked = copy_request("a", connector="my copy/1")
-    job = make_job(asked, plan_copy(asked, cluster_descriptions([topic_view("a")], [])))
-    where = LaunchOptions.resolve(job, None, "", {}, {"XDG_STATE_HOME": "/state"})
-    assert where.receipts == "/state/sparkmirror/copies/A-B-my_copy_1/receipts"
-    assert where.log == "/state/sparkmirror/copies/A-B-my_copy_1/spark.log"
+def test_each_copy_has_its_own_directory_for_receipts_and_log() -> None:
+    request = copy_request("a", connector="my copy/1")
+    job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("a")], [])))
+    launch = LaunchOptions.resolve(job, None, "", {}, {"XDG_STATE_HOME": "/state"})
+    assert launch.receipts == "/state/sparkmirror/copies/A-B-my_copy_1/receipts"
+    assert launch.log == "/state/sparkmirror/copies/A-B-my_copy_1/spark.log"
     assert (
         LaunchOptions.resolve(job, "s3a://bucket/r", "spark://x:7077", {}, {}).receipts
         == "s3a://bucket/r"

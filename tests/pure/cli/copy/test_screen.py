@@ -1,4 +1,4 @@
-"""A running copy on a terminal and elsewhere, and what is said before and after it."""
+"""The output of `copy`: plan, progress with and without a terminal, summary."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _progress(topics: int = 1, *, held: str = "") -> CopyProgress:
     ranges = {
         TopicPartition(name, 0): PartitionRange(start_offset=0, end_offset=1000) for name in names
     }
-    meter = ProgressTracker(ranges, {name: name for name in names}, has_end=True, started_at=0.0)
+    tracker = ProgressTracker(ranges, {name: name for name in names}, has_end=True, started_at=0.0)
     state = "held" if held else "leased"
 
     def at(position: int) -> CopySnapshot:
@@ -68,11 +68,11 @@ def _progress(topics: int = 1, *, held: str = "") -> CopyProgress:
             lanes={name: {"plain": 7, "compacted": 1} for name in names},
         )
 
-    meter.update(at(0), 10.0)
-    return meter.update(at(500), 12.0)
+    tracker.update(at(0), 10.0)
+    return tracker.update(at(500), 12.0)
 
 
-def test_all_of_it_in_one_line() -> None:
+def test_total_line_has_records_rates_lag_and_held_partitions() -> None:
     assert total_line(RUNNING, _progress()) == (
         "12.0 s  running  500 records  50.0 kB  250/s  25.0 kB/s  lag 500  ETA 2.0 s"
         "  1 topic  1 partition"
@@ -82,7 +82,7 @@ def test_all_of_it_in_one_line() -> None:
     )
 
 
-def test_what_waits_for_somebody_to_decide_is_told_apart_from_what_is_tried_again() -> None:
+def test_held_and_halted_partitions_are_listed_and_counted_separately() -> None:
     held = [
         BlockedPartition(partition="a-0", reason="no leader", is_halted=False),
         BlockedPartition(partition="a-1", reason="gone", is_halted=True),
@@ -91,7 +91,7 @@ def test_what_waits_for_somebody_to_decide_is_told_apart_from_what_is_tried_agai
     assert held_counts(held) == ["1 held", "1 halted"]
 
 
-def test_while_spark_starts_there_is_nothing_but_the_way_to_go() -> None:
+def test_total_line_has_only_records_to_copy_while_spark_starts() -> None:
     ranges = {TopicPartition("a", 0): PartitionRange(start_offset=0, end_offset=1000)}
     progress = ProgressTracker(ranges, {"a": "a"}, has_end=True, started_at=0.0).update(
         CopySnapshot(), 3.0
@@ -100,7 +100,7 @@ def test_while_spark_starts_there_is_nothing_but_the_way_to_go() -> None:
     assert line == "3.0 s  Spark is starting  1,000 records to copy"
 
 
-def test_where_lines_stay_one_is_printed_every_few_seconds_or_when_something_begins() -> None:
+def test_line_screen_prints_a_line_per_interval_and_per_phase() -> None:
     console, now = _console(), [0.0]
     lines = LineScreen(console, lambda: now[0])
     for status in (
@@ -141,13 +141,13 @@ def test_live_screen_has_a_bar_per_topic_and_a_reason_per_held_partition() -> No
         assert text in printed
 
 
-def test_a_small_screen_shows_the_topics_with_most_lag() -> None:
+def test_topic_table_has_max_rows_and_counts_the_other_topics() -> None:
     printed = _printed(lambda console: console.print(topic_table(_progress(12), max_rows=3)))
     assert len(printed.splitlines()) == 5
     assert "and 9 topics more" in printed
 
 
-def test_the_plan_shows_creations_start_positions_and_lost_offsets() -> None:
+def test_plan_shows_creations_start_positions_and_lost_offsets() -> None:
     request = copy_request(".*", on_loss=DataLossPolicy.SKIP)
     clusters = cluster_descriptions(
         [topic_view("a"), topic_view("b", 2), topic_view("c")], [topic_view("b"), topic_view("c")]
@@ -175,7 +175,7 @@ def test_the_plan_shows_creations_start_positions_and_lost_offsets() -> None:
     assert "Exactly once" not in printed
 
 
-def test_the_plan_says_how_to_read_what_is_copied_exactly_once() -> None:
+def test_exactly_once_plan_names_isolation_level_and_transactional_ids() -> None:
     request = copy_request("a", delivery=DeliveryMode.EXACTLY_ONCE)
     clusters = cluster_descriptions([topic_view("a")], [])
     plan = plan_copy(request, clusters)
@@ -187,7 +187,7 @@ def test_the_plan_says_how_to_read_what_is_copied_exactly_once() -> None:
     assert "transactional ids begin with A-mm2-MirrorSourceConnector-." in printed
 
 
-def test_the_summary_counts_records_lanes_and_events() -> None:
+def test_summary_counts_records_lanes_and_events() -> None:
     printed = _printed(
         lambda console: text_output.show_summary(console, _progress(2), 2, [LOSS, LOSS])
     )

@@ -1,4 +1,4 @@
-"""What people say to `lab up` becomes specifications, or one clear sentence."""
+"""Options of `lab up` become cluster specifications or an error."""
 
 from __future__ import annotations
 
@@ -42,34 +42,36 @@ def test_names_are_split_at_commas() -> None:
     ],
     ids=["bare", "partitions", "cluster"],
 )
-def test_topics_name_partitions_and_cluster(text: str, topic: tuple[str, TopicSpec]) -> None:
+def test_topic_option_may_name_partitions_and_cluster(
+    text: str, topic: tuple[str, TopicSpec]
+) -> None:
     assert parse_topic(text) == topic
 
 
-def test_values_of_properties_may_hold_the_separator() -> None:
+def test_value_may_contain_the_separator() -> None:
     assert parse_property("sasl.jaas.config=a b=c;") == ("sasl.jaas.config", "a b=c;")
     assert parse_user("bob:p:w") == ("bob", "p:w")
 
 
 @pytest.mark.parametrize("text", ["", ",", "a,a"])
-def test_lists_without_sense_are_refused(text: str) -> None:
+def test_empty_or_repeated_names_are_rejected(text: str) -> None:
     with pytest.raises(click.BadParameter):
         parse_names(text)
 
 
 @pytest.mark.parametrize("text", ["", ":3", "a:", "a:0", "a:x", "a:-1", "b/"])
-def test_topics_without_sense_are_refused(text: str) -> None:
+def test_malformed_topic_is_rejected(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not of the form"):
         parse_topic(text)
 
 
 @pytest.mark.parametrize("text", ["", "key", "=value"])
-def test_pairs_without_sense_are_refused(text: str) -> None:
+def test_malformed_property_is_rejected(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not of the form key=value"):
         parse_property(text)
 
 
-def test_plain_clusters_know_no_users() -> None:
+def test_plaintext_cluster_has_no_users() -> None:
     primary, backup = cluster_specs(_PLAIN)
     assert (primary.name, backup.name) == ("primary", "backup")
     assert primary.users == {}
@@ -77,16 +79,16 @@ def test_plain_clusters_know_no_users() -> None:
     assert not primary.mutual_tls
 
 
-def test_topics_go_to_the_cluster_they_name_else_to_the_first() -> None:
+def test_topic_belongs_to_the_named_cluster_or_to_the_first() -> None:
     topics = (("", TopicSpec(name="a", partitions=2)), ("backup", TopicSpec(name="b")))
     primary, backup = cluster_specs({**_PLAIN, "topics": topics, "brokers": 2})
     assert primary.topics == (TopicSpec(name="a", partitions=2, replication_factor=2),)
     assert [topic.name for topic in backup.topics] == ["b"]
 
 
-def test_listeners_that_know_users_get_an_admin() -> None:
-    said: LabUpOptions = {**_PLAIN, "listeners": ("SASL_SSL",), "users": (("bob", "pw"),)}
-    primary, _ = cluster_specs(said)
+def test_sasl_listener_gets_the_user_admin() -> None:
+    options: LabUpOptions = {**_PLAIN, "listeners": ("SASL_SSL",), "users": (("bob", "pw"),)}
+    primary, _ = cluster_specs(options)
     assert primary.listeners == (ListenerProtocol.SASL_SSL,)
     assert list(primary.users) == ["admin", "bob"]
     assert primary.super_users == ()
@@ -100,7 +102,7 @@ def test_authorizer_makes_admin_a_super_user_and_tls_mutual() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("options", "message"),
     [
         ({**_PLAIN, "authorizer": True}, "--authorizer needs a listener that knows its users"),
         ({**_PLAIN, "users": (("bob", "pw"),)}, "--user needs a listener that knows users"),
@@ -111,11 +113,11 @@ def test_authorizer_makes_admin_a_super_user_and_tls_mutual() -> None:
     ],
     ids=["authorizer", "user", "topic"],
 )
-def test_options_that_do_not_fit_together_are_refused(said: LabUpOptions, sentence: str) -> None:
-    with pytest.raises(click.UsageError, match=sentence):
-        cluster_specs(said)
+def test_contradictory_options_are_rejected(options: LabUpOptions, message: str) -> None:
+    with pytest.raises(click.UsageError, match=message):
+        cluster_specs(options)
 
 
-def test_what_a_cluster_cannot_be_is_said_by_its_specification() -> None:
+def test_invalid_cluster_specification_is_rejected() -> None:
     with pytest.raises(ConfigError, match="choose 1 to 9"):
         cluster_specs({**_PLAIN, "brokers": 10})
