@@ -1,4 +1,4 @@
-"""Sets of characters are sets: checked against Python's own."""
+"""Sets of code points, compared with Python's sets."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def test_operations_are_those_of_sets(left: str, right: str) -> None:
 
 @settings(max_examples=40)
 @given(texts)
-def test_the_written_class_matches_the_set_and_nothing_else(text: str) -> None:
+def test_pattern_of_a_set_matches_only_the_set(text: str) -> None:
     points = from_text(text)
-    written = re.compile(points.to_pattern())
-    assert {char for char in LETTERS if written.fullmatch(char)} == set(text)
+    compiled = re.compile(points.to_pattern())
+    assert {char for char in LETTERS if compiled.fullmatch(char)} == set(text)
 
 
-def test_the_two_extremes_can_be_written() -> None:
+def test_empty_and_full_set_have_a_pattern() -> None:
     assert re.fullmatch(ALL_CODE_POINTS.to_pattern(), "\n")
     assert not re.fullmatch(NO_CODE_POINTS.to_pattern(), "a")
 
 
-def test_touching_ranges_become_one() -> None:
+def test_adjacent_ranges_become_one() -> None:
     assert from_ranges([(5, 9), (1, 4), (20, 30), (25, 26)]).ranges == ((1, 9), (20, 30))
 
 

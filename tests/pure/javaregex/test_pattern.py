@@ -1,4 +1,4 @@
-"""Patterns keep Java's meaning: replayed against answers recorded from java.util.regex."""
+"""Patterns match as recorded from java.util.regex."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ REFUSED_HERE: list[tuple[str, str]] = RECORDED["refused_here"]
 RANDOM: list[tuple[str, list[str] | None, list[str]]] = RECORDED["random"]
 
 
-def compiled(pattern: str) -> re.Pattern[str] | None:
+def compile_or_none(pattern: str) -> re.Pattern[str] | None:
     try:
         return compile_java_pattern(pattern)
     except JavaRegexError:
         return None
 
 
-def test_accepted_patterns_give_javas_answer() -> None:
+def test_accepted_patterns_match_as_in_java() -> None:
     wrong = []
     for pattern, answers in ACCEPTED:
         translated = compile_java_pattern(pattern)
@@ -39,31 +39,31 @@ def test_accepted_patterns_give_javas_answer() -> None:
     assert wrong == []
 
 
-def test_what_java_refuses_is_refused() -> None:
-    assert [pattern for pattern in REFUSED_BY_JAVA if compiled(pattern)] == []
+def test_patterns_that_java_rejects_are_rejected() -> None:
+    assert [pattern for pattern in REFUSED_BY_JAVA if compile_or_none(pattern)] == []
 
 
-def test_what_python_cannot_express_is_refused_by_name() -> None:
+def test_error_names_a_construct_that_python_lacks() -> None:
     for pattern, construct in REFUSED_HERE:
         with pytest.raises(JavaRegexError, match=re.escape(construct)):
             compile_java_pattern(pattern)
 
 
-def test_random_patterns_give_javas_answer_or_are_refused() -> None:
+def test_random_patterns_match_as_in_java_or_are_rejected() -> None:
     wrong = []
-    answered = 0
+    checked = 0
     for pattern, matching, others in RANDOM:
-        translated = compiled(pattern)
+        translated = compile_or_none(pattern)
         if translated is None:
             continue
         if matching is None:
             wrong.append((pattern, "Java refuses it"))
             continue
-        answered += 1
+        checked += 1
         wrong += [(pattern, text) for text in matching if not translated.fullmatch(text)]
         wrong += [(pattern, text) for text in others if translated.fullmatch(text)]
     assert wrong == []
-    assert answered > 600
+    assert checked > 600
 
 
 def test_list_is_joined_without_grouping() -> None:
@@ -92,7 +92,7 @@ def test_groups_keep_their_numbers_and_names() -> None:
     assert found["rest"] == "cde"
 
 
-def test_position_is_that_of_the_pattern_as_written() -> None:
+def test_error_has_the_position_in_the_original_pattern() -> None:
     with pytest.raises(JavaRegexError) as caught:
         compile_java_pattern("\\Qa.b\\E**")
     assert caught.value.position == 8
@@ -102,17 +102,17 @@ def test_position_is_that_of_the_pattern_as_written() -> None:
 
 
 @pytest.mark.parametrize("opening", ["(", "[", "(?:", "(?="])
-def test_absurd_nesting_is_refused(opening: str) -> None:
+def test_too_deep_nesting_is_rejected(opening: str) -> None:
     with pytest.raises(JavaRegexError, match="nested deeper than"):
         compile_java_pattern(opening * 5000)
 
 
-def test_deepest_allowed_nesting_still_works() -> None:
+def test_deepest_allowed_nesting_is_accepted() -> None:
     assert compile_java_pattern("(" * 100 + "a" + ")" * 100).fullmatch("a")
     assert compile_java_pattern("[" * 100 + "a" + "]" * 100).fullmatch("a")
 
 
-def test_huge_repetitions_are_accepted_as_far_as_java_does() -> None:
+def test_largest_repetition_is_that_of_java() -> None:
     assert compile_java_pattern("a{0,2147483647}").fullmatch("aaa")
     with pytest.raises(JavaRegexError, match="impossible repetition"):
         compile_java_pattern("a{0,2147483648}")
@@ -121,14 +121,14 @@ def test_huge_repetitions_are_accepted_as_far_as_java_does() -> None:
     assert compile_java_pattern(f"a{{{'0' * 5000}2,003}}").fullmatch("aaa")
 
 
-def test_the_error_survives_pickling() -> None:
+def test_error_can_be_pickled() -> None:
     with pytest.raises(JavaRegexError) as caught:
         compile_java_pattern("[a")
     copy = pickle.loads(pickle.dumps(caught.value))
     assert str(copy) == str(caught.value)
 
 
-def test_a_list_that_many_connectors_share_is_compiled_once() -> None:
+def test_equal_pattern_lists_are_compiled_once() -> None:
     assert compile_pattern_list(["orders", "pay.*"]) is compile_pattern_list(
         iter(("orders", "pay.*"))
     )

@@ -1,4 +1,4 @@
-"""Labs are written down whole, privately, and told apart from those of an earlier boot."""
+"""Records of labs: written, read, private, removed after a reboot."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_lab_is_read_as_written(store: LabStore) -> None:
     assert store.names() == ["one"]
 
 
-def test_lab_that_is_not_written_is_none(store: LabStore) -> None:
+def test_unknown_lab_is_read_as_none(store: LabStore) -> None:
     assert store.read("one") is None
     assert store.names() == []
 
 
-def test_lab_is_for_its_owner_alone(store: LabStore) -> None:
+def test_only_the_owner_may_read_a_lab(store: LabStore) -> None:
     store.write(LabRecord(name="one", clusters=_CLUSTERS))
     directory = store.directory("one")
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -39,7 +39,7 @@ def test_lab_is_for_its_owner_alone(store: LabStore) -> None:
     assert [file.name for file in directory.iterdir()] == ["lab.json"]
 
 
-def test_passwords_do_not_show_in_a_record() -> None:
+def test_repr_of_a_record_contains_no_password() -> None:
     record = LabRecord(name="one", clusters=({"control_password": "s3cret"},))
     assert "s3cret" not in repr(record)
 
@@ -52,7 +52,7 @@ def test_removed_lab_leaves_no_files(store: LabStore) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"boot": "", "clusters": 1}'], ids=["", "half", "int"])
-def test_file_that_makes_no_sense_is_named(store: LabStore, text: str) -> None:
+def test_error_names_a_malformed_file(store: LabStore, text: str) -> None:
     store.write(LabRecord(name="one", clusters=_CLUSTERS))
     file = store.directory("one") / "lab.json"
     file.write_text(text, encoding="utf-8")
@@ -61,7 +61,7 @@ def test_file_that_makes_no_sense_is_named(store: LabStore, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".lock-x", "-f", "a b"])
-def test_names_that_could_lead_elsewhere_are_refused(store: LabStore, name: str) -> None:
+def test_name_that_is_a_path_is_rejected(store: LabStore, name: str) -> None:
     with pytest.raises(BadRequest, match="is no name for a lab"):
         store.directory(name)
 
@@ -73,7 +73,7 @@ def test_lab_of_this_boot_is_kept(store: LabStore) -> None:
 
 
 @pytest.mark.skipif(not current_boot_id(), reason="this system does not name its boots")
-def test_lab_of_another_boot_is_cleared_away(store: LabStore) -> None:
+def test_lab_of_another_boot_is_removed(store: LabStore) -> None:
     store.write(LabRecord(name="one", clusters=_CLUSTERS, boot_id="long ago"))
     assert remove_stale_lab(store, "one")
     assert not store.directory("one").exists()
@@ -85,7 +85,7 @@ def test_lab_whose_boot_is_unknown_is_kept(store: LabStore) -> None:
     assert not remove_stale_lab(store, "one")
 
 
-def test_labs_directory_follows_the_environment() -> None:
+def test_environment_names_the_labs_directory() -> None:
     assert labs_directory({"SPARKMIRROR_LABS": "/a", "XDG_STATE_HOME": "/b"}) == Path("/a")
     assert labs_directory({"XDG_STATE_HOME": "/b"}) == Path("/b/sparkmirror/labs")
     assert labs_directory({}) == Path.home() / ".local/state/sparkmirror/labs"

@@ -1,4 +1,4 @@
-"""Properties files are read back as they were meant."""
+"""Properties files that the lab writes."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _texts = st.text(
 
 @settings(max_examples=60)
 @given(st.dictionaries(_texts.filter(bool), _texts))
-def test_what_is_written_is_read_back(said: dict[str, str]) -> None:
-    data = format_properties(said).encode("ascii")
-    assert properties.parse_properties(data, file="any").mapping == said
+def test_properties_are_read_as_written(properties_written: dict[str, str]) -> None:
+    data = format_properties(properties_written).encode("ascii")
+    assert properties.parse_properties(data, file="any").mapping == properties_written
 
 
 @pytest.mark.parametrize(
     ("value", "written"),
     [
         ("plain:9092", "k=plain:9092\n"),
-        (" led by a blank", "k=\\ led by a blank\n"),
+        (" after a blank", "k=\\ after a blank\n"),
         ("C:\\keys", "k=C:\\\\keys\n"),
         ("ü€😀", "k=\\u00fc\\u20ac\\ud83d\\ude00\n"),
     ],
     ids=["plain", "blank", "backslash", "unicode"],
 )
-def test_values_stay_readable_where_they_can(value: str, written: str) -> None:
+def test_only_special_characters_are_escaped(value: str, written: str) -> None:
     assert format_properties({"k": value}) == written
 
 
-def test_a_file_belongs_to_its_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
     path = write_properties(tmp_path / "client.properties", {"password": "s"})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

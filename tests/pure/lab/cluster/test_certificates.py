@@ -1,4 +1,4 @@
-"""Certificates of the lab: they prove who somebody is, on the loopback address only."""
+"""Certificates of the lab: of users, and of brokers at the loopback address."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from sparkmirror.lab.cluster.certificates import STORE_PASSWORD, CertificateAuth
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    made = CertificateAuthority.create(tmp_path_factory.mktemp("lab") / "tls")
+    created = CertificateAuthority.create(tmp_path_factory.mktemp("lab") / "tls")
     for name in ("broker", "alice"):
-        made.issue(name)
-    return made
+        created.issue(name)
+    return created
 
 
-def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, name: str) -> ssl.SSLObject:
-    """Let a client and a server meet in memory; return the server's end."""
+def handshake(client: ssl.SSLContext, server: ssl.SSLContext, name: str) -> ssl.SSLObject:
+    """Do a TLS handshake in memory; return the side of the server."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ours = client.wrap_bio(to_client, to_server, server_hostname=name)
-    theirs = server.wrap_bio(to_server, to_client, server_side=True)
+    client_side = client.wrap_bio(to_client, to_server, server_hostname=name)
+    server_side = server.wrap_bio(to_server, to_client, server_side=True)
     done: set[ssl.SSLObject] = set()
     for _ in range(10):
-        for end in (ours, theirs):
+        for side in (client_side, server_side):
             try:
-                end.do_handshake()
-                done.add(end)
+                side.do_handshake()
+                done.add(side)
             except ssl.SSLWantReadError:
                 continue
     assert len(done) == 2
-    return theirs
+    return server_side
 
 
 def server_context(authority: CertificateAuthority, *, mutual: bool = False) -> ssl.SSLContext:
@@ -47,41 +47,41 @@ def server_context(authority: CertificateAuthority, *, mutual: bool = False) -> 
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "::1"])
-def test_a_broker_is_believed_under_every_loopback_name(
+def test_broker_certificate_is_valid_for_every_loopback_name(
     authority: CertificateAuthority, name: str
 ) -> None:
     client = tls.client_context({"ssl.truststore.location": str(authority.ca_certificate)})
     client.verify_flags |= ssl.VERIFY_X509_STRICT
-    shake_hands(client, server_context(authority), name)
+    handshake(client, server_context(authority), name)
 
 
-def test_a_broker_is_not_believed_under_another_name(authority: CertificateAuthority) -> None:
+def test_broker_certificate_is_invalid_for_another_name(authority: CertificateAuthority) -> None:
     client = tls.client_context({"ssl.truststore.location": str(authority.ca_certificate)})
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
-        shake_hands(client, server_context(authority), "kafka.example.com")
+        handshake(client, server_context(authority), "kafka.example.com")
 
 
-def test_a_user_is_named_by_its_certificate(authority: CertificateAuthority) -> None:
+def test_user_certificate_has_the_name_of_the_user(authority: CertificateAuthority) -> None:
     client = tls.client_context(
         {
             "ssl.truststore.location": str(authority.ca_certificate),
             "ssl.keystore.location": str(authority.key_store("alice")),
         }
     )
-    server = shake_hands(client, server_context(authority, mutual=True), "localhost")
-    shown = server.getpeercert()
-    assert shown is not None
-    assert shown["subject"] == ((("commonName", "alice"),),)
+    server = handshake(client, server_context(authority, mutual=True), "localhost")
+    certificate = server.getpeercert()
+    assert certificate is not None
+    assert certificate["subject"] == ((("commonName", "alice"),),)
 
 
-def test_the_trust_store_holds_the_authority(authority: CertificateAuthority) -> None:
+def test_trust_store_contains_the_authority(authority: CertificateAuthority) -> None:
     store = pkcs12.load_pkcs12(authority.trust_store.read_bytes(), STORE_PASSWORD.encode())
     assert store.key is None
     (entry,) = store.additional_certs
     assert entry.certificate.subject.rfc4514_string() == "CN=sparkmirror lab"
 
 
-def test_keys_are_for_their_owners_eyes_only(authority: CertificateAuthority) -> None:
+def test_only_the_owner_may_read_keys(authority: CertificateAuthority) -> None:
     for file in (authority.key_store("alice"), authority.ca_certificate.with_name("ca-key.pem")):
         assert file.stat().st_mode & 0o077 == 0
 
@@ -92,4 +92,4 @@ def test_two_authorities_do_not_trust_each_other(
     other = CertificateAuthority.create(tmp_path / "tls")
     client = tls.client_context({"ssl.truststore.location": str(other.ca_certificate)})
     with pytest.raises(ssl.SSLCertVerificationError):
-        shake_hands(client, server_context(authority), "localhost")
+        handshake(client, server_context(authority), "localhost")

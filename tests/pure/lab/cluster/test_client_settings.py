@@ -38,14 +38,14 @@ def clients(tmp_path: Path, ports: PortRegistry) -> ClientSettings:
     return ClientSettings(described, CertificateAuthority(described.tls_directory))
 
 
-def test_plaintext_needs_nothing_but_addresses(clients: ClientSettings) -> None:
+def test_plaintext_client_has_only_servers_and_protocol(clients: ClientSettings) -> None:
     properties = clients.properties(ListenerProtocol.PLAINTEXT)
     assert properties.keys() == {"bootstrap.servers", "security.protocol"}
     assert properties["bootstrap.servers"].count("127.0.0.1:") == 2
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_our_own_clients_understand_every_login(clients: ClientSettings, mechanism: str) -> None:
+def test_client_security_reads_every_mechanism(clients: ClientSettings, mechanism: str) -> None:
     security = ClientSecurity.from_properties(
         clients.properties(ListenerProtocol.SASL_SSL, "bob", mechanism)
     )
@@ -55,31 +55,33 @@ def test_our_own_clients_understand_every_login(clients: ClientSettings, mechani
     assert security.credentials.password.value == "bob-secret"
 
 
-def test_the_first_user_is_meant_when_none_is_named(clients: ClientSettings) -> None:
+def test_default_user_is_the_first(clients: ClientSettings) -> None:
     assert "alice" in clients.properties(ListenerProtocol.SASL_PLAINTEXT)["sasl.jaas.config"]
 
 
-def test_with_mutual_tls_each_user_shows_a_certificate(clients: ClientSettings) -> None:
-    shown = {user: clients.properties(ListenerProtocol.SSL, user) for user in SPEC.users}
-    places = {user: shown[user]["ssl.keystore.location"] for user in SPEC.users}
-    assert len(set(places.values())) == 2
-    assert ClientSecurity.from_properties(shown["bob"]).ssl_context is not None
+def test_with_mutual_tls_each_user_has_a_certificate(clients: ClientSettings) -> None:
+    properties = {user: clients.properties(ListenerProtocol.SSL, user) for user in SPEC.users}
+    key_stores = {user: properties[user]["ssl.keystore.location"] for user in SPEC.users}
+    assert len(set(key_stores.values())) == 2
+    assert ClientSecurity.from_properties(properties["bob"]).ssl_context is not None
 
 
-def test_the_lab_has_its_own_way_in(clients: ClientSettings) -> None:
-    own = clients.admin_access()
-    assert own.security.credentials is not None
-    assert own.security.credentials.username == CONTROL_USER
-    open_to_all = {clients.bootstrap_servers(listener) for listener in ListenerProtocol}
-    assert ",".join(map(str, own.bootstrap_servers)) not in open_to_all
+def test_lab_has_its_own_user_and_listener(clients: ClientSettings) -> None:
+    admin_access = clients.admin_access()
+    assert admin_access.security.credentials is not None
+    assert admin_access.security.credentials.username == CONTROL_USER
+    public_listeners = {clients.bootstrap_servers(listener) for listener in ListenerProtocol}
+    assert ",".join(map(str, admin_access.bootstrap_servers)) not in public_listeners
 
 
-def test_an_unknown_user_is_an_error(clients: ClientSettings) -> None:
+def test_error_of_an_unknown_user_names_the_users(clients: ClientSettings) -> None:
     with pytest.raises(NotFound, match="has no user 'zoe': its users are alice, bob"):
         clients.properties(ListenerProtocol.SASL_SSL, "zoe")
 
 
-def test_other_ports_are_really_other_ports(tmp_path: Path, ports: PortRegistry) -> None:
+def test_reassigned_ports_differ_from_all_earlier_ports(
+    tmp_path: Path, ports: PortRegistry
+) -> None:
     described = prepare_cluster(
         ClusterSpec(name="west"), create_cluster_directory(tmp_path / "west"), ports
     )

@@ -1,4 +1,4 @@
-"""What may be wanted of a cluster, and what is said when it may not."""
+"""The specification of a cluster: defaults, faults and JSON."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sparkmirror.lab.cluster.cluster_spec import (
 SASL = (ListenerProtocol.SASL_SSL,)
 
 
-def test_a_name_is_enough() -> None:
+def test_only_the_name_is_required() -> None:
     spec = ClusterSpec(name="west")
     assert (spec.brokers, spec.listeners, spec.users) == (1, (ListenerProtocol.PLAINTEXT,), {})
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("changes", "fault"),
     [
         ({"name": "we st"}, "'we st' is no name"),
         ({"name": "x" * 65}, "is no name"),
@@ -51,24 +51,24 @@ def test_a_name_is_enough() -> None:
     ],
     ids=lambda part: part[:20] if isinstance(part, str) else "",
 )
-def test_an_unsound_wish_is_refused(words: dict[str, Any], fault: str) -> None:
+def test_invalid_spec_is_rejected(changes: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigError, match=fault):
-        ClusterSpec(**{"name": "west", **words})
+        ClusterSpec(**{"name": "west", **changes})
 
 
-def test_all_faults_are_told_at_once() -> None:
-    with pytest.raises(ConfigError) as refusal:
+def test_error_contains_all_faults() -> None:
+    with pytest.raises(ConfigError) as raised:
         ClusterSpec(name="", brokers=0, heap="x", listeners=SASL)
-    assert [fault.key for fault in refusal.value.faults] == ["name", "brokers", "heap", "users"]
+    assert [fault.key for fault in raised.value.faults] == ["name", "brokers", "heap", "users"]
 
 
-def test_faults_do_not_tell_passwords() -> None:
-    with pytest.raises(ConfigError) as refusal:
+def test_error_contains_no_password() -> None:
+    with pytest.raises(ConfigError) as raised:
         ClusterSpec(name="west", users={"a b": "geheim"})
-    assert "geheim" not in str(refusal.value)
+    assert "geheim" not in str(raised.value)
 
 
-def test_passwords_do_not_show() -> None:
+def test_repr_contains_no_password() -> None:
     assert "geheim" not in repr(ClusterSpec(name="west", users={"alice": "geheim"}))
 
 
@@ -87,13 +87,11 @@ def test_the_number_of_controllers_is_odd(brokers: int, controllers: int) -> Non
     ],
     ids=["plain", "authorizer", "tls", "both"],
 )
-def test_a_control_listener_is_there_when_not_everybody_may_do_everything(
-    spec: ClusterSpec, needed: bool
-) -> None:
+def test_secured_cluster_has_a_control_listener(spec: ClusterSpec, needed: bool) -> None:
     assert spec.has_control_listener is needed
 
 
-def test_a_spec_survives_a_file_but_for_its_records() -> None:
+def test_json_of_a_spec_contains_all_but_records() -> None:
     topic = TopicSpec(
         name="t", partitions=3, configs={"a": "b"}, records=(ProducerRecord(value=b""),)
     )

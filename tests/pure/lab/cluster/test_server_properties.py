@@ -1,4 +1,4 @@
-"""server.properties: what each node of a cluster is told."""
+"""The server.properties of each node of a cluster."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sparkmirror.lab.cluster.node_listeners import allocate_nodes
 from sparkmirror.lab.cluster.sasl_config import broker_jaas_config, client_jaas_config
 from sparkmirror.lab.cluster.server_properties import server_properties
 
-HOME = Path("/labs/west")
+DIRECTORY = Path("/labs/west")
 
 
 def described(spec: ClusterSpec) -> ClusterDescription:
     """Describe a cluster whose ports count up from 20000."""
     return ClusterDescription(
         spec=spec,
-        directory=HOME,
+        directory=DIRECTORY,
         cluster_id="Y2x1c3Rlci1vZi10ZXN0cw",
         nodes=allocate_nodes(spec, lambda count: list(range(20000, 20000 + count))),
         control_password="control-secret",
@@ -31,23 +31,23 @@ def described(spec: ClusterSpec) -> ClusterDescription:
 def properties(spec: ClusterSpec, number: int = 1) -> dict[str, str]:
     cluster = described(spec)
     authority = CertificateAuthority(cluster.tls_directory)
-    return server_properties(cluster, cluster.nodes[number - 1], HOME / "data", authority)
+    return server_properties(cluster, cluster.nodes[number - 1], DIRECTORY / "data", authority)
 
 
 def test_one_plain_broker_is_its_own_controller() -> None:
-    said = properties(ClusterSpec(name="west"))
-    assert said["process.roles"] == "broker,controller"
-    assert said["listeners"] == "PLAINTEXT://127.0.0.1:20000,CONTROLLER://127.0.0.1:20001"
-    assert said["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20000"
-    assert said["controller.quorum.voters"] == "1@127.0.0.1:20001"
-    assert said["inter.broker.listener.name"] == "PLAINTEXT"
-    assert said["listener.security.protocol.map"] == "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
-    assert said["offsets.topic.replication.factor"] == "1"
-    assert said["transaction.state.log.min.isr"] == "1"
-    assert not [key for key in said if key.startswith(("sasl", "ssl", "listener.name"))]
+    found = properties(ClusterSpec(name="west"))
+    assert found["process.roles"] == "broker,controller"
+    assert found["listeners"] == "PLAINTEXT://127.0.0.1:20000,CONTROLLER://127.0.0.1:20001"
+    assert found["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20000"
+    assert found["controller.quorum.voters"] == "1@127.0.0.1:20001"
+    assert found["inter.broker.listener.name"] == "PLAINTEXT"
+    assert found["listener.security.protocol.map"] == "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    assert found["offsets.topic.replication.factor"] == "1"
+    assert found["transaction.state.log.min.isr"] == "1"
+    assert not [key for key in found if key.startswith(("sasl", "ssl", "listener.name"))]
 
 
-def test_of_five_brokers_three_are_controllers() -> None:
+def test_three_of_five_brokers_are_controllers() -> None:
     spec = ClusterSpec(name="west", brokers=5)
     roles = [properties(spec, number)["process.roles"] for number in range(1, 6)]
     assert roles == ["broker,controller"] * 3 + ["broker"] * 2
@@ -59,66 +59,68 @@ def test_of_five_brokers_three_are_controllers() -> None:
     assert last["transaction.state.log.min.isr"] == "2"
 
 
-def test_every_listener_of_every_node_has_a_port_of_its_own() -> None:
+def test_every_listener_of_every_node_has_its_own_port() -> None:
     users = {"alice": "x"}
     spec = ClusterSpec(name="west", brokers=4, listeners=tuple(ListenerProtocol), users=users)
     ports = [port for node in described(spec).nodes for port in node.ports.values()]
     assert len(ports) == len(set(ports)) == 4 * 5 + 3
 
 
-def test_an_authorizer_knows_the_lab_by_login_and_never_the_anonymous() -> None:
+def test_with_an_authorizer_the_lab_user_is_a_super_user_and_anonymous_is_not() -> None:
     users = {"alice": "x", "bob": "y"}
     spec = ClusterSpec(name="west", authorizer=True, users=users, super_users=("bob",))
-    said = properties(spec)
-    assert said["super.users"] == f"User:{CONTROL_USER};User:bob"
-    assert said["inter.broker.listener.name"] == "CONTROL"
+    found = properties(spec)
+    assert found["super.users"] == f"User:{CONTROL_USER};User:bob"
+    assert found["inter.broker.listener.name"] == "CONTROL"
     assert "CONTROL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT" in str(
-        said["listener.security.protocol.map"]
+        found["listener.security.protocol.map"]
     )
-    (module,) = jaas.parse_jaas_config(said["listener.name.control.plain.sasl.jaas.config"])
+    (module,) = jaas.parse_jaas_config(found["listener.name.control.plain.sasl.jaas.config"])
     assert module.options == {
         "username": CONTROL_USER,
         "password": "control-secret",
         f"user_{CONTROL_USER}": "control-secret",
     }
-    assert "ANONYMOUS" not in str(said)
+    assert "ANONYMOUS" not in str(found)
 
 
-def test_a_listener_with_users_takes_three_mechanisms() -> None:
+def test_sasl_listener_has_three_mechanisms() -> None:
     spec = ClusterSpec(name="west", listeners=(ListenerProtocol.SASL_SSL,), users={"alice": "x"})
-    said = properties(spec)
-    offered = said["listener.name.sasl_ssl.sasl.enabled.mechanisms"]
+    found = properties(spec)
+    offered = found["listener.name.sasl_ssl.sasl.enabled.mechanisms"]
     assert offered == "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
-    (plain,) = jaas.parse_jaas_config(said["listener.name.sasl_ssl.plain.sasl.jaas.config"])
+    (plain,) = jaas.parse_jaas_config(found["listener.name.sasl_ssl.plain.sasl.jaas.config"])
     assert plain.options == {"user_alice": "x"}
-    (scram,) = jaas.parse_jaas_config(said["listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config"])
+    (scram,) = jaas.parse_jaas_config(
+        found["listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config"]
+    )
     assert scram.options == {}
-    assert CONTROL_USER not in said["listener.name.sasl_ssl.plain.sasl.jaas.config"]
+    assert CONTROL_USER not in found["listener.name.sasl_ssl.plain.sasl.jaas.config"]
 
 
 @pytest.mark.parametrize("mutual", [True, False])
-def test_certificates_are_asked_for_when_tls_is_mutual(mutual: bool) -> None:
+def test_mutual_tls_requires_client_certificates(mutual: bool) -> None:
     spec = ClusterSpec(
         name="west", listeners=(ListenerProtocol.SSL,), users={"alice": "x"}, mutual_tls=mutual
     )
-    said = properties(spec)
-    assert said["ssl.keystore.location"] == str(HOME / "tls" / "broker.pem")
-    assert ("listener.name.ssl.ssl.client.auth" in said) is mutual
+    found = properties(spec)
+    assert found["ssl.keystore.location"] == str(DIRECTORY / "tls" / "broker.pem")
+    assert ("listener.name.ssl.ssl.client.auth" in found) is mutual
 
 
-def test_what_the_user_says_comes_last() -> None:
-    said = properties(ClusterSpec(name="west", properties={"offsets.topic.num.partitions": "50"}))
-    assert said["offsets.topic.num.partitions"] == "50"
+def test_properties_of_the_spec_override_those_of_the_lab() -> None:
+    found = properties(ClusterSpec(name="west", properties={"offsets.topic.num.partitions": "50"}))
+    assert found["offsets.topic.num.partitions"] == "50"
 
 
-def test_a_description_survives_its_json_and_hides_its_password() -> None:
+def test_description_is_read_from_its_json_and_repr_contains_no_password() -> None:
     cluster = described(ClusterSpec(name="west", brokers=2, authorizer=True))
     assert ClusterDescription.from_json(cluster.to_json()) == cluster
     assert "control-secret" not in repr(cluster)
 
 
 @pytest.mark.parametrize("secret", ['qu"ote', "back\\slash", "two words", "semi;colon", "=", "ä'"])
-def test_any_password_survives_the_jaas_line(secret: str) -> None:
+def test_jaas_config_keeps_special_characters_of_a_password(secret: str) -> None:
     module, _ = jaas.parse_login_module(client_jaas_config("PLAIN", "alice", secret))
     assert module.options == {"username": "alice", "password": secret}
     (line,) = jaas.parse_jaas_config(
@@ -127,9 +129,9 @@ def test_any_password_survives_the_jaas_line(secret: str) -> None:
     assert line.options["user_alice"] == line.options["password"] == secret
 
 
-def test_brokers_stand_in_racks_by_turns() -> None:
+def test_brokers_are_assigned_to_racks_round_robin() -> None:
     spec = ClusterSpec(name="west", brokers=3, racks=("north", "south"))
-    stands = [properties(spec, number)["broker.rack"] for number in (1, 2, 3)]
-    assert stands == ["north", "south", "north"]
+    racks = [properties(spec, number)["broker.rack"] for number in (1, 2, 3)]
+    assert racks == ["north", "south", "north"]
     assert ClusterSpec.from_json(spec.to_json()) == spec
     assert "broker.rack" not in properties(ClusterSpec(name="east"))

@@ -1,4 +1,4 @@
-"""Ivy is asked once for everything, through the proxy that the environment names."""
+"""The module file and the Java options of Ivy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparkmirror.lab.kafka.ivy import (
 )
 
 
-def test_one_module_names_all_coordinates() -> None:
+def test_module_file_contains_all_coordinates() -> None:
     text = module_file(
         [MavenCoordinates("org.a", "one", "1.0"), MavenCoordinates("org.b", "t<w&o", "2")]
     )
@@ -38,11 +38,13 @@ def test_one_module_names_all_coordinates() -> None:
     ],
     ids=["none", "empty", "https", "bare", "noport"],
 )
-def test_proxies_are_said_in_javas_words(environ: dict[str, str], options: list[str]) -> None:
+def test_proxy_variables_become_java_properties(
+    environ: dict[str, str], options: list[str]
+) -> None:
     assert proxy_options(environ) == options
 
 
-def test_packaged_java_trusts_the_first_store_of_the_system(tmp_path: Path) -> None:
+def test_packaged_java_uses_the_first_trust_store_of_the_system(tmp_path: Path) -> None:
     store = tmp_path / "cacerts"
     store.touch()
     packaged = JavaRuntime(path=Path("java"), version="21", is_packaged=True)

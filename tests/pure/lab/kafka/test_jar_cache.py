@@ -1,4 +1,4 @@
-"""Jars are fetched once, checked always, and never half there."""
+"""The jar cache fetches each version once, checks it and replaces damaged jars."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_jars_are_fetched_once_and_then_taken_from_the_cache(jars: JarCache, ivy
     assert len(ivy.calls()) == 1
 
 
-def test_versions_stand_side_by_side(jars: JarCache) -> None:
+def test_each_version_has_its_own_directory(jars: JarCache) -> None:
     assert jars.ensure("4.3.1") != jars.ensure("3.9.2")
     assert jars.versions() == ["3.9.2", "4.3.1"]
 
 
-def test_nothing_else_stays_in_the_cache(jars: JarCache, tmp_path: Path) -> None:
+def test_cache_holds_only_lock_and_version(jars: JarCache, tmp_path: Path) -> None:
     jars.ensure("4.3.1")
     assert _names(tmp_path / "cache" / "kafka") == [".lock-4.3.1", "4.3.1"]
 
@@ -81,7 +81,7 @@ def test_progress_counts_files_and_bytes(jars: JarCache) -> None:
     assert seen[-1].stage == "checking"
 
 
-def test_bytes_are_counted_while_a_file_is_still_on_its_way(jars: JarCache, ivy: FakeIvy) -> None:
+def test_bytes_are_counted_during_a_download(jars: JarCache, ivy: FakeIvy) -> None:
     ivy.set_script(SLOW_DOWNLOAD)
     seen: list[DownloadProgress] = []
     jars.ensure("4.3.1", seen.append)
@@ -92,7 +92,7 @@ def test_bytes_are_counted_while_a_file_is_still_on_its_way(jars: JarCache, ivy:
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "damage",
     [
         lambda jar: jar.unlink(),
         lambda jar: jar.write_bytes(b"o"),
@@ -100,16 +100,16 @@ def test_bytes_are_counted_while_a_file_is_still_on_its_way(jars: JarCache, ivy:
     ],
     ids=["missing", "shortened", "manifest"],
 )
-def test_broken_cache_is_noticed_on_use_and_fetched_again(
-    jars: JarCache, ivy: FakeIvy, harm: Callable[[Path], object]
+def test_damaged_jars_are_fetched_again_on_use(
+    jars: JarCache, ivy: FakeIvy, damage: Callable[[Path], object]
 ) -> None:
-    harm(jars.ensure("4.3.1") / "one-1.jar")
+    damage(jars.ensure("4.3.1") / "one-1.jar")
     directory = jars.ensure("4.3.1")
     assert (directory / "one-1.jar").read_bytes() == b"one"
     assert len(ivy.calls()) == 2
 
 
-def test_changed_bytes_are_noticed_by_verify(jars: JarCache, ivy: FakeIvy) -> None:
+def test_verify_fetches_changed_jars_again(jars: JarCache, ivy: FakeIvy) -> None:
     jar = jars.ensure("4.3.1") / "one-1.jar"
     jars.verify("4.3.1")
     assert len(ivy.calls()) == 1
@@ -120,7 +120,7 @@ def test_changed_bytes_are_noticed_by_verify(jars: JarCache, ivy: FakeIvy) -> No
     assert jar.read_bytes() == b"one"
 
 
-def test_interrupted_download_leaves_nothing_half_done_and_goes_on(
+def test_interrupted_download_leaves_no_version_and_continues(
     jars: JarCache, ivy: FakeIvy, tmp_path: Path
 ) -> None:
     ivy.set_script(HANGS_AFTER_FIRST_JAR)
@@ -139,16 +139,16 @@ def test_interrupted_download_leaves_nothing_half_done_and_goes_on(
     ivy.set_script(COMPLETE)
     seen: list[DownloadProgress] = []
 
-    def remember(progress: DownloadProgress) -> None:
+    def on_progress(progress: DownloadProgress) -> None:
         if first.exists():
             assert first.stat().st_mtime_ns == written
         seen.append(progress)
 
-    assert _names(jars.ensure("4.3.1", remember)) == ["manifest.json", "one-1.jar", "two-2.jar"]
+    assert _names(jars.ensure("4.3.1", on_progress)) == ["manifest.json", "one-1.jar", "two-2.jar"]
     assert seen
 
 
-def test_whoever_comes_second_waits_and_downloads_nothing(jars: JarCache, ivy: FakeIvy) -> None:
+def test_second_caller_waits_and_downloads_nothing(jars: JarCache, ivy: FakeIvy) -> None:
     entered = threading.Event()
     go_on = threading.Event()
     waited: list[str] = []
@@ -157,20 +157,20 @@ def test_whoever_comes_second_waits_and_downloads_nothing(jars: JarCache, ivy: F
         entered.set()
         go_on.wait(50)
 
-    def note(progress: DownloadProgress) -> None:
+    def on_wait(progress: DownloadProgress) -> None:
         waited.append(progress.stage)
         go_on.set()
 
     with ThreadPoolExecutor() as pool:
         first = pool.submit(jars.ensure, "4.3.1", hold)
         assert entered.wait(50)
-        second = pool.submit(jars.ensure, "4.3.1", note)
+        second = pool.submit(jars.ensure, "4.3.1", on_wait)
         assert first.result(50) == second.result(50)
     assert waited == [f"waiting for process {os.getpid()}"]
     assert len(ivy.calls()) == 1
 
 
-def test_lock_is_held_as_long_as_an_orphaned_download_lives(
+def test_lock_is_held_until_an_orphaned_download_ends(
     jars: JarCache, ivy: FakeIvy, tmp_path: Path
 ) -> None:
     ivy.set_script(HANGS_SILENTLY)
@@ -194,40 +194,40 @@ def test_lock_is_held_as_long_as_an_orphaned_download_lives(
     assert seen[-1] == "checking"
 
 
-def test_no_network_is_one_sentence_with_advice(jars: JarCache, ivy: FakeIvy) -> None:
+def test_error_without_network_says_what_to_do(jars: JarCache, ivy: FakeIvy) -> None:
     ivy.set_script(NO_NETWORK)
-    with pytest.raises(JarsMissing) as refused:
+    with pytest.raises(JarsMissing) as raised:
         jars.ensure(DEFAULT_VERSION)
-    assert str(refused.value) == (
+    assert str(raised.value) == (
         "org.apache.kafka:kafka_2.13:4.3.1 is not in the cache and the Maven repository cannot be"
         " reached: go online once, set HTTPS_PROXY, or name a mirror in SPARKMIRROR_IVY_SETTINGS."
     )
 
 
-def test_tls_failure_is_named_with_its_host_and_cure(jars: JarCache, ivy: FakeIvy) -> None:
+def test_tls_error_names_the_host_and_says_what_to_do(jars: JarCache, ivy: FakeIvy) -> None:
     ivy.set_script(UNTRUSTED_CERTIFICATE)
-    with pytest.raises(JarsMissing) as refused:
+    with pytest.raises(JarsMissing) as raised:
         jars.ensure(DEFAULT_VERSION)
-    message = str(refused.value)
+    message = str(raised.value)
     assert "TLS certificate of repo.example (javax.net.ssl.SSLHandshakeException: PKIX" in message
     assert "JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=" in message
     assert "go online" not in message
 
 
-def test_any_other_failure_quotes_what_was_said(jars: JarCache, ivy: FakeIvy) -> None:
+def test_other_error_contains_the_output_of_ivy(jars: JarCache, ivy: FakeIvy) -> None:
     ivy.set_script(DISK_FULL)
     with pytest.raises(JarsMissing, match="No space left on device"):
         jars.ensure("4.3.1")
 
 
 @pytest.mark.parametrize("version", ["", "../4.3.1", "latest", "4.+", "4.3.1 ", "4.3.1/x"])
-def test_what_is_no_version_is_refused(jars: JarCache, ivy: FakeIvy, version: str) -> None:
+def test_malformed_version_is_rejected(jars: JarCache, ivy: FakeIvy, version: str) -> None:
     with pytest.raises(JarsMissing, match="is no Kafka version: try 4.3.1"):
         jars.ensure(version)
     assert ivy.calls() == []
 
 
-def test_settings_file_that_is_not_there_is_named(
+def test_error_names_a_missing_settings_file(
     jars: JarCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARKMIRROR_IVY_SETTINGS", "/nowhere.xml")
@@ -235,6 +235,6 @@ def test_settings_file_that_is_not_there_is_named(
         jars.ensure("4.3.1")
 
 
-def test_logging_binding_is_the_one_of_the_release_line() -> None:
+def test_logging_binding_depends_on_the_version() -> None:
     assert kafka_coordinates("4.0.0")[-1].module == "log4j-slf4j-impl"
     assert kafka_coordinates("3.9.2")[-1].module == "slf4j-reload4j"

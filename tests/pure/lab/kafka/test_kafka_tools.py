@@ -1,4 +1,4 @@
-"""Tools are found by name and told how to reach a cluster."""
+"""Kafka's tools are found by name and get the arguments of the connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ PLAIN = ToolConnection(bootstrap_servers="127.0.0.1:9092")
 SECURED = ToolConnection(bootstrap_servers="h:1,h:2", config_file="/c.properties")
 
 
-def _fill(name: str, *arguments: str, to: ToolConnection = PLAIN, version: str = "4.3.1") -> str:
+def _arguments(
+    name: str, *arguments: str, to: ToolConnection = PLAIN, version: str = "4.3.1"
+) -> str:
     return " ".join(add_connection_arguments(find_tool(name), arguments, to, version))
 
 
@@ -26,7 +28,7 @@ def test_tool_is_found_with_and_without_sh(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "closest"),
     [
         ("kafka-topic", "kafka-topics"),
         ("topics", "kafka-topics"),
@@ -35,31 +37,31 @@ def test_tool_is_found_with_and_without_sh(name: str) -> None:
     ],
     ids=["singular", "prefix", "console", "mirror"],
 )
-def test_unknown_tool_is_answered_with_the_nearest_and_all(name: str, meant: str) -> None:
-    with pytest.raises(NotFound) as refused:
+def test_error_of_an_unknown_tool_names_the_closest_and_all_tools(name: str, closest: str) -> None:
+    with pytest.raises(NotFound) as raised:
         find_tool(name)
-    sentence = str(refused.value)
-    assert f"Did you mean {meant}?" in sentence
-    assert all(known in sentence for known in KAFKA_TOOLS)
+    message = str(raised.value)
+    assert f"Did you mean {closest}?" in message
+    assert all(known in message for known in KAFKA_TOOLS)
 
 
-def test_name_that_is_like_none_gets_no_guess() -> None:
+def test_error_without_a_close_tool_names_only_all_tools() -> None:
     with pytest.raises(NotFound, match=r"^There is no tool 'zzzz'\. Known tools: "):
         find_tool("zzzz")
 
 
-def test_servers_are_filled_in_before_the_arguments() -> None:
-    filled = _fill("kafka-transactions", "list")
-    assert filled == "--bootstrap-server 127.0.0.1:9092 list"
+def test_servers_are_added_before_the_arguments() -> None:
+    arguments = _arguments("kafka-transactions", "list")
+    assert arguments == "--bootstrap-server 127.0.0.1:9092 list"
 
 
-def test_cluster_tool_wants_its_servers_after_the_subcommand() -> None:
-    filled = _fill("kafka-cluster", "cluster-id", to=SECURED, version="3.9.2")
-    assert filled == "cluster-id --bootstrap-server h:1,h:2 --config /c.properties"
+def test_kafka_cluster_gets_its_servers_after_the_subcommand() -> None:
+    arguments = _arguments("kafka-cluster", "cluster-id", to=SECURED, version="3.9.2")
+    assert arguments == "cluster-id --bootstrap-server h:1,h:2 --config /c.properties"
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "filled"),
+    ("name", "version", "flag"),
     [
         ("kafka-topics", "3.9.2", "--command-config"),
         ("kafka-console-consumer", "4.3.1", "--command-config"),
@@ -71,16 +73,14 @@ def test_cluster_tool_wants_its_servers_after_the_subcommand() -> None:
     ],
     ids=["topics", "consumer43", "consumer41", "producer39", "perf39", "leader39", "leader42"],
 )
-def test_client_config_goes_to_the_flag_of_tool_and_version(
-    name: str, version: str, filled: str
-) -> None:
-    expected = f"--bootstrap-server h:1,h:2 {filled} /c.properties --x"
-    assert _fill(name, "--x", to=SECURED, version=version) == expected
+def test_client_config_flag_depends_on_tool_and_version(name: str, version: str, flag: str) -> None:
+    expected = f"--bootstrap-server h:1,h:2 {flag} /c.properties --x"
+    assert _arguments(name, "--x", to=SECURED, version=version) == expected
 
 
-def test_old_producer_benchmark_takes_servers_as_a_property() -> None:
-    filled = _fill("kafka-producer-perf-test", "--topic", "t", version="3.9.2")
-    assert filled == "--producer-props bootstrap.servers=127.0.0.1:9092 --topic t"
+def test_old_producer_perf_test_gets_servers_as_a_property() -> None:
+    arguments = _arguments("kafka-producer-perf-test", "--topic", "t", version="3.9.2")
+    assert arguments == "--producer-props bootstrap.servers=127.0.0.1:9092 --topic t"
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_old_producer_benchmark_takes_servers_as_a_property() -> None:
     ],
     ids=["apart", "equals", "controller", "short", "property", "help", "version"],
 )
-def test_arguments_that_want_no_servers_are_left_alone(
+def test_arguments_with_servers_or_help_are_unchanged(
     arguments: tuple[str, ...],
 ) -> None:
-    assert _fill("kafka-topics", *arguments, to=SECURED) == " ".join(arguments)
+    assert _arguments("kafka-topics", *arguments, to=SECURED) == " ".join(arguments)
 
 
 @pytest.mark.parametrize("own", ["--command-config=mine", "--consumer.config mine"])
-def test_own_client_config_is_kept(own: str) -> None:
-    filled = _fill("kafka-console-consumer", "--topic", "t", *own.split(), to=SECURED)
-    assert filled == f"--bootstrap-server h:1,h:2 --topic t {own}"
+def test_client_config_of_the_arguments_is_kept(own: str) -> None:
+    arguments = _arguments("kafka-console-consumer", "--topic", "t", *own.split(), to=SECURED)
+    assert arguments == f"--bootstrap-server h:1,h:2 --topic t {own}"
 
 
 @pytest.mark.parametrize("name", ["kafka-storage", "kafka-dump-log", "connect-mirror-maker"])
 def test_tools_without_a_connection_get_none(name: str) -> None:
-    assert _fill(name, "a", "b", to=SECURED) == "a b"
+    assert _arguments(name, "a", "b", to=SECURED) == "a b"

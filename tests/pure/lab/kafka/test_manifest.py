@@ -1,4 +1,4 @@
-"""A manifest tells whether a directory still holds what it held."""
+"""A manifest finds missing and changed files of a directory."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def test_manifest_is_read_as_written(jars: Path) -> None:
     assert manifest.size_bytes == 4
 
 
-def test_whole_directory_has_no_faults(jars: Path) -> None:
+def test_complete_directory_has_no_wrong_files(jars: Path) -> None:
     manifest = _read(jars)
     assert manifest.wrong_sizes(jars) == []
     assert manifest.wrong_contents(jars) == []
 
 
-def test_missing_and_shortened_files_are_noticed_by_size(jars: Path) -> None:
+def test_wrong_sizes_names_missing_and_shortened_files(jars: Path) -> None:
     (jars / "a.jar").unlink()
     (jars / "b.jar").write_bytes(b"bb")
     assert _read(jars).wrong_sizes(jars) == ["a.jar", "b.jar"]
     assert _read(jars).wrong_contents(jars) == ["a.jar", "b.jar"]
 
 
-def test_changed_bytes_of_equal_size_are_noticed_by_contents_only(jars: Path) -> None:
+def test_only_wrong_contents_names_files_with_changed_bytes(jars: Path) -> None:
     (jars / "b.jar").write_bytes(b"bxb")
     assert _read(jars).wrong_sizes(jars) == []
     assert _read(jars).wrong_contents(jars) == ["b.jar"]
@@ -53,10 +53,10 @@ def test_changed_bytes_of_equal_size_are_noticed_by_contents_only(jars: Path) ->
     "text", ["", "[]", '{"version": "1"}', '{"version": "1", "jars": [{"name": 1}]}'],
     ids=["empty", "list", "half", "entry"],
 )  # fmt: skip
-def test_manifest_that_makes_no_sense_counts_as_none(jars: Path, text: str) -> None:
+def test_malformed_manifest_is_read_as_none(jars: Path, text: str) -> None:
     (jars / MANIFEST_FILE).write_text(text, encoding="utf-8")
     assert Manifest.read(jars) is None
 
 
-def test_no_manifest_is_none(tmp_path: Path) -> None:
+def test_missing_manifest_is_read_as_none(tmp_path: Path) -> None:
     assert Manifest.read(tmp_path) is None

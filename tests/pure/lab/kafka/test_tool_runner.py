@@ -23,25 +23,25 @@ def _jars(directory: Path, version: str, *classes: str) -> Path:
 @pytest.mark.parametrize(
     "main", ["kafka.admin.AclCommand", "org.apache.kafka.tools.AclCommand"], ids=["old", "new"]
 )
-def test_main_class_is_the_one_the_jars_hold(tmp_path: Path, main: str) -> None:
+def test_main_class_is_the_one_in_the_jars(tmp_path: Path, main: str) -> None:
     jars = _jars(tmp_path, "1.2.3", main)
     assert find_main_class(find_tool("kafka-acls"), jars, "1.2.3") == main
 
 
-def test_tool_that_a_version_lacks_is_named(tmp_path: Path) -> None:
+def test_error_names_a_tool_that_the_version_lacks(tmp_path: Path) -> None:
     jars = _jars(tmp_path, "3.9.2", "kafka.admin.AclCommand")
     with pytest.raises(LabError, match="^Kafka 3.9.2 has no kafka-groups: choose another version"):
         find_main_class(find_tool("kafka-groups"), jars, "3.9.2")
 
 
-def test_command_has_a_bounded_heap_and_starts_quickly() -> None:
+def test_command_has_a_heap_limit_and_options_for_a_fast_start() -> None:
     command = JvmOptions(heap_mb=100).command(Path("/j/java"), Path("/jars"), "4.3.1", "a.Main")
     assert command[0] == "/j/java"
     assert {"-Xmx100m", "-XX:TieredStopAtLevel=1", "-Xshare:auto"} <= set(command)
     assert command[-3:] == ["-cp", "/jars/*", "a.Main"]
 
 
-def test_benchmarks_get_java_as_it_comes() -> None:
+def test_command_without_fast_start_has_no_tiered_options() -> None:
     command = JvmOptions(fast_start=False).command(Path("java"), Path("/jars"), "4.3.1", "a.Main")
     assert not any("Tiered" in word for word in command)
 
@@ -58,7 +58,7 @@ def test_logging_is_configured_by_a_file_that_exists(version: str, key: str) -> 
     assert level == "-Dlab.log.level=INFO"
 
 
-def test_words_for_kafkas_scripts_are_heeded_and_win() -> None:
+def test_heap_and_options_of_kafkas_variables_come_last() -> None:
     environ = {"KAFKA_HEAP_OPTS": "-Xmx1g -Xms1g", "KAFKA_OPTS": "-Dname='a b'"}
     command = JvmOptions.from_environment(environ).command(
         Path("java"), Path("/j"), "4.3.1", "Main"

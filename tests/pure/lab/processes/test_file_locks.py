@@ -1,4 +1,4 @@
-"""A lock is held by one, and whoever waits hears who holds it."""
+"""One holder at a time; a waiting process gets the name of the holder."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ import pytest
 from sparkmirror.lab.processes.file_locks import locked
 
 
-def test_free_lock_is_taken_without_a_word(tmp_path: Path) -> None:
-    heard: list[str] = []
-    with locked(tmp_path / "deep" / "lock", heard.append):
+def test_free_lock_is_taken_without_a_notice(tmp_path: Path) -> None:
+    holders: list[str] = []
+    with locked(tmp_path / "deep" / "lock", holders.append):
         pass
-    with locked(tmp_path / "deep" / "lock", heard.append):
+    with locked(tmp_path / "deep" / "lock", holders.append):
         pass
-    assert heard == []
+    assert holders == []
 
 
-def test_second_waits_for_the_first(tmp_path: Path) -> None:
+def test_second_holder_waits_for_the_first(tmp_path: Path) -> None:
     order: list[str] = []
-    heard = threading.Event()
+    notified = threading.Event()
 
-    def hear(holder: str) -> None:
+    def on_wait(holder: str) -> None:
         order.append(holder)
-        heard.set()
+        notified.set()
 
-    def wait_outside() -> None:
-        with locked(tmp_path / "lock", hear):
+    def lock_second() -> None:
+        with locked(tmp_path / "lock", on_wait):
             order.append("second")
 
     with locked(tmp_path / "lock", order.append):
-        other = threading.Thread(target=wait_outside)
+        other = threading.Thread(target=lock_second)
         other.start()
-        assert heard.wait(50)
+        assert notified.wait(50)
         order.append("first")
     other.join(50)
     assert order == [f"process {os.getpid()}", "first", "second"]
 
 
-def test_lock_is_given_back_when_the_block_fails(tmp_path: Path) -> None:
+def test_lock_is_released_after_an_exception(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="inside"), locked(tmp_path / "lock", print):
         raise ValueError("inside")
-    heard: list[str] = []
-    with locked(tmp_path / "lock", heard.append):
-        assert heard == []
+    holders: list[str] = []
+    with locked(tmp_path / "lock", holders.append):
+        assert holders == []

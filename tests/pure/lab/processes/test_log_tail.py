@@ -1,4 +1,4 @@
-"""The end of a log, and what comes after it."""
+"""The last lines of a log and the lines that follow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _append(log: Path, text: str) -> None:
     [(0, []), (1, ["three"]), (3, ["one", "two", "three"]), (9, ["one", "two", "three"])],
     ids=["none", "one", "all", "more"],
 )
-def test_last_lines(log: Path, count: int, lines: list[str]) -> None:
+def test_last_lines_are_as_many_as_requested(log: Path, count: int, lines: list[str]) -> None:
     assert LogTail(log).last_lines(count) == lines
 
 
@@ -36,7 +36,7 @@ def test_last_lines_of_a_long_log_are_whole(log: Path) -> None:
     assert LogTail(log).last_lines(1500) == lines[-1500:]
 
 
-def test_what_is_added_follows_the_last_lines(log: Path) -> None:
+def test_new_lines_follow_the_last_lines(log: Path) -> None:
     tail = LogTail(log)
     tail.last_lines(1)
     assert tail.new_lines() == []
@@ -46,7 +46,7 @@ def test_what_is_added_follows_the_last_lines(log: Path) -> None:
     assert tail.new_lines() == ["five"]
 
 
-def test_line_begun_before_is_finished_later(log: Path) -> None:
+def test_incomplete_line_is_returned_when_it_is_complete(log: Path) -> None:
     _append(log, "fo")
     tail = LogTail(log)
     assert tail.last_lines(1) == ["three"]
@@ -54,14 +54,14 @@ def test_line_begun_before_is_finished_later(log: Path) -> None:
     assert tail.new_lines() == ["four"]
 
 
-def test_emptied_log_is_read_from_its_start(log: Path) -> None:
+def test_truncated_log_is_read_from_its_start(log: Path) -> None:
     tail = LogTail(log)
     tail.last_lines(1)
     log.write_text("new\n", encoding="utf-8")
     assert tail.new_lines() == ["new"]
 
 
-def test_log_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
+def test_missing_log_is_empty(tmp_path: Path) -> None:
     tail = LogTail(tmp_path / "log")
     assert tail.last_lines(5) == []
     assert tail.new_lines() == []

@@ -1,4 +1,4 @@
-"""Processes and their guard's orders: the right ones, and only those."""
+"""Processes, their identities, and the commands of the reaper process."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sparkmirror.lab.processes.process import Process, ProcessIdentity
 from sparkmirror.lab.processes.reaper_process import CleanupRegistry, read_commands
 
 
-def test_a_process_is_known_by_when_it_began() -> None:
-    me = ProcessIdentity.of(os.getpid())
-    assert me is not None
-    assert me.is_running()
-    assert not ProcessIdentity(os.getpid(), "at another time").is_running()
+def test_process_is_identified_by_its_start_time() -> None:
+    own = ProcessIdentity.of(os.getpid())
+    assert own is not None
+    assert own.is_running()
+    assert not ProcessIdentity(os.getpid(), "another start time").is_running()
 
 
-def test_a_number_nobody_has_names_nobody() -> None:
+def test_pid_of_an_ended_process_has_no_identity() -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
     assert ProcessIdentity.of(ended.pid) is None
 
 
-def test_a_zombie_does_not_run() -> None:
+def test_zombie_does_not_run() -> None:
     child = subprocess.Popen(["true"])
     identity = None
     while ProcessIdentity.of(child.pid) is not None:
@@ -35,14 +35,14 @@ def test_a_zombie_does_not_run() -> None:
     assert child.wait() == 0
 
 
-def test_a_stranger_with_the_same_number_is_not_signalled() -> None:
-    with subprocess.Popen(["sleep", "60"]) as stranger:
-        ProcessIdentity(stranger.pid, "before its time").send_signal(signal.SIGKILL)
-        assert stranger.poll() is None
-        stranger.kill()
+def test_process_with_another_start_time_gets_no_signal() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        ProcessIdentity(child.pid, "another start time").send_signal(signal.SIGKILL)
+        assert child.poll() is None
+        child.kill()
 
 
-def test_a_child_that_was_let_go_still_runs_and_is_nobodys() -> None:
+def test_disowned_process_still_runs_and_gets_signals() -> None:
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
     identity = ProcessIdentity.of(child.pid)
     assert identity is not None
@@ -54,13 +54,13 @@ def test_a_child_that_was_let_go_still_runs_and_is_nobodys() -> None:
     os.waitpid(child.pid, 0)
 
 
-def test_waiting_for_an_end_ends() -> None:
-    me = ProcessIdentity.of(os.getpid())
-    assert me is not None
-    assert not Process(me).wait_for_exit(0.05)
+def test_wait_for_exit_returns_after_its_timeout() -> None:
+    own = ProcessIdentity.of(os.getpid())
+    assert own is not None
+    assert not Process(own).wait_for_exit(0.05)
 
 
-def test_registry_keep_what_was_ordered() -> None:
+def test_registry_applies_commands() -> None:
     registry = CleanupRegistry()
     registry.apply({"register": "12", "start_time": "then"})
     registry.apply({"register": "13", "start_time": "later"})
@@ -72,7 +72,7 @@ def test_registry_keep_what_was_ordered() -> None:
     assert (registry.processes, registry.directories) == ({}, [])
 
 
-def test_settling_removes_directories_and_says_whether_all_is_gone(tmp_path: Path) -> None:
+def test_clean_up_removes_directories(tmp_path: Path) -> None:
     (tmp_path / "lab" / "deep").mkdir(parents=True)
     registry = CleanupRegistry()
     registry.apply({"remove": str(tmp_path / "lab")})
@@ -82,7 +82,7 @@ def test_settling_removes_directories_and_says_whether_all_is_gone(tmp_path: Pat
 
 
 @pytest.mark.parametrize("rest", [b"", b'{"remove": "/half'], ids=["whole", "cut-off"])
-def test_an_order_cut_off_by_the_parents_death_is_dropped(rest: bytes) -> None:
+def test_incomplete_command_is_dropped(rest: bytes) -> None:
     reading, writing = os.pipe()
     os.write(writing, b'{"unregister": "1"}\n{"release": ""}\n' + rest)
     os.close(writing)
@@ -90,7 +90,7 @@ def test_an_order_cut_off_by_the_parents_death_is_dropped(rest: bytes) -> None:
     os.close(reading)
 
 
-def test_another_parent_means_that_ours_is_gone() -> None:
+def test_reading_ends_when_the_parent_has_changed() -> None:
     reading, writing = os.pipe()
     assert list(read_commands(reading, parent=-1, parent_check_s=0.01)) == []
     os.close(writing)
