@@ -1,4 +1,4 @@
-"""Clusters of the lab: they start, they obey, they keep or lose what they should."""
+"""Clusters of the lab: start, kill, pause, wipe, attach and remove."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ RECORDS = tuple(
 )
 
 
-# A killed broker may not come back before its session has ended: nine seconds, if nobody says so.
+# A killed broker cannot restart before its session ends: nine seconds by default.
 SHORT_SESSIONS = {"broker.session.timeout.ms": "5000", "broker.heartbeat.interval.ms": "500"}
 
 
 @pytest.fixture(scope="module")
-def one_broker(start_module_cluster: StartCluster) -> Cluster:
-    begins_with = TopicSpec(name="begins-with", partitions=2, records=RECORDS)
+def solo_cluster(start_module_cluster: StartCluster) -> Cluster:
+    topic = TopicSpec(name="of-the-spec", partitions=2, records=RECORDS)
     return start_module_cluster(
-        ClusterSpec(name="solo", fast_start=True, properties=SHORT_SESSIONS, topics=(begins_with,))
+        ClusterSpec(name="solo", fast_start=True, properties=SHORT_SESSIONS, topics=(topic,))
     )
 
 
 @pytest.fixture
-def solo(one_broker: Cluster) -> Cluster:
-    """One broker that tests may mistreat; it runs, whatever the test before did to it."""
-    one_broker.start_brokers()
-    return one_broker
+def solo(solo_cluster: Cluster) -> Cluster:
+    """A running cluster of one broker; tests may kill, pause and restart the broker."""
+    solo_cluster.start_brokers()
+    return solo_cluster
 
 
 @pytest.fixture(scope="module")
-def three_brokers(start_module_cluster: StartCluster) -> Cluster:
+def trio_cluster(start_module_cluster: StartCluster) -> Cluster:
     return start_module_cluster(
         ClusterSpec(
             name="trio",
@@ -74,29 +74,26 @@ def three_brokers(start_module_cluster: StartCluster) -> Cluster:
 
 
 @pytest.fixture
-def trio(three_brokers: Cluster) -> Cluster:
-    """Three brokers and a quorum that know each other by login, because one listener has users.
-
-    All of them run and know each other, whatever the test before did to them.
-    """
-    three_brokers.start_brokers()
-    return three_brokers
+def trio(trio_cluster: Cluster) -> Cluster:
+    """A running cluster of three brokers; the brokers authenticate, as one listener has users."""
+    trio_cluster.start_brokers()
+    return trio_cluster
 
 
-def test_a_cluster_begins_with_its_topics_and_records(solo: Cluster) -> None:
+def test_new_cluster_has_the_topics_and_records_of_its_spec(solo: Cluster) -> None:
     with Admin(solo.access()) as admin:
         assert admin.describe_cluster().cluster_id == solo.cluster_id
-        (topic,) = admin.describe_topics(["begins-with"]).values()
-        both = [TopicPartition("begins-with", number) for number in (0, 1)]
+        (topic,) = admin.describe_topics(["of-the-spec"]).values()
+        both = [TopicPartition("of-the-spec", number) for number in (0, 1)]
         assert len(topic.partitions) == 2
         assert admin.list_offsets(both, ListOffsetsSpec.LATEST) == dict.fromkeys(both, 5)
         assert admin.list_offsets(both, ListOffsetsSpec.EARLIEST) == dict.fromkeys(both, 0)
-    assert sorted(read_values(solo.access(), "begins-with"), key=str) == [
+    assert sorted(read_values(solo.access(), "of-the-spec"), key=str) == [
         b"v%d" % n for n in range(10)
     ]
 
 
-def test_two_shared_clusters_are_two(
+def test_shared_clusters_have_separate_topics(
     primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
     create_topic(primary.access, topic)
@@ -106,7 +103,7 @@ def test_two_shared_clusters_are_two(
         read_values(backup.access, topic)
 
 
-def test_a_killed_broker_comes_back_with_its_records(solo: Cluster, topic: str) -> None:
+def test_killed_broker_restarts_with_its_records(solo: Cluster, topic: str) -> None:
     create_topic(solo.access(), topic)
     write_values(solo.access(), topic, b"before")
     before = solo.broker(1).pid
@@ -120,17 +117,17 @@ def test_a_killed_broker_comes_back_with_its_records(solo: Cluster, topic: str) 
     assert read_values(solo.access(), topic) == [b"before", b"after"]
 
 
-def test_one_admin_survives_a_restart(solo: Cluster, topic: str) -> None:
+def test_admin_reconnects_after_a_restart(solo: Cluster, topic: str) -> None:
     with Admin(solo.access()) as admin:
         admin.describe_cluster()
         solo.restart_broker(1)
         assert topic not in admin.describe_topics()
 
 
-def test_a_paused_broker_does_not_answer_until_it_is_resumed(solo: Cluster) -> None:
+def test_paused_broker_does_not_answer_until_it_is_resumed(solo: Cluster) -> None:
     (address,) = solo.access().bootstrap_servers
     with Admin(solo.access(), timeout_s=1.5) as admin:
-        wait_until(lambda: _answers(admin, solo), "a first answer")
+        wait_until(lambda: _has_answered(admin, solo), "the first answer")
         solo.pause_broker(1)
         try:
             with pytest.raises(ClusterTimeout):
@@ -140,18 +137,18 @@ def test_a_paused_broker_does_not_answer_until_it_is_resumed(solo: Cluster) -> N
             assert solo.broker(1).is_running()
         finally:
             solo.resume_broker(1)
-        wait_until(lambda: _answers(admin, solo), "it to answer again")
+        wait_until(lambda: _has_answered(admin, solo), "an answer after the resume")
 
 
-def _answers(admin: Admin, cluster: Cluster) -> bool:
-    """Whether somebody answers in time, which on a busy computer may take some tries."""
+def _has_answered(admin: Admin, cluster: Cluster) -> bool:
+    """Whether the cluster answers before the timeout; a busy computer may need several calls."""
     try:
         return admin.describe_cluster().cluster_id == cluster.cluster_id
     except ClusterTimeout:
         return False
 
 
-def test_a_wiped_broker_is_the_same_cluster_with_users_and_without_topics(
+def test_wiped_broker_keeps_cluster_id_and_users_and_has_no_topics(
     start_cluster: StartCluster, topic: str
 ) -> None:
     cluster = start_cluster(
@@ -169,7 +166,7 @@ def test_a_wiped_broker_is_the_same_cluster_with_users_and_without_topics(
         assert admin.describe_cluster().cluster_id == cluster.cluster_id
 
 
-def test_a_cluster_is_found_again_by_its_description(solo: Cluster, topic: str) -> None:
+def test_attach_finds_a_cluster_by_its_description(solo: Cluster, topic: str) -> None:
     again = Cluster.attach(json.loads(json.dumps(solo.describe())))
     assert again.broker(1).pid == solo.broker(1).pid
     assert again.client_properties() == solo.client_properties()
@@ -178,7 +175,7 @@ def test_a_cluster_is_found_again_by_its_description(solo: Cluster, topic: str) 
         assert topic in admin.describe_topics()
 
 
-def test_there_is_no_other_broker_and_no_second_use_of_a_directory(
+def test_unknown_broker_and_used_directory_are_rejected(
     solo: Cluster, reaper: ProcessReaper
 ) -> None:
     with pytest.raises(NotFound, match="solo has no broker 2: it has 1"):
@@ -187,38 +184,38 @@ def test_there_is_no_other_broker_and_no_second_use_of_a_directory(
         Cluster.start(ClusterSpec(name="solo"), solo.directory, reaper)
 
 
-def test_three_brokers_know_each_other_and_outlive_one(trio: Cluster, topic: str) -> None:
+def test_cluster_of_three_brokers_serves_without_one(trio: Cluster, topic: str) -> None:
     with Admin(trio.access()) as admin:
-        wait_until(lambda: _live_brokers(admin) == [1, 2, 3], "the three to know each other")
+        wait_until(lambda: _live_brokers(admin) == [1, 2, 3], "three live brokers")
         create_topic(trio.access(), topic, partitions=3, replicas=3)
         write_values(trio.access(), topic, b"all three")
         trio.kill_broker(2)
         wait_until(
             lambda: {p.leader for p in _partitions(admin, topic)} in ({1}, {3}, {1, 3}),
-            "broker 2 is dead, its partitions need other leaders",
+            "other leaders for the partitions of broker 2",
         )
         write_values(trio.access(), topic, b"only two")
         trio.start_broker(2)
         wait_until(
             lambda: [len(p.isr) for p in _partitions(admin, topic)] == [3, 3, 3],
-            "broker 2 is back and should catch up",
+            "broker 2 to be in sync",
         )
-    everywhere = trio.access(ListenerProtocol.SASL_SSL, "alice")
-    assert read_values(everywhere, topic) == [b"all three", b"only two"]
+    sasl_ssl = trio.access(ListenerProtocol.SASL_SSL, "alice")
+    assert read_values(sasl_ssl, topic) == [b"all three", b"only two"]
 
 
-def test_a_wiped_broker_of_three_gets_its_records_back(trio: Cluster, topic: str) -> None:
+def test_wiped_broker_of_three_replicates_its_records(trio: Cluster, topic: str) -> None:
     create_topic(trio.access(), topic, replicas=3)
-    write_values(trio.access(), topic, b"kept by others")
+    write_values(trio.access(), topic, b"replicated")
     with Admin(trio.access()) as admin:
 
-        def all_have_it() -> bool:
+        def all_in_sync() -> bool:
             return [len(p.isr) for p in _partitions(admin, topic)] == [3]
 
-        wait_until(all_have_it, "the others should have it too")
+        wait_until(all_in_sync, "all replicas to be in sync")
         trio.wipe_broker(3)
-        wait_until(all_have_it, "broker 3 should copy what it lost from the others")
-    assert read_values(trio.access(), topic) == [b"kept by others"]
+        wait_until(all_in_sync, "broker 3 to be in sync")
+    assert read_values(trio.access(), topic) == [b"replicated"]
 
 
 def _live_brokers(admin: Admin) -> list[int]:
@@ -226,13 +223,13 @@ def _live_brokers(admin: Admin) -> list[int]:
 
 
 def _partitions(admin: Admin, topic: str) -> tuple[TopicPartitionInfo, ...]:
-    """The partitions as some broker sees them; none if it has not heard of the topic yet."""
+    """The partitions in the metadata of a broker; empty if it does not have the topic yet."""
     found = admin.describe_topics([topic]).get(topic)
     return found.partitions if found else ()
 
 
 class OccupiedPorts(PortRegistry):
-    """Ports of which the first one is taken by a stranger right after it was found free."""
+    """Another socket occupies the first port after the registry found the port free."""
 
     def __init__(self, registry: Path) -> None:
         super().__init__(registry, free=self._occupy_first)
@@ -247,22 +244,22 @@ class OccupiedPorts(PortRegistry):
 
 
 @pytest.fixture
-def stolen_port(tmp_path: Path) -> Iterator[OccupiedPorts]:
+def occupied_ports(tmp_path: Path) -> Iterator[OccupiedPorts]:
     ports = OccupiedPorts(tmp_path)
     yield ports
     if ports.occupier is not None:
         ports.occupier.close()
 
 
-def test_a_cluster_that_loses_a_port_moves_to_another(
-    reaper: ProcessReaper, lab_directory: Path, stolen_port: OccupiedPorts
+def test_cluster_starts_on_other_ports_if_a_port_is_occupied(
+    reaper: ProcessReaper, lab_directory: Path, occupied_ports: OccupiedPorts
 ) -> None:
     spec = ClusterSpec(name="moved", fast_start=True)
-    cluster = Cluster.start(spec, lab_directory / "moved", reaper, ports=stolen_port)
+    cluster = Cluster.start(spec, lab_directory / "moved", reaper, ports=occupied_ports)
     try:
-        assert stolen_port.occupier is not None
-        stolen = stolen_port.occupier.getsockname()[1]
-        assert cluster.access().bootstrap_servers[0].port != stolen
+        assert occupied_ports.occupier is not None
+        occupied = occupied_ports.occupier.getsockname()[1]
+        assert cluster.access().bootstrap_servers[0].port != occupied
         with Admin(cluster.access()) as admin:
             assert len(admin.describe_cluster().brokers) == 1
     finally:
@@ -270,7 +267,7 @@ def test_a_cluster_that_loses_a_port_moves_to_another(
     assert not cluster.directory.exists()
 
 
-def test_a_broker_that_cannot_start_says_why_and_leaves_nothing(
+def test_error_of_a_broker_that_cannot_start_names_the_reason_and_no_files_are_left(
     reaper: ProcessReaper, lab_directory: Path
 ) -> None:
     spec = ClusterSpec(name="broken", properties={"log.segment.bytes": "many"})
@@ -279,7 +276,9 @@ def test_a_broker_that_cannot_start_says_why_and_leaves_nothing(
     assert not (lab_directory / "broken").exists()
 
 
-def test_clusters_side_by_side_share_nothing(reaper: ProcessReaper, lab_directory: Path) -> None:
+def test_two_clusters_have_different_ports_and_ids(
+    reaper: ProcessReaper, lab_directory: Path
+) -> None:
     specs = [ClusterSpec(name=name, fast_start=True) for name in ("left", "right")]
     left, right = Cluster.start_all(specs, lab_directory / "side-by-side", reaper)
     try:

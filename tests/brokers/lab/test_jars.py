@@ -1,4 +1,4 @@
-"""Jars through the real Java and the real Ivy, out of a repository on disk and out of the cache."""
+"""The jar cache with the real Ivy, from a repository on disk and from the cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARED = MavenCoordinates("org.example", "shared", "1.7")
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MavenRepository:
-    """Publish what a Kafka 9.8.7 would need: every part depends on one shared library."""
+    """A repository with Kafka 9.8.7, whose jars all depend on one shared library."""
     repository = MavenRepository(tmp_path)
     repository.add(SHARED)
     for part in kafka_coordinates("9.8.7"):
@@ -31,7 +31,7 @@ def jars(tmp_path: Path) -> JarCache:
     return JarCache(tmp_path / "cache")
 
 
-def test_parts_and_what_they_need_arrive_in_one_run(
+def test_kafka_and_its_dependencies_are_fetched_in_one_run(
     repository: MavenRepository, jars: JarCache, tmp_path: Path
 ) -> None:
     seen: list[DownloadProgress] = []
@@ -45,9 +45,7 @@ def test_parts_and_what_they_need_arrive_in_one_run(
     assert not (tmp_path / "home").exists(), "Ivy wrote outside the cache"
 
 
-def test_download_whose_checksum_is_wrong_is_refused(
-    repository: MavenRepository, jars: JarCache
-) -> None:
+def test_jar_with_a_wrong_checksum_is_rejected(repository: MavenRepository, jars: JarCache) -> None:
     jar = repository.add(SHARED)
     jar.write_bytes(jar.read_bytes() + b"tampered")
     with pytest.raises(JarsMissing):
@@ -57,16 +55,18 @@ def test_download_whose_checksum_is_wrong_is_refused(
     assert (jars.ensure("9.8.7") / "shared-1.7.jar").exists()
 
 
-def test_version_that_does_not_exist_is_named(repository: MavenRepository, jars: JarCache) -> None:
-    with pytest.raises(JarsMissing) as refused:
+def test_error_names_a_version_that_does_not_exist(
+    repository: MavenRepository, jars: JarCache
+) -> None:
+    with pytest.raises(JarsMissing) as raised:
         jars.ensure("9.8.8")
-    assert str(refused.value) == (
+    assert str(raised.value) == (
         "The Maven repository does not hold org.apache.kafka:kafka_2.13:9.8.8:"
         " choose another version."
     )
 
 
-def test_cached_kafka_is_whole_and_needs_neither_network_nor_java(
+def test_cached_kafka_is_complete_and_needs_no_network_and_no_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = JarCache().verify(DEFAULT_VERSION)

@@ -1,4 +1,4 @@
-"""The Java originals run under our hands: ready when they say so, gone when we say so."""
+"""Java MirrorMaker and a Java Connect worker start, answer, stop and are killed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _values(cluster: SharedCluster, topic: str) -> list[bytes | None]:
         return []
 
 
-def test_connect_worker_answers_at_its_url_and_dies_when_killed(backup: SharedCluster) -> None:
+def test_connect_worker_answers_at_its_url_and_ends_when_killed(backup: SharedCluster) -> None:
     group = f"connect-{secrets.token_hex(3)}"
     converter = "org.apache.kafka.connect.converters.ByteArrayConverter"
     worker = {
@@ -83,9 +83,9 @@ def test_connect_worker_answers_at_its_url_and_dies_when_killed(backup: SharedCl
         assert ProcessIdentity.of(pid) is None
 
 
-def test_program_that_ends_at_once_is_quoted() -> None:
-    nothing = {"clusters": "", "plugin.discovery": "service_load"}
+def test_error_contains_the_last_lines_of_a_program_that_ends_at_once() -> None:
+    no_clusters = {"clusters": "", "plugin.discovery": "service_load"}
     with pytest.raises(LabError) as failed:
-        JavaReference.start_mirror_maker(nothing, setup=SMALL_JVM)
+        JavaReference.start_mirror_maker(no_clusters, setup=SMALL_JVM)
     assert str(failed.value).startswith("connect-mirror-maker has ended. Its last words: ")
     assert "No source->target replication flows." in str(failed.value)

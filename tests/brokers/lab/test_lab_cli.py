@@ -1,4 +1,4 @@
-"""`sparkmirror lab` as people use it: a lab that lives on, looked at and poked by name."""
+"""`sparkmirror lab` as a process, with a lab of two clusters."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ def sparkmirror(labs: Path) -> CommandLine:
 
 
 def _brokers(sparkmirror: CommandLine) -> dict[str, dict[str, Any]]:
-    """Return the status of every broker, by the name of its cluster."""
-    said = json.loads(sparkmirror.run("lab", "status", "--format", "json").stdout)
-    return {cluster["name"]: cluster["brokers"][0] for cluster in said["clusters"]}
+    """The status of the broker of each cluster, by name of the cluster."""
+    output = json.loads(sparkmirror.run("lab", "status", "--format", "json").stdout)
+    return {cluster["name"]: cluster["brokers"][0] for cluster in output["clusters"]}
 
 
 @pytest.fixture(scope="module")
 def started(sparkmirror: CommandLine, reaper: ProcessReaper, labs: Path) -> Iterator[CommandResult]:
-    """Bring a secured lab up for all tests here; afterwards, take it down and find it gone."""
+    """Start a secured lab for all tests of this module; stop it and check that nothing is left."""
     options = ("--listener", "SASL_SSL", "--authorizer", "--topic", "orders:2", "--user", "bob:pw")
-    # A killed broker may not come back before its session has ended: nine seconds by default.
-    soon = ("broker.session.timeout.ms=5000", "broker.heartbeat.interval.ms=500")
-    properties = [word for value in soon for word in ("--property", value)]
-    answer = sparkmirror.run("lab", "up", "--clusters", "west,east", *options, *properties)
+    # A killed broker cannot restart before its session ends: nine seconds by default.
+    short_session = ("broker.session.timeout.ms=5000", "broker.heartbeat.interval.ms=500")
+    properties = [word for value in short_session for word in ("--property", value)]
+    result = sparkmirror.run("lab", "up", "--clusters", "west,east", *options, *properties)
     brokers = _brokers(sparkmirror)
     for broker in brokers.values():
         reaper.register(broker["pid"])
-    yield answer
+    yield result
     last = {broker["pid"] for broker in _brokers(sparkmirror).values()}
     assert sparkmirror.run("lab", "down").stdout == "Lab 'default' is down: west, east.\n"
     assert not [pid for pid in last if pid and ProcessIdentity.of(pid)]
     assert not (labs / "default").exists()
 
 
-def test_up_shows_where_everything_is_and_what_to_try(started: CommandResult) -> None:
+def test_up_prints_listeners_client_settings_and_a_command_to_try(started: CommandResult) -> None:
     assert started.exit_code == 0, started.stderr
     assert "east: SASL_SSL at 127.0.0.1:" in started.stdout
     assert "west: client settings in " in started.stdout
@@ -59,7 +59,7 @@ def test_up_shows_where_everything_is_and_what_to_try(started: CommandResult) ->
     assert "west: waiting for west/1 on SASL_SSL" in started.stderr
 
 
-def test_status_names_processes_ports_and_directories(
+def test_status_shows_processes_ports_and_directories(
     started: CommandResult, sparkmirror: CommandLine
 ) -> None:
     brokers = _brokers(sparkmirror)
@@ -72,7 +72,7 @@ def test_status_names_processes_ports_and_directories(
     assert str(brokers["east"]["ports"]["SASL_SSL"]) in table
 
 
-def test_up_twice_says_so_and_shows_the_same(
+def test_second_up_prints_that_the_lab_is_up_and_changes_nothing(
     started: CommandResult, sparkmirror: CommandLine
 ) -> None:
     before = _brokers(sparkmirror)
@@ -82,27 +82,27 @@ def test_up_twice_says_so_and_shows_the_same(
     assert _brokers(sparkmirror) == before
 
 
-def test_tools_are_told_servers_and_credentials(
+def test_exec_adds_servers_and_credentials(
     started: CommandResult, sparkmirror: CommandLine
 ) -> None:
     assert "orders\n" in sparkmirror.run("lab", "exec", "kafka-topics", "--list").stdout
-    there = sparkmirror.run("lab", "exec", "--cluster=east", "kafka-topics.sh", "--list")
-    assert (there.exit_code, "orders" in there.stdout) == (0, False)
+    on_east = sparkmirror.run("lab", "exec", "--cluster=east", "kafka-topics.sh", "--list")
+    assert (on_east.exit_code, "orders" in on_east.stdout) == (0, False)
 
 
-def test_tools_read_our_input_and_write_our_output(
-    started: CommandResult, sparkmirror: CommandLine
-) -> None:
+def test_exec_passes_input_and_output(started: CommandResult, sparkmirror: CommandLine) -> None:
     producer = ("lab", "exec", "kafka-console-producer", "--topic", "orders")
     assert sparkmirror.run(*producer, text="one\n").exit_code == 0
     read = ("kafka-console-consumer", "--topic", "orders", "--from-beginning", "--max-messages=1")
     assert sparkmirror.run("lab", "exec", *read).stdout == "one\n"
 
 
-def test_exit_code_of_a_tool_is_ours(started: CommandResult, sparkmirror: CommandLine) -> None:
-    answer = sparkmirror.run("lab", "exec", "kafka-topics", "--describe", "--topic", "none")
-    assert answer.exit_code == 1
-    assert "Topic 'none' does not exist as expected" in answer.stdout + answer.stderr
+def test_exec_returns_the_exit_code_of_the_tool(
+    started: CommandResult, sparkmirror: CommandLine
+) -> None:
+    result = sparkmirror.run("lab", "exec", "kafka-topics", "--describe", "--topic", "none")
+    assert result.exit_code == 1
+    assert "Topic 'none' does not exist as expected" in result.stdout + result.stderr
 
 
 def test_paused_broker_is_shown_as_paused_until_resumed(
@@ -141,14 +141,16 @@ def test_logs_show_the_last_lines_and_follow(
         assert following.stdout is not None
         following.stdout.readline()
         with log.open("a", encoding="utf-8") as file:
-            file.write("a line of ours\n")
-        wait_until(lambda: "ours" in str(following.stdout and following.stdout.readline()), "ours")
+            file.write("an added line\n")
+        wait_until(
+            lambda: "added" in str(following.stdout and following.stdout.readline()), "added"
+        )
         following.send_signal(signal.SIGINT)
         assert following.wait(60) == 130
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (("logs", "north"), "There is no cluster 'north' in this lab: it has west, east."),
         (("stop", "west", "--broker", "2"), "west has no broker 2: it has 1."),
@@ -160,40 +162,40 @@ def test_logs_show_the_last_lines_and_follow(
     ],
     ids=["cluster", "broker", "tool", "topic", "brokers", "lab", "empty"],
 )
-def test_wrong_words_are_answered_with_one_sentence(
-    started: CommandResult, sparkmirror: CommandLine, arguments: tuple[str, ...], sentence: str
+def test_wrong_argument_prints_an_error_and_exits_1(
+    started: CommandResult, sparkmirror: CommandLine, arguments: tuple[str, ...], message: str
 ) -> None:
-    answer = sparkmirror.run("lab", *arguments)
-    assert answer.exit_code == 1
-    assert sentence in answer.stderr
-    assert "Traceback" not in answer.stderr
+    result = sparkmirror.run("lab", *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_where_nothing_is_up_every_command_says_how_to_start(sparkmirror: CommandLine) -> None:
-    elsewhere = ("--lab", "none")
-    status = sparkmirror.run("lab", "status", *elsewhere)
+def test_commands_without_a_lab_print_how_to_start_one(sparkmirror: CommandLine) -> None:
+    other_lab = ("--lab", "none")
+    status = sparkmirror.run("lab", "status", *other_lab)
     assert (status.exit_code, "start one with: sparkmirror lab up --lab none" in status.stdout) == (
         0,
         True,
     )
-    assert sparkmirror.run("lab", "down", *elsewhere).stdout == "No lab 'none' is up.\n"
-    stop = sparkmirror.run("lab", "stop", "primary", *elsewhere)
+    assert sparkmirror.run("lab", "down", *other_lab).stdout == "No lab 'none' is up.\n"
+    stop = sparkmirror.run("lab", "stop", "primary", *other_lab)
     assert (stop.exit_code, "start one with: sparkmirror lab up --lab none." in stop.stderr) == (
         1,
         True,
     )
 
 
-def test_a_lab_that_a_restart_of_the_computer_ended_is_removed(
-    sparkmirror: CommandLine, labs: Path
-) -> None:
+def test_lab_of_an_earlier_boot_is_removed(sparkmirror: CommandLine, labs: Path) -> None:
     LabStore(labs).write(LabRecord(name="old", clusters=(), boot_id="long ago"))
-    answer = sparkmirror.run("lab", "status", "--lab", "old")
-    assert "Lab 'old' ended when the computer restarted: files removed." in answer.stderr
+    result = sparkmirror.run("lab", "status", "--lab", "old")
+    assert "Lab 'old' ended when the computer restarted: files removed." in result.stderr
     assert not (labs / "old").exists()
 
 
-def test_interrupted_up_leaves_nothing(sparkmirror: CommandLine, labs: Path) -> None:
+def test_interrupted_up_leaves_no_process_and_no_files(
+    sparkmirror: CommandLine, labs: Path
+) -> None:
     (labs / "half" / "primary").mkdir(parents=True)  # of an `up` that a power failure ended
     with sparkmirror.start("lab", "up", "--lab", "half") as starting:
         record = labs / "half" / "primary" / "broker-1" / "process.json"
@@ -202,14 +204,14 @@ def test_interrupted_up_leaves_nothing(sparkmirror: CommandLine, labs: Path) -> 
         broker = ProcessIdentity(process["pid"], process["began"])
         assert broker.is_running()
         starting.send_signal(signal.SIGINT)
-        said, _ = starting.communicate(timeout=90)
-    assert (starting.returncode, said.splitlines()[-1]) == (130, "Interrupted.")
+        output, _ = starting.communicate(timeout=90)
+    assert (starting.returncode, output.splitlines()[-1]) == (130, "Interrupted.")
     assert not broker.is_running()
     assert not (labs / "half").exists()
 
 
-def test_jars_are_checked_and_counted(sparkmirror: CommandLine) -> None:
-    answer = sparkmirror.run("lab", "jars")
-    assert answer.exit_code == 0
-    assert answer.stdout.startswith("Kafka 4.3.1: ")
-    assert "complete in" in answer.stdout
+def test_jars_prints_that_the_jars_are_complete(sparkmirror: CommandLine) -> None:
+    result = sparkmirror.run("lab", "jars")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Kafka 4.3.1: ")
+    assert "complete in" in result.stdout

@@ -1,4 +1,4 @@
-"""Kafka versions besides the default: each starts, and keeps what it is told."""
+"""Clusters of all tested Kafka versions but the default."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, TESTED_VERSIONS
 from tests.support.kafka.clusters import StartCluster, create_topic, read_values, write_values
 
 FETCHING_S = 900
-"""The first time on a computer, the jars of another version are fetched before it can start."""
+"""The first run on a computer fetches the jars of the version."""
 
 
 @pytest.mark.timeout(FETCHING_S)
 @pytest.mark.parametrize("version", [v for v in TESTED_VERSIONS if v != DEFAULT_VERSION])
-def test_a_cluster_of_another_version_serves_and_restarts(
+def test_cluster_of_another_version_keeps_records_after_a_restart(
     start_cluster: StartCluster, topic: str, version: str
 ) -> None:
     cluster = start_cluster(
