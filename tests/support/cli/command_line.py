@@ -1,4 +1,4 @@
-"""The `sparkmirror` command as people run it: another process, text in, text out."""
+"""Runs the `sparkmirror` command in another process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAIN = "from sparkmirror.cli.main import main; main()"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """What a command said, and its exit code."""
+    """Outputs and exit code of a command."""
 
     exit_code: int
     stdout: str
@@ -27,7 +27,7 @@ class CommandLine:
         self._environ = {**os.environ, **environ}
 
     def run(self, *arguments: str, text: str = "") -> CommandResult:
-        """Run a command to its end."""
+        """Run a command with `text` as its input and wait for its end."""
         done = subprocess.run(
             [sys.executable, "-c", _MAIN, *arguments],
             input=text,
@@ -38,7 +38,7 @@ class CommandLine:
         return CommandResult(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start a command and leave it running; its two outputs come together."""
+        """Start a command; its stdout contains its stderr."""
         return subprocess.Popen(
             [sys.executable, "-c", _MAIN, *arguments],
             stdin=subprocess.DEVNULL,

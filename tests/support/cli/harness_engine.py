@@ -1,4 +1,4 @@
-"""The stage as an engine for `copy`: the command on real brokers, without Spark."""
+"""An engine for `copy` without Spark: the copy harness."""
 
 from __future__ import annotations
 

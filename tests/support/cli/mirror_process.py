@@ -1,4 +1,4 @@
-"""Our own programs as people run them: a process, its log, its REST API, its Spark drivers."""
+"""A worker or a dedicated mirror as a process: its log, its REST API, its Spark drivers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRIPTS = Path(__file__).parents[3] / "bin"
 SPARKMIRROR = (sys.executable, "-c", "from sparkmirror.cli.main import main; main()")
 DRIVER = "sparkmirror.engine.driver.driver_main"
 SPARK_TIMEOUT_S = 400.0
-"""How long Spark, and whatever waits for it, may take on a busy machine."""
+"""Enough for Spark on a busy computer."""
 _LISTENING = re.compile(r"REST server listening at (http://[^\s,]+?)/?[,\s]")
 
 
@@ -33,7 +33,7 @@ class MirrorProcess:
     """A worker or a dedicated mirror that runs until it is stopped."""
 
     def __init__(self, command: Sequence[str], directory: Path) -> None:
-        """Start it. It keeps everything it writes below `directory`."""
+        """Start it. It writes only below `directory`."""
         self.log = directory / "log"
         self.started_at = time.monotonic()
         with self.log.open("ab") as out:
@@ -49,30 +49,29 @@ class MirrorProcess:
 
     @property
     def pid(self) -> int:
-        """Its number."""
         return self._process.pid
 
     @property
     def output(self) -> str:
-        """Everything it has printed."""
+        """Its stdout and stderr so far."""
         return self.log.read_text("utf-8", errors="replace")
 
     @property
     def address(self) -> str:
-        """Where its REST API listens; waits until it does."""
+        """The URL of its REST API; waits until the API listens."""
         wait_until(
-            lambda: bool(self._find_listen_line()),
-            f"it to listen; it said {self.output}",
+            lambda: bool(self._listen_match()),
+            f"the REST API to listen; output: {self.output}",
             SPARK_TIMEOUT_S,
         )
-        found = self._find_listen_line()
+        found = self._listen_match()
         assert found
         return found[1]
 
     # -- REST -----------------------------------------------------------------------------------
 
     def request(self, method: str, path: str, body: Any = None) -> RestResponse:
-        """Call its REST API; what changes something is answered when the start is over."""
+        """Call its REST API; waits up to SPARK_TIMEOUT_S for the answer."""
         client = RestClient(self.address, timeout_s=SPARK_TIMEOUT_S)
         try:
             text = None if body is None else json.dumps(body)
@@ -81,13 +80,12 @@ class MirrorProcess:
             client.close()
 
     def call_json(self, method: str, path: str, body: Any = None) -> Any:
-        """Call its REST API, which must succeed; returns the JSON of its answer."""
+        """Call its REST API, which must succeed; return the JSON of the answer."""
         answer = self.request(method, path, body)
         assert answer.status < 400, f"{method} {path}: {answer.status} {answer.content!r}"
         return answer.json if answer.content else None
 
     def get_json(self, path: str) -> Any:
-        """GET."""
         return self.call_json("GET", path)
 
     def states(self, connector: str) -> tuple[str, list[str]]:
@@ -115,39 +113,40 @@ class MirrorProcess:
         return [one for one in self.processes() if one.parent == self.pid and DRIVER in one.command]
 
     def processes(self) -> list[RunningProcess]:
-        """Itself, and all that works for it."""
+        """The process itself, its children, and all processes of their sessions."""
         every = all_processes()
         sessions = {one.session for one in every if one.parent == self.pid} | {self.pid}
         return [one for one in every if one.session in sessions or one.pid == self.pid]
 
     def send_signal(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Signal it."""
         self._process.send_signal(number)
 
     def wait_for_exit(self, within_s: float) -> int:
-        """Wait for its end; returns its exit code."""
+        """Wait for its end; return its exit code."""
         try:
             return self._process.wait(within_s)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"it does not end; it said {self.output[-3000:]}") from None
+            raise AssertionError(
+                f"the process does not end; output: {self.output[-3000:]}"
+            ) from None
 
     def stop(self, within_s: float = 200) -> None:
-        """Ask it to end, which it must do well, leaving nobody behind.
+        """Stop it with SIGTERM. It must exit with 0 and leave no process of its drivers.
 
-        Spark's workers notice by themselves that their JVM has ended: soon, not before us.
+        Python workers of Spark end soon after their JVM, so this waits for them.
         """
         drivers = self.drivers()
         self.send_signal()
         code = self.wait_for_exit(within_s)
-        assert code == 0, f"exit code {code}; it said {self.output[-3000:]}"
+        assert code == 0, f"exit code {code}; output: {self.output[-3000:]}"
         wait_until(
             lambda: not [left for driver in drivers for left in session_processes(driver.pid)],
-            "its drivers to leave nobody behind",
+            "all processes of its drivers to end",
             30,
         )
 
     def close(self) -> None:
-        """Kill it if it still runs; its drivers end with it."""
+        """Kill it if it still runs; wait until its drivers end."""
         drivers = self.drivers()
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
@@ -159,14 +158,14 @@ class MirrorProcess:
             SPARK_TIMEOUT_S,
         )
 
-    def _find_listen_line(self) -> re.Match[str] | None:
-        assert self._process.poll() is None, f"it has ended: {self.output[-3000:]}"
+    def _listen_match(self) -> re.Match[str] | None:
+        assert self._process.poll() is None, f"the process has ended: {self.output[-3000:]}"
         return _LISTENING.search(self.output)
 
 
 @contextmanager
 def running_process(command: Sequence[str], directory: Path) -> Iterator[MirrorProcess]:
-    """Run a program for as long as the block lasts, however it ends."""
+    """Run a program in the block; kill it at the end of the block."""
     directory.mkdir(parents=True, exist_ok=True)
     program = MirrorProcess(command, directory)
     try:
@@ -177,7 +176,7 @@ def running_process(command: Sequence[str], directory: Path) -> Iterator[MirrorP
 
 @contextmanager
 def running_worker(properties: Mapping[str, str], directory: Path) -> Iterator[MirrorProcess]:
-    """Run a Connect worker, on a port of its own choice unless it is told one."""
+    """Run a Connect worker, on a free port unless `rest.port` is set."""
     directory.mkdir(parents=True, exist_ok=True)
     chosen = dict(properties)
     if "rest.port" not in chosen:
@@ -191,7 +190,7 @@ def running_worker(properties: Mapping[str, str], directory: Path) -> Iterator[M
 def running_mirror_maker(
     properties: Mapping[str, str], directory: Path, *arguments: str
 ) -> Iterator[MirrorProcess]:
-    """Run all flows of an mm2.properties, with Kafka's own script name."""
+    """Run all flows of an mm2.properties with `connect-mirror-maker.sh`."""
     directory.mkdir(parents=True, exist_ok=True)
     chosen = {"listeners": "http://127.0.0.1:0", **properties}
     file = write_properties(directory / "mm2.properties", chosen)
@@ -201,5 +200,4 @@ def running_mirror_maker(
 
 
 def connector_path(connector: str) -> str:
-    """The path of a connector."""
     return f"/connectors/{quote(connector, safe='')}"

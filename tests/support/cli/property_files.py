@@ -1,4 +1,4 @@
-"""The files of whole programs: of a Connect worker, of dedicated flows, and their connectors."""
+"""The properties of a Connect worker, of dedicated flows, and of their connectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SINGLE_REPLICA = {
     for name in ("config.storage", "offset.storage", "status.storage")
 }
 LONG_SHUTDOWN = {"task.shutdown.graceful.timeout.ms": "120000"}
-"""What lets tasks end cleanly on a busy computer: after 5 s, the default, they are given up."""
+"""On a busy computer tasks need more than 5 s, the default, to stop."""
 SHORT_INTERVALS = {
     "emit.heartbeats.interval.seconds": "1",
     "emit.checkpoints.interval.seconds": "1",
@@ -21,21 +21,21 @@ SHORT_INTERVALS = {
     "refresh.groups.interval.seconds": "5",
     "refresh.topics.interval.seconds": "5",
 }
-"""What makes the connectors of a test do in seconds what they do in minutes elsewhere."""
+"""Connectors do in seconds what they do in minutes by default."""
 
 
 def worker_properties(cluster: SharedCluster, group: str) -> dict[str, str]:
-    """A Connect worker that lives on a cluster."""
+    """The properties of a Connect worker whose internal topics are on a cluster."""
     return {
         **cluster.properties,
         "group.id": group,
         "key.converter": BYTE_ARRAY_CONVERTER,
         "value.converter": BYTE_ARRAY_CONVERTER,
-        "header.converter": BYTE_ARRAY_CONVERTER,  # the default makes Java spell headers anew
+        "header.converter": BYTE_ARRAY_CONVERTER,  # the default makes Java change headers
         "config.storage.topic": f"{group}-configs",
         "offset.storage.topic": f"{group}-offsets",
         "status.storage.topic": f"{group}-status",
-        "plugin.discovery": "service_load",  # as quick as Java can be
+        "plugin.discovery": "service_load",  # Java starts faster
         "offset.flush.interval.ms": "1000",
         **LONG_SHUTDOWN,
         **SINGLE_REPLICA,

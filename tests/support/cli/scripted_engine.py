@@ -9,11 +9,11 @@ from sparkmirror.copy.snapshot import CopyEvent
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 
 ScriptStep = DriverStatus | Callable[[], None]
-"""A status to report, or something that happens before the next one."""
+"""A status to yield, or a function to call before the next status."""
 
 
 class ScriptedEngine:
-    """Reports the statuses of a script; after a drain those of another."""
+    """Yields the statuses of a script; after a drain those of another. Records its calls."""
 
     def __init__(self, script: Iterable[ScriptStep], drained: Iterable[ScriptStep] = ()) -> None:
         self._script = list(script)
@@ -47,7 +47,7 @@ def _run_step(step: ScriptStep) -> Iterator[DriverStatus]:
 
 
 class RecordingScreen:
-    """A screen for tests."""
+    """Records what it has to show."""
 
     def __init__(self) -> None:
         self.shown: list[tuple[DriverStatus, CopyProgress]] = []

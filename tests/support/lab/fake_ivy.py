@@ -1,4 +1,4 @@
-"""A stand-in for `java -jar ivy.jar`: plays downloads that the real network cannot on demand."""
+"""A program in place of `java -jar ivy.jar`: downloads that succeed, hang or fail."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def retrieve():
     for kept in sorted((work / "kept").iterdir()):
         (into / kept.name).write_bytes(kept.read_bytes())
 
-{plot}
+{script}
 """
 
 COMPLETE = """
@@ -60,10 +60,10 @@ say("downloading some://where/two-2.jar ...")
 say("....", end="")
 time.sleep(60)
 """
-"""A download that goes on for ever."""
+"""A download that hangs after output."""
 
 HANGS_SILENTLY = "time.sleep(60)"
-"""A download that hangs without a word: nothing it says can fail because nobody listens."""
+"""A download that hangs without output, so that a closed pipe does not end it."""
 
 SLOW_DOWNLOAD = """
 say("\\tfound org#one;1 in public")
@@ -74,14 +74,14 @@ say("")
 download("one-1.jar", b"one")
 retrieve()
 """
-"""A download that can be seen growing: six dots are four times 15 kB."""
+"""A download with progress: six dots are four times 15 kB."""
 
 NO_NETWORK = """
 say("\\tServer access error at url some://where (Connection refused)")
 say("\\t\\t:: org.apache.kafka#kafka_2.13;4.3.1: not found")
 sys.exit(1)
 """
-"""What Ivy says when it reaches nobody."""
+"""The output of Ivy without a network."""
 
 UNTRUSTED_CERTIFICATE = """
 say("\\tServer access error at url https://repo.example/kafka.pom"
@@ -89,28 +89,28 @@ say("\\tServer access error at url https://repo.example/kafka.pom"
 say("\\t\\t:: org.apache.kafka#kafka_2.13;4.3.1: not found")
 sys.exit(1)
 """
-"""What Ivy prints behind a company's certificate authority that its Java does not know."""
+"""The output of Ivy if its Java does not trust the certificate of the repository."""
 
 DISK_FULL = """
 say("java.io.IOException: No space left on device")
 sys.exit(1)
 """
-"""What Ivy says when something else is wrong."""
+"""The output of Ivy after another failure."""
 
 
 class FakeIvy:
-    """A program that acts like Java running Ivy, and remembers how often it was called."""
+    """A program that behaves like Java with Ivy and records its calls."""
 
-    def __init__(self, directory: Path, plot: str) -> None:
+    def __init__(self, directory: Path, script: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._calls = directory / "calls"
         self._program = directory / "java"
-        self.set_script(plot)
+        self.set_script(script)
         self.java = JavaRuntime(path=self._program, version="17")
 
-    def set_script(self, plot: str) -> None:
-        """Change what the next call does."""
-        text = _SCRIPT.format(calls=str(self._calls), plot=plot)
+    def set_script(self, script: str) -> None:
+        """Set the script of the next call."""
+        text = _SCRIPT.format(calls=str(self._calls), script=script)
         self._program.with_name(f"{self._program.name}.py").write_text(text, encoding="utf-8")
         launcher = _LAUNCHER.format(python=sys.executable)
         self._program.write_text(launcher, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Java libraries from Maven, called from Python: fetched once, into the lab's cache."""
+"""Java libraries from Maven, called from Python; fetched once into the cache of the lab."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def fetch_library(wanted: MavenCoordinates) -> Path:
-    """Return a directory with the library's jars and those it needs."""
+    """Return a directory with the jars of the library and of its dependencies."""
     root = cache_directory(os.environ) / "libraries"
     directory = root / f"{wanted.module}-{wanted.revision}"
     root.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def fetch_library(wanted: MavenCoordinates) -> Path:
 
 @contextmanager
 def running_jvm(jars: Path) -> Iterator[Any]:
-    """Lend a Java machine with these jars, as the root of all its packages."""
+    """Run a JVM with these jars; yield the root of its packages."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.submodule_search_locations is not None

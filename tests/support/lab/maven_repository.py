@@ -24,7 +24,7 @@ _SETTINGS = """<ivysettings><settings defaultResolver="here"/><resolvers>
 
 
 class MavenRepository:
-    """A repository that begins empty."""
+    """A repository; empty at first."""
 
     def __init__(self, directory: Path) -> None:
         self._root = directory / "repository"
