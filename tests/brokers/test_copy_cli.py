@@ -1,4 +1,8 @@
-"""`sparkmirror copy` between two real clusters, with the copy harness in the place of Spark."""
+"""`sparkmirror copy` between two real clusters, with the copy harness in the place of Spark.
+
+A run starts processes, so one run serves several checks. `tests/pure/cli/copy` proves options,
+texts and the plan.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from click.testing import CliRunner, Result
 from sparkmirror.cli.copy.command import copy_command
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records, read_topic
-from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import BadRequest, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
@@ -30,19 +33,25 @@ from tests.support.kafka.clusters import (
 
 
 class CopyCommand:
-    """The command between the two clusters, under an alias of this test alone."""
+    """Runs the command from `primary` to `backup`; the source has an alias of its own."""
 
     def __init__(self, primary: SharedCluster, backup: SharedCluster, alias: str) -> None:
         self.alias = alias
-        self._ends = ("--from", primary.bootstrap, "--to", backup.bootstrap)
+        self._clusters = ("--from", primary.bootstrap, "--to", backup.bootstrap)
 
     def run(self, *arguments: str) -> Result:
-        options = (*self._ends, "--source-alias", self.alias, *arguments)
+        options = (*self._clusters, "--source-alias", self.alias, *arguments)
         return CliRunner().invoke(copy_command(HarnessEngine), options, catch_exceptions=True)
+
+    def run_until_caught_up(self, *arguments: str) -> Result:
+        """Run it with `--until-caught-up`; the exit code must be 0."""
+        result = self.run("--until-caught-up", *arguments)
+        assert result.exit_code == 0, result.output
+        return result
 
 
 @pytest.fixture
-def copying(primary: SharedCluster, backup: SharedCluster, unique_name: UniqueName) -> CopyCommand:
+def copy(primary: SharedCluster, backup: SharedCluster, unique_name: UniqueName) -> CopyCommand:
     return CopyCommand(primary, backup, unique_name("a")[-40:])
 
 
@@ -55,219 +64,187 @@ def _topics(cluster: SharedCluster) -> set[str]:
         return set(admin.describe_topics())
 
 
-def test_topics_are_created_as_they_are_and_everything_is_copied(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
+def _configs(cluster: SharedCluster, topic: str) -> dict[str, str | None]:
+    with Admin(cluster.access) as admin:
+        found = admin.describe_configs([topic])[topic]
+    assert not isinstance(found, ClusterError)
+    return {entry.name: entry.value for entry in found}
+
+
+def _write_transactions(cluster: SharedCluster, topic: str) -> None:
+    """Write one committed and one aborted record to partition 0."""
+    partition = TopicPartition(topic, 0)
+    writer = BatchWriter(cluster.access)
+    transaction = writer.begin_transaction(topic)
+    transaction.write_batch(partition, [Record(0, now_ms(), None, b"committed")])
+    transaction.commit()
+    transaction.write_batch(partition, [Record(0, now_ms(), None, b"aborted")])
+    transaction.abort()
+    writer.close()
+
+
+def test_copy_creates_topics_adds_partitions_and_copies_all_committed_records(
+    copy: CopyCommand,
+    primary: SharedCluster,
+    backup: SharedCluster,
+    topic: str,
+    unique_name: UniqueName,
 ) -> None:
+    """The dry run before it shows the plan and changes nothing."""
     settings = {"retention.ms": "7200000", "cleanup.policy": "compact,delete"}
-    with Admin(primary.access) as admin:
-        admin.create_topic(NewTopic(name=topic, partitions=3, configs=settings))
+    larger, transactions = unique_name("larger"), unique_name("transactions")
+    create_topic(primary.access, topic, partitions=3, configs=settings)
+    create_topic(primary.access, larger, partitions=3)
+    create_topic(backup.access, larger, partitions=1)
+    create_topic(primary.access, transactions)
     writer = BatchWriter(primary.access)
     for index in range(3):  # one batch each: how many a producer makes depends on its pace
         writer.write_batch(TopicPartition(topic, index), numbered_records(range(100)))
     writer.close()
-    result = copying.run("--topics", topic, "--until-caught-up")
-    assert result.exit_code == 0, result.output
-    assert f"Everything that {copying.alias} held at the start is on target." in result.output
+    produce_records(primary.access, larger, [ProducerRecord(value=b"x", partition=2)])
+    _write_transactions(primary, transactions)
+    before = _topics(backup)
+
+    dry_run = copy.run("--topics", f"{topic},{transactions}", "--policy", "default", "--dry-run")
+    assert dry_run.exit_code == 0
+    row = f"{transactions} {copy.alias}.{transactions} 1 to be created: 1 replica earliest 4"
+    assert row in _rows(dry_run.output)
+    assert "Nothing was changed: --dry-run." in dry_run.output
+    assert _topics(backup) == before
+
+    result = copy.run_until_caught_up("--topics", f"{topic},{larger},{transactions}")
+    assert f"Everything that {copy.alias} held at the start is on target." in result.output
     summary = re.compile(rf"{topic} {topic} 3 300 [0-9.]+ kB 0 plain 3")
     assert [row for row in _rows(result.output) if summary.fullmatch(row)]
-    assert "Copied 300 records" in result.output
+    assert "Copied 302 records" in result.output
     source, target = read_topic(primary.access, topic), read_topic(backup.access, topic)
     assert [(r.partition, r.key, r.value) for r in target] == [
         (r.partition, r.key, r.value) for r in source
     ]
-    with Admin(backup.access) as admin:
-        found = admin.describe_configs([topic])[topic]
-        assert not isinstance(found, ClusterError)
-        entries = {entry.name: entry.value for entry in found}
-    assert {name: entries[name] for name in settings} == settings
+    configs = _configs(backup, topic)
+    assert {name: configs[name] for name in settings} == settings
+    assert [record.partition for record in read_topic(backup.access, larger)] == [2]
+    assert read_values(backup.access, transactions) == [b"committed"]
 
 
-def test_exactly_once_is_an_option_of_the_same_command(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
+def test_next_run_continues_with_and_without_exactly_once(
+    copy: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
 ) -> None:
-    """Each run continues where the one before ended, with and without the option."""
     create_topic(primary.access, topic)
-    for number, options in enumerate([[], ["--exactly-once"], [], ["--exactly-once"]]):
+    for number, options in enumerate([[], ["--exactly-once"], []]):
         write_values(primary.access, topic, b"%d" % number)
-        result = copying.run("--topics", topic, "--until-caught-up", *options)
-        assert result.exit_code == 0, result.output
+        result = copy.run_until_caught_up("--topics", topic, *options)
         assert ("isolation.level=read_committed" in result.output) == bool(options)
+        row = f"{topic} {topic} 1 exists stored position 1"
+        assert (row in _rows(result.output)) == (number > 0)
+        assert "Copied 1 record," in result.output
     seen = read_topic(backup.access, topic, committed_only=True)
-    assert [record.value for record in seen] == [b"0", b"1", b"2", b"3"]
-    assert seen[-1].offset == 4, "one commit lies between them"
-
-
-def test_the_same_command_continues_where_it_ended(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
-) -> None:
-    create_topic(primary.access, topic)
-    write_values(primary.access, topic, b"1", b"2")
-    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
-    write_values(primary.access, topic, b"3")
-    again = copying.run("--topics", topic, "--until-caught-up")
-    assert f"{topic} {topic} 1 exists stored position 1" in _rows(again.output)
-    assert "Copied 1 record," in again.output
-    assert read_values(backup.access, topic) == [b"1", b"2", b"3"]
+    assert [record.value for record in seen] == [b"0", b"1", b"2"]
+    assert seen[-1].offset == 3, "one commit marker precedes the last record"
     (key,) = {
         json.dumps(json.loads(record.key or b""))
-        for record in read_topic(backup.access, f"mm2-offsets.{copying.alias}.internal")
+        for record in read_topic(backup.access, f"mm2-offsets.{copy.alias}.internal")
     }
     assert json.loads(key) == [
         "MirrorSourceConnector",
-        {"cluster": copying.alias, "partition": 0, "topic": topic},
+        {"cluster": copy.alias, "partition": 0, "topic": topic},
     ]
 
 
-def test_a_dry_run_shows_the_plan_and_changes_nothing(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
+def test_start_option_decides_only_where_new_partitions_start(
+    copy: CopyCommand,
+    primary: SharedCluster,
+    backup: SharedCluster,
+    unique_name: UniqueName,
+    tmp_path: Path,
 ) -> None:
-    create_topic(primary.access, topic, partitions=2)
-    write_values(primary.access, topic, b"1")
-    before = _topics(backup)
-    result = copying.run("--topics", topic, "--policy", "default", "--dry-run")
-    assert result.exit_code == 0
-    row = f"{topic} {copying.alias}.{topic} 2 to be created: 1 replica earliest 1"
-    assert row in _rows(result.output)
-    assert "Nothing was changed: --dry-run." in result.output
-    assert _topics(backup) == before
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    old_ms = int(an_hour_ago.timestamp() * 1000) - 60_000
+    records = [
+        ProducerRecord(value=b"0", partition=0, timestamp_ms=old_ms),
+        ProducerRecord(value=b"1", partition=0),
+        ProducerRecord(value=b"2", partition=0),
+    ]
+    latest, at_time, at_offset = unique_name("latest"), unique_name("time"), unique_name("offset")
+    file = tmp_path / "offsets.json"
+    file.write_text(json.dumps({at_offset: {"0": 2}}))
+    copied: dict[str, list[bytes]] = {latest: [], at_time: [b"1", b"2"], at_offset: [b"2"]}
+    starts = {latest: "latest", at_time: an_hour_ago.isoformat(), at_offset: f"offsets:{file}"}
+    for topic, start in starts.items():
+        create_topic(primary.access, topic)
+        produce_records(primary.access, topic, records)
+        copy.run_until_caught_up("--topics", topic, "--start", start)
+        assert read_values(backup.access, topic) == copied[topic]
+        write_values(primary.access, topic, b"new")
+    copy.run_until_caught_up("--topics", ",".join(starts), "--start", "latest")
+    for topic, values in copied.items():
+        assert read_values(backup.access, topic) == [*values, b"new"], "it continues"
 
 
-def test_a_copy_that_is_too_small_grows(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
+def test_partitions_with_data_loss_are_halted_until_on_loss_decides(
+    copy: CopyCommand, primary: SharedCluster, backup: SharedCluster, unique_name: UniqueName
 ) -> None:
-    create_topic(primary.access, topic, partitions=3)
-    create_topic(backup.access, topic, partitions=1)
-    produce_records(primary.access, topic, [ProducerRecord(value=b"x", partition=2)])
-    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
-    assert [record.partition for record in read_topic(backup.access, topic)] == [2]
-
-
-def test_other_records_are_appended_to_only_with_yes(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
-) -> None:
-    for cluster, value in ((primary, b"ours"), (backup, b"theirs")):
-        create_topic(cluster.access, topic)
-        write_values(cluster.access, topic, value)
-    refused = copying.run("--topics", topic, "--until-caught-up")
-    assert isinstance(refused.exception, BadRequest)
-    assert f"already holds records in {topic}" in str(refused.exception)
-    assert read_values(backup.access, topic) == [b"theirs"]
-    assert copying.run("--topics", topic, "--until-caught-up", "--yes").exit_code == 0
-    assert read_values(backup.access, topic) == [b"theirs", b"ours"]
-
-
-def test_data_loss_halts_until_the_operator_decides(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
-) -> None:
-    create_topic(primary.access, topic)
-    write_values(primary.access, topic, b"1", b"2")
-    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
-    write_values(primary.access, topic, b"3", b"4")
-    delete_records(primary.access, TopicPartition(topic, 0), 3)
-    halted = copying.run("--topics", topic, "--until-caught-up")
-    assert halted.exit_code == 2
-    assert f"{topic}-0 is halted: the source deleted offsets 2 to 2 before" in halted.output
-    assert "--on-loss skip continues with the first record" in halted.output
-    skipped = copying.run("--topics", topic, "--until-caught-up", "--on-loss", "skip")
-    assert skipped.exit_code == 0, skipped.output
-    assert "Events: 1 retention." in skipped.output
-    assert read_values(backup.access, topic) == [b"1", b"2", b"4"]
-
-
-def test_a_recreated_source_topic_does_not_count_as_caught_up(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
-) -> None:
-    create_topic(primary.access, topic)
-    write_values(primary.access, topic, b"1", b"2")
-    assert copying.run("--topics", topic, "--until-caught-up").exit_code == 0
+    shortened, recreated = unique_name("shortened"), unique_name("recreated")
+    both = f"{shortened},{recreated}"
+    for topic in (shortened, recreated):
+        create_topic(primary.access, topic)
+        write_values(primary.access, topic, b"1", b"2")
+    copy.run_until_caught_up("--topics", both)
+    write_values(primary.access, shortened, b"3", b"4")
+    delete_records(primary.access, TopicPartition(shortened, 0), 3)
     with Admin(primary.access) as admin:
-        assert not admin.delete_topics([topic])
-    create_topic(primary.access, topic)
-    write_values(primary.access, topic, b"3")
-    halted = copying.run("--topics", topic, "--until-caught-up")
+        assert not admin.delete_topics([recreated])
+    create_topic(primary.access, recreated)
+    write_values(primary.access, recreated, b"3")
+
+    halted = copy.run("--topics", both, "--until-caught-up")
     assert halted.exit_code == 2, halted.output
-    assert f"{topic}-0 is halted: the source topic was deleted and created again" in halted.output
-    restarted = copying.run("--topics", topic, "--until-caught-up", "--on-loss", "restart")
-    assert restarted.exit_code == 0, restarted.output
+    assert f"{shortened}-0 is halted: the source deleted offsets 2 to 2 before" in halted.output
+    reason = "is halted: the source topic was deleted and created again"
+    assert f"{recreated}-0 {reason}" in halted.output
+    assert "--on-loss skip continues with the first record" in halted.output
+
+    skipped = copy.run_until_caught_up("--topics", shortened, "--on-loss", "skip")
+    assert "Events: 1 retention." in skipped.output
+    assert read_values(backup.access, shortened) == [b"1", b"2", b"4"]
+    restarted = copy.run_until_caught_up("--topics", recreated, "--on-loss", "restart")
     assert "Copied 1 record," in restarted.output
-    assert read_values(backup.access, topic) == [b"1", b"2", b"3"]
+    assert read_values(backup.access, recreated) == [b"1", b"2", b"3"]
 
 
-def test_new_partitions_start_at_the_offsets_of_the_file(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str, tmp_path: Path
+def test_yes_appends_to_other_records_and_read_uncommitted_copies_aborted_records(
+    copy: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
+) -> None:
+    for cluster in (primary, backup):
+        create_topic(cluster.access, topic)
+    write_values(backup.access, topic, b"other")
+    _write_transactions(primary, topic)
+    rejected = copy.run("--topics", topic, "--until-caught-up")
+    assert isinstance(rejected.exception, BadRequest)
+    assert f"already holds records in {topic}" in str(rejected.exception)
+    assert read_values(backup.access, topic) == [b"other"]
+    copy.run_until_caught_up("--topics", topic, "--yes", "--read-uncommitted")
+    assert read_values(backup.access, topic) == [b"other", b"committed", b"aborted"]
+
+
+def test_start_offset_out_of_range_and_offsets_topic_without_compaction_are_rejected(
+    copy: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(primary.access, topic)
     write_values(primary.access, topic, b"1", b"2", b"3")
     file = tmp_path / "offsets.json"
     file.write_text(json.dumps({f"{topic}-0": 9}))
-    start = ("--topics", topic, "--until-caught-up", "--start", f"offsets:{file}")
-    refused = copying.run(*start)
-    assert "cannot begin at offset 9: the source holds 0 to 3" in str(refused.exception)
-    file.write_text(json.dumps({topic: {"0": 2}}))
-    assert copying.run(*start).exit_code == 0
-    assert read_values(backup.access, topic) == [b"3"]
+    rejected = copy.run("--topics", topic, "--start", f"offsets:{file}")
+    assert "cannot begin at offset 9: the source holds 0 to 3" in str(rejected.exception)
+    create_topic(backup.access, f"mm2-offsets.{copy.alias}.internal")
+    rejected = copy.run("--topics", topic)
+    assert "cleanup.policy=delete, so the" in str(rejected.exception)
+    assert topic not in _topics(backup)
 
 
-@pytest.mark.parametrize("start", ["latest", "time"])
-def test_new_partitions_start_at_the_end_or_at_a_time(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str, start: str
-) -> None:
-    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
-    an_hour_ago_ms = int(an_hour_ago.timestamp() * 1000)
-    create_topic(primary.access, topic)
-    old = ProducerRecord(value=b"old", partition=0, timestamp_ms=an_hour_ago_ms - 60_000)
-    produce_records(primary.access, topic, [old, ProducerRecord(value=b"young", partition=0)])
-    text = an_hour_ago.isoformat() if start == "time" else start
-    command = ("--topics", topic, "--until-caught-up", "--start", text)
-    first = copying.run(*command)
-    assert first.exit_code == 0, first.output
-    copied_first = [] if start == "latest" else [b"young"]
-    assert read_values(backup.access, topic) == copied_first
-    write_values(primary.access, topic, b"new")
-    assert copying.run(*command).exit_code == 0
-    assert read_values(backup.access, topic) == [*copied_first, b"new"], (
-        "it continues where it ended"
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "values"),
-    [((), [b"kept"]), (("--read-uncommitted",), [b"kept", b"given up"])],
-    ids=["committed", "uncommitted"],
-)
-def test_aborted_transactions_are_copied_only_with_read_uncommitted(
-    copying: CopyCommand,
-    primary: SharedCluster,
-    backup: SharedCluster,
-    topic: str,
-    options: tuple[str, ...],
-    values: list[bytes],
-) -> None:
-    create_topic(primary.access, topic)
-    writer = BatchWriter(primary.access)
-    transaction = writer.begin_transaction(topic)
-    transaction.write_batch(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"kept")])
-    transaction.commit()
-    transaction.write_batch(TopicPartition(topic, 0), [Record(0, now_ms(), None, b"given up")])
-    transaction.abort()
-    writer.close()
-    copied = copying.run("--topics", topic, "--until-caught-up", *options)
-    assert copied.exit_code == 0, copied.output
-    assert read_values(backup.access, topic) == values
-
-
-def test_an_offsets_topic_without_compaction_is_rejected(
-    copying: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
-) -> None:
-    create_topic(primary.access, topic)
-    create_topic(backup.access, f"mm2-offsets.{copying.alias}.internal")
-    refused = copying.run("--topics", topic)
-    assert "cleanup.policy=delete, so the" in str(refused.exception)
-
-
-def test_an_unreachable_cluster_is_reported_within_seconds(copying: CopyCommand) -> None:
-    refused = copying.run("--from", "127.0.0.1:1", "--topics", "x")
-    assert isinstance(refused.exception, ClusterUnavailable)
-    assert "127.0.0.1:1" in str(refused.exception)
-    waiting = f"Waiting for cluster {copying.alias}: PLAINTEXT 127.0.0.1:1: connection refused"
-    assert waiting in refused.output
+def test_unreachable_cluster_is_reported_within_seconds(copy: CopyCommand) -> None:
+    rejected = copy.run("--from", "127.0.0.1:1", "--topics", "x")
+    assert isinstance(rejected.exception, ClusterUnavailable)
+    assert "127.0.0.1:1" in str(rejected.exception)
+    notice = f"Waiting for cluster {copy.alias}: PLAINTEXT 127.0.0.1:1: connection refused"
+    assert notice in rejected.output

@@ -13,6 +13,7 @@ from sparkmirror.cli.copy.engine import LaunchOptions
 from sparkmirror.cli.copy.plan import make_job, plan_copy
 from sparkmirror.cli.copy.request import ClientFile, CopyOptions, build_request
 from sparkmirror.copy.delivery import DeliveryMode
+from sparkmirror.copy.job import DataLossPolicy, StartMode, StartPosition
 from sparkmirror.errors import ConfigError, PropertiesError
 from sparkmirror.mirror.topics.replication_policy import (
     DefaultReplicationPolicy,
@@ -80,6 +81,18 @@ def test_job_has_delivery_and_commit_interval_of_the_options() -> None:
     assert request.delivery is DeliveryMode.EXACTLY_ONCE
     job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("orders")], [])))
     assert (job.delivery, job.commit_interval_s) == (DeliveryMode.EXACTLY_ONCE, 0.25)
+
+
+def test_job_has_start_loss_policy_and_isolation_level_of_the_options() -> None:
+    start = StartPosition(at=StartMode.LATEST)
+    request = build_request(_options(start=start, on_loss="skip", read_uncommitted=True), {})
+    job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("orders")], [])))
+    assert (job.start, job.on_loss) == (start, DataLossPolicy.SKIP)
+    assert not job.settings.read_committed
+    request = build_request(_options(), {})
+    job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("orders")], [])))
+    assert (job.start, job.on_loss) == (StartPosition(), DataLossPolicy.HALT)
+    assert job.settings.read_committed
 
 
 def test_exactly_once_excludes_read_uncommitted_and_commit_interval_requires_it() -> None:
