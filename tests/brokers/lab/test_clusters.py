@@ -276,7 +276,7 @@ def test_error_of_a_broker_that_cannot_start_names_the_reason_and_no_files_are_l
     assert not (lab_directory / "broken").exists()
 
 
-def test_two_clusters_have_different_ports_and_ids(
+def test_clusters_share_no_ports_and_stop_separately(
     reaper: ProcessReaper, lab_directory: Path
 ) -> None:
     specs = [ClusterSpec(name=name, fast_start=True) for name in ("left", "right")]
