@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from sparkmirror.backoff import Backoff, seconds_left
+from sparkmirror.backoff import seconds_left
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.topics import TopicDescription, describe_topic
-from sparkmirror.errors import ClusterTimeout, TopicMissing
+from sparkmirror.cluster.topics import TopicDescription, await_new_topic, describe_topic
+from sparkmirror.errors import ClusterTimeout
 from sparkmirror.mirror.connect_topics.partitioner import partition_for
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import message_format_v1
@@ -135,20 +135,14 @@ def read_topic(
 def _describe_new_topic(
     router: Router, topic: str, deadline: float, *, wait_s: float
 ) -> TopicDescription:
-    """Describe a topic that may be new: brokers learn of it one after another.
+    """Describe a topic that may be new.
 
-    Raises TopicMissing if no broker knows it within `wait_s`, and not after the deadline.
+    Raises TopicMissing if no broker knows it within `wait_s` and before the deadline.
     """
-    new_until = min(time.monotonic() + wait_s, deadline)
-    backoff = Backoff()
-    while True:
-        try:
-            return describe_topic(router, topic, timeout_s=seconds_left(deadline, MIN_CALL_S))
-        except TopicMissing:
-            left_s = new_until - time.monotonic()
-            if left_s <= 0:
-                raise
-        time.sleep(min(backoff.next_delay_s(), left_s))
+    return await_new_topic(
+        lambda: describe_topic(router, topic, timeout_s=seconds_left(deadline, MIN_CALL_S)),
+        min(wait_s, seconds_left(deadline)),
+    )
 
 
 # -- writing ---------------------------------------------------------------------------------------

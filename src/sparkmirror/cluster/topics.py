@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from sparkmirror.errors import ClusterError, RequestRefused, TopicRejected
+from sparkmirror.backoff import Backoff
+from sparkmirror.errors import ClusterError, RequestRefused, TopicMissing, TopicRejected
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import MetadataResponse
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topics.metadata import metadata_request, read_brokers
+
+T = TypeVar("T")
 
 _Topic = MetadataResponse.MetadataResponseTopic
 _Partition = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition
@@ -74,6 +79,24 @@ def describe_topic(
     if topic.error_code:
         raise topic_error(router.client.cluster, METADATA.name, name, ErrorCode(topic.error_code))
     return _description(topic)
+
+
+def await_new_topic(find: Callable[[], T], wait_s: float) -> T:
+    """Return the result of `find` for a topic that may be new: brokers learn of it one by one.
+
+    Calls `find` again while it raises TopicMissing or a retriable error. After `wait_s` raises the
+    last error. Blocks.
+    """
+    deadline = time.monotonic() + wait_s
+    backoff = Backoff()
+    while True:
+        try:
+            return find()
+        except ClusterError as error:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not (error.retriable or isinstance(error, TopicMissing)):
+                raise
+        time.sleep(min(backoff.next_delay_s(), left_s))
 
 
 def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> list[_Topic]:

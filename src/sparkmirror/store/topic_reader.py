@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.cluster.topics import await_new_topic
 from sparkmirror.errors import ClusterError, ClusterUnavailable, TopicMissing
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
@@ -28,6 +29,7 @@ from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_re
 from sparkmirror.wire.protocol.request import ClientRequest
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.single_fetch import raise_for_code
+from sparkmirror.wire.protocol.topics.metadata import TopicInfo
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 
 log = logging.getLogger(__name__)
@@ -72,18 +74,24 @@ def topic_partitions(
 ) -> list[TopicPartition]:
     """Return the partitions of a topic, from the router's metadata or from a broker.
 
-    Waits a moment for a topic that does not exist: metadata of a new topic reaches the brokers one
-    by one. Raises TopicMissing, or the error of a refused request.
+    Waits a moment for a new topic. Raises TopicMissing, or the error of a refused request.
     """
-    deadline = time.monotonic() + NEW_TOPIC_WAIT_S
     found = router.metadata.topics.get(topic)
-    while found is None or not found.partitions:
-        found = router.refresh([topic], timeout_s=timeout_s).topics.get(topic)
-        if found is not None and found.error_code.action is ErrorAction.NOT_AUTHORIZED:
-            raise error_for_code(router.client.cluster, "Metadata", found.error_code, topic)
-        if (found is None or not found.partitions) and time.monotonic() > deadline:
-            raise TopicMissing(router.client.cluster, f"there is no topic {topic}; create it")
+    if found is None or not found.partitions:
+        found = await_new_topic(
+            partial(_request_metadata, router, topic, timeout_s), NEW_TOPIC_WAIT_S
+        )
     return [TopicPartition(topic, number) for number in sorted(found.partitions)]
+
+
+def _request_metadata(router: Router, topic: str, timeout_s: float) -> TopicInfo:
+    """Return a topic that has partitions. Raises NotAuthorized or TopicMissing."""
+    found = router.refresh([topic], timeout_s=timeout_s).topics.get(topic)
+    if found is not None and found.error_code.action is ErrorAction.NOT_AUTHORIZED:
+        raise error_for_code(router.client.cluster, "Metadata", found.error_code, topic)
+    if found is None or not found.partitions:
+        raise TopicMissing(router.client.cluster, f"there is no topic {topic}; create it")
+    return found
 
 
 def end_offsets(

@@ -11,8 +11,14 @@ import logging
 import time
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic, TopicDescription
-from sparkmirror.errors import ClusterError, ConfigError, NotAuthorized, TopicRejected
+from sparkmirror.cluster.topics import NewTopic, TopicDescription, await_new_topic
+from sparkmirror.errors import (
+    ClusterError,
+    ConfigError,
+    NotAuthorized,
+    TopicMissing,
+    TopicRejected,
+)
 from sparkmirror.store.storage_topics import CLEANUP_POLICY, COMPACT, StorageKind, StorageTopic
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 
@@ -61,11 +67,11 @@ def _create_topic(
             "Not authorized to create topic '%s': %s. Assuming that it exists", topic.name, error
         )
         return None
-    except TopicRejected:
-        found = _await_description(admin, topic.name, new_topic_wait_s)
-        if found is None:
-            raise
-        return found
+    except TopicRejected as rejected:
+        try:
+            return await_new_topic(lambda: admin.describe_topic(topic.name), new_topic_wait_s)
+        except (TopicMissing, NotAuthorized):
+            raise rejected from None
     log.info(
         "Created topic %s for %s, with %d partitions",
         topic.name,
@@ -73,19 +79,6 @@ def _create_topic(
         topic.partitions,
     )
     return None
-
-
-def _await_description(admin: Admin, name: str, timeout_s: float) -> TopicDescription | None:
-    """Return the description of a topic, or None if no broker knows it within `timeout_s`.
-
-    Metadata of a topic that another worker has just created reaches the brokers one by one.
-    """
-    deadline = time.monotonic() + timeout_s
-    while (found := admin.describe_topics([name]).get(name)) is None:
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(POLL_INTERVAL_S)
-    return found
 
 
 def _wait_for_brokers(admin: Admin, topic: StorageTopic, timeout_s: float) -> None:

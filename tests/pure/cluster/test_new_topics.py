@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 
 import pytest
 from kafka.protocol.consumer import ListOffsetsResponse
@@ -15,7 +16,16 @@ from sparkmirror.cluster import topic_auto_creation, topic_contents
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.topic_auto_creation import request_auto_creation
 from sparkmirror.cluster.topic_contents import read_topic
-from sparkmirror.errors import ClusterTimeout, TopicMissing
+from sparkmirror.cluster.topics import await_new_topic
+from sparkmirror.errors import (
+    ClusterError,
+    ClusterTimeout,
+    ClusterUnavailable,
+    NotAuthorized,
+    TopicMissing,
+)
+from sparkmirror.model import TopicPartition
+from sparkmirror.store.topic_reader import topic_partitions
 from tests.support.kafka.fake_broker import (
     FakeBroker,
     ReceivedRequest,
@@ -95,6 +105,29 @@ def test_a_topic_that_stays_unknown_is_missing_after_the_wait(
         read_topic(access, "t", timeout_s, new_topic_wait_s=wait_s)
     assert min(wait_s, timeout_s) <= time.monotonic() - started < 25
     assert (new.metadata_requests > 1) == (wait_s > 0)
+
+
+def test_the_partitions_of_a_topic_that_brokers_learn_of_late_are_found() -> None:
+    new = BrokerWithNewTopic(known_from_request=3)
+    with access_to(new.broker) as access, closing(access.new_router()) as router:
+        assert topic_partitions(router, "t") == [TopicPartition("t", 0)]
+        assert topic_partitions(router, "t") == [TopicPartition("t", 0)]
+    assert new.metadata_requests == 3
+
+
+def test_only_a_missing_topic_and_a_retriable_error_are_awaited() -> None:
+    errors: list[ClusterError] = [
+        TopicMissing("west", "there is no topic t"),
+        ClusterUnavailable("west", "t has no leader"),
+        NotAuthorized("west", "no right to describe t"),
+    ]
+    with pytest.raises(NotAuthorized):
+        await_new_topic(partial(_raise_next, errors), wait_s=50.0)
+    assert errors == []
+
+
+def _raise_next(errors: list[ClusterError]) -> None:
+    raise errors.pop(0)
 
 
 def test_records_for_a_topic_that_stays_unknown_are_refused_after_the_wait(

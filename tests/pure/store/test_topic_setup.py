@@ -9,7 +9,7 @@ import pytest
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
-from sparkmirror.errors import ClusterError, ConfigError, TopicRejected
+from sparkmirror.errors import ClusterError, ConfigError, TopicMissing, TopicRejected
 from sparkmirror.store import topic_setup
 from sparkmirror.store.storage_topics import StorageKind, StorageTopic
 from sparkmirror.store.topic_setup import create_or_verify_topic
@@ -41,6 +41,12 @@ class RacingAdmin(Admin):
             )
         }
 
+    def describe_topic(self, name: str) -> TopicDescription:
+        found = self.describe_topics([name])
+        if not found:
+            raise TopicMissing("west", f"there is no topic {name}; create it")
+        return found[name]
+
     def create_topic(self, topic: NewTopic) -> None:
         raise TopicRejected("west", f"CreateTopics answered TOPIC_ALREADY_EXISTS for {topic.name}")
 
@@ -49,8 +55,7 @@ class RacingAdmin(Admin):
 
 
 @pytest.fixture(autouse=True)
-def _short_poll_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_setup, "POLL_INTERVAL_S", 0.01)
+def _one_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_setup, "_count_brokers", lambda _: 1)
 
 
