@@ -7,13 +7,14 @@ overwrite them. With exactly-once support, older producers are fenced first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Final
 
 from sparkmirror.connect.herder.herder import ConnectorOffset
 from sparkmirror.connect.runtime.connector_registry import lookup_connector
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.errors import BadRequest, NotFound
+from sparkmirror.errors import BadRequest, MirrorError, NotFound, RequestError, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, to_java_offset
 from sparkmirror.mirror.connect_topics.offset_alterations import (
@@ -63,9 +64,12 @@ class OffsetRequests:
         self._run_context = run_context
 
     def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """Return all stored offsets of a connector. Any thread may call. Raises NotFound."""
+        """Return all stored offsets of a connector. Any thread may call. Raises RequestError."""
         self._require_config(name)
-        self._offsets.refresh()
+        try:
+            self._offsets.refresh()
+        except MirrorError as error:
+            raise _as_request_error(error) from error
         return [
             ConnectorOffset(partition=stored.partition, offset=shown)
             for stored in self._offsets.connector_offsets(name)
@@ -129,3 +133,17 @@ class OffsetRequests:
                 f"'/connectors/{name}/stop' endpoint"
             )
         return config
+
+
+def complete(future: Future[str], change: Callable[[], str]) -> None:
+    """Run a change of offsets and give its result or its error to the future."""
+    try:
+        future.set_result(change())
+    except MirrorError as error:
+        future.set_exception(_as_request_error(error))
+    except Exception as error:  # noqa: BLE001  it is raised in the calling thread
+        future.set_exception(error)
+
+
+def _as_request_error(error: MirrorError) -> RequestError:
+    return error if isinstance(error, RequestError) else RequestFailed(str(error))

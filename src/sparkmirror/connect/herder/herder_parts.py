@@ -1,0 +1,128 @@
+"""The parts of one herder, and how a request reaches them.
+
+A query reads the stores in the calling thread. A change runs on the herder thread. Both wait until
+the herder has started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TypeVar
+
+from sparkmirror.connect.herder.config_changes import ConfigChanges
+from sparkmirror.connect.herder.config_requests import ConfigRequests
+from sparkmirror.connect.herder.config_validator import ConfigValidator
+from sparkmirror.connect.herder.connector_queries import ConnectorQueries
+from sparkmirror.connect.herder.herder import WorkerStatus
+from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
+from sparkmirror.connect.herder.herder_lifecycle import HerderLifecycle
+from sparkmirror.connect.herder.offset_requests import OffsetRequests
+from sparkmirror.connect.herder.restart_requests import RestartRequests
+from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
+from sparkmirror.connect.runtime.group_membership import GroupMembership
+from sparkmirror.connect.runtime.run_context import RunContext
+from sparkmirror.connect.runtime.status.status_writer import StatusWriter
+from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
+from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
+from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
+from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
+from sparkmirror.errors import RequestFailed
+from sparkmirror.mirror.connect_topics.connect_configs import ConfigRecord
+from sparkmirror.store.backing_stores import BackingStores
+
+Result = TypeVar("Result")
+
+
+class HerderParts:
+    """Builds the parts of a herder and runs functions on its thread."""
+
+    def __init__(
+        self, settings: WorkerSettings, stores: BackingStores, dependencies: HerderDependencies
+    ) -> None:
+        self.settings = settings
+        self.validator = ConfigValidator(settings.terms, dependencies.providers)
+        self._tick_stage = TickThreadStage()
+        self._herder_thread = HerderThread(
+            f"DistributedHerder-{settings.worker_id}", self._tick_stage
+        )
+        self.queries = ConnectorQueries(
+            stores.configs, stores.statuses, tracks_topics=settings.tracks_topics
+        )
+        self.config_requests = ConfigRequests(stores.configs, self._tick_stage)
+        run_context = self._build_run_context(stores, dependencies)
+        self.offset_requests = OffsetRequests(stores.configs, stores.offsets, run_context)
+        membership = GroupMembership(settings.worker_id)
+        self.statuses = StatusWriter(stores.statuses, membership)
+        self.connectors = WorkerConnectors(
+            run_context, stores.configs, self.statuses, membership, self._tick_stage,
+            tracks_topics=settings.tracks_topics,
+        )  # fmt: skip
+        self.restart_requests = RestartRequests(self.connectors, self.queries, self.config_requests)
+        self._config_changes = ConfigChanges(self.connectors, self.queries, dependencies.log_levels)
+        self.lifecycle = HerderLifecycle(
+            settings,
+            stores,
+            herder_thread=self._herder_thread,
+            tick_stage=self._tick_stage,
+            membership=membership,
+            statuses=self.statuses,
+            connectors=self.connectors,
+            on_config_change=self._on_config_change,
+        )
+
+    def _build_run_context(
+        self, stores: BackingStores, dependencies: HerderDependencies
+    ) -> RunContext:
+        fencing = None
+        if self.settings.terms.exactly_once:
+            assert dependencies.fencer is not None, "exactly-once support needs a fencer"
+            fencing = ZombieFencing(stores.configs, dependencies.fencer, self.settings.group_id)
+        return RunContext(
+            registry=dependencies.registry,
+            transformer=ConfigTransformer(dependencies.providers),
+            herder_thread=self._herder_thread,
+            stop_timeout_s=self.settings.stop_timeout_s,
+            fence_zombies=fencing,
+        )
+
+    def _on_config_change(self, change: ConfigRecord) -> None:
+        self._herder_thread.submit(partial(self._config_changes.apply, change))
+
+    def await_queries(self) -> ConnectorQueries:
+        """Return the queries when the stores have been read."""
+        self.lifecycle.require_started()
+        return self.queries
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run a function on the herder thread and return its result."""
+        self.lifecycle.require_started()
+        return self._herder_thread.call(function, self.settings.request_timeout_s)
+
+    def call_with_future(self, action: Callable[[Future[Result]], None]) -> Result:
+        """Run an action on the herder thread; wait until a later action completes its future."""
+        self.lifecycle.require_started()
+        return self._herder_thread.call_with_future(action, self.settings.request_timeout_s)
+
+    def health(self) -> WorkerStatus:
+        """Return whether the herder thread answers within the timeout."""
+        if self._is_responsive():
+            message = "Worker has completed startup and is ready to handle requests."
+            return WorkerStatus(status="healthy", message=message)
+        stage = self._tick_stage.summary()
+        if not self.lifecycle.has_started:
+            message = f"Worker is still starting up. {stage}"
+            return WorkerStatus(status="starting", message=message.rstrip())
+        message = (
+            "Worker was unable to handle this request and may be unable to handle other requests."
+        )
+        return WorkerStatus(status="unhealthy", message=f"{message} {stage}".rstrip())
+
+    def _is_responsive(self) -> bool:
+        try:
+            self._herder_thread.call(lambda: None, self.settings.health_timeout_s)
+        except RequestFailed:
+            return False
+        return not self.lifecycle.has_failed
