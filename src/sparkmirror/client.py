@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import pkgutil
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Self
 
 from sparkmirror.cluster.access import ClusterAccess
@@ -105,12 +104,7 @@ class MirrorClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _topics(self) -> Iterable[str]:

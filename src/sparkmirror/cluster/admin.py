@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
-from types import TracebackType
 from typing import Self, TypeVar
 
 from sparkmirror.backoff import seconds_left
@@ -191,12 +190,7 @@ class Admin:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _call(self, call: Callable[[Router, float], T]) -> T:

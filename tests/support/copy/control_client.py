@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import select
 import time
-from types import TracebackType
 from typing import Self, TypeVar
 
 from sparkmirror.copy.control.connection import ControlConnection
@@ -53,10 +52,5 @@ class ControlClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
