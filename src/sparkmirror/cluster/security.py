@@ -42,11 +42,12 @@ class ClientSecurity:
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
         """Parse the keys of Java's clients. Raises ConfigError that names the key."""
-        protocol = properties.get("security.protocol", "PLAINTEXT")
+        written = properties.get("security.protocol", "PLAINTEXT")
+        protocol = written.upper()  # Java's clients accept lower case too
         if protocol not in SECURITY_PROTOCOLS:
             raise ConfigError.of(
                 "security.protocol",
-                f"security.protocol {protocol} is unknown: use one of"
+                f"security.protocol {written} is unknown: use one of"
                 f" {', '.join(SECURITY_PROTOCOLS)}",
             )
         return cls(

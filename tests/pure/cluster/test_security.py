@@ -38,6 +38,16 @@ def test_no_properties_mean_plaintext() -> None:
     assert ClientSecurity.from_properties({}).client_kwargs() == {"security_protocol": "PLAINTEXT"}
 
 
+def test_the_protocol_may_be_in_lower_case() -> None:
+    line = f'{PLAIN} required username="alice" password="s3cret";'
+    for protocol in ("sasl_ssl", "Sasl_Ssl"):
+        security = ClientSecurity.from_properties(sasl("PLAIN", line, protocol))
+        assert security == ClientSecurity.from_properties(sasl("PLAIN", line, "SASL_SSL"))
+        assert security.ssl_context is not None
+    with pytest.raises(ConfigError, match=r"security\.protocol tls is unknown"):
+        ClientSecurity.from_properties({"security.protocol": "tls"})
+
+
 @pytest.mark.parametrize(
     ("mechanism", "module"),
     [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("SCRAM-SHA-512", SCRAM)],

@@ -57,7 +57,7 @@ def _client_builders(settings: Mapping[str, str]) -> Iterator[Callable[[], objec
     protocol = settings.get(SECURITY_PROTOCOL_KEY, "PLAINTEXT")
     plain = {**settings, SECURITY_PROTOCOL_KEY: "PLAINTEXT"}
     yield partial(ClusterAccess.from_properties, _CLUSTER, plain)
-    for half in ("SASL_PLAINTEXT", "SSL") if protocol == "SASL_SSL" else (protocol,):
+    for half in ("SASL_PLAINTEXT", "SSL") if protocol.upper() == "SASL_SSL" else (protocol,):
         yield partial(ClientSecurity.from_properties, {**settings, SECURITY_PROTOCOL_KEY: half})
 
 

@@ -440,8 +440,9 @@ def test_a_jks_store_is_a_fault_in_the_words_of_the_start(store: str, tmp_path: 
         assert found[0] is not None
 
 
-def test_a_fault_of_the_login_does_not_hide_one_of_tls() -> None:
-    lines = "security.protocol=SASL_SSL\nssl.truststore.location=/no/such.pem\n"
+@pytest.mark.parametrize("protocol", ["SASL_SSL", "sasl_ssl"])
+def test_a_fault_of_the_login_does_not_hide_one_of_tls(protocol: str) -> None:
+    lines = f"security.protocol={protocol}\nssl.truststore.location=/no/such.pem\n"
     assert [(line, key) for line, key, _ in faults(WORKER + lines)] == [
         (None, "sasl.mechanism"),
         (9, "ssl.truststore.location"),
