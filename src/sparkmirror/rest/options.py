@@ -19,7 +19,10 @@ class RestLimits:
 
     max_body_bytes: int = 8 * 1024 * 1024
     headers_timeout_s: float = 10.0
-    """From the first byte of a request, or from the start of the connection, to its last header."""
+    """From the first byte of a request, or from the start of the connection, to its last header.
+
+    A body that arrives after its response is discarded for this time at most.
+    """
     body_timeout_s: float = 30.0
     request_timeout_s: float = 95.0
     """Longer than the herder's own timeout of 90 s, whose error says what it waited for."""

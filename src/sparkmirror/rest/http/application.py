@@ -1,8 +1,9 @@
 """The ASGI application of one listener: reads a request, calls its handler, sends the reply.
 
-    read the body ─► authenticate ─► find the route ─► handler, in a thread ─► headers ─► send
+    find the route ─► authenticate ─► read the body ─► handler, in a thread ─► headers ─► send
 
-Every error is answered with Connect's error body.
+The connection discards the body of a client that is not authenticated. Every other error has
+Connect's error body.
 """
 
 from __future__ import annotations
@@ -76,16 +77,16 @@ class RestApplication:
 
     async def _handle(self, request: HttpRequest, user: str | None) -> Reply:
         headers = request.headers
-        body = await self._read_body(request)
-        if isinstance(body, Reply):
-            return body
         try:
             found = self._router.find(request.method, split_path(request.raw_path), headers)
         except BadRequest as error:
             return mirror_error_reply(error)
         signed = isinstance(found, RouteMatch) and found.route.signed
         if self._options.users is not None and user is None and not signed:
-            return Reply(status=401, content=b"User cannot access the resource.", media_type=TEXT)
+            return _unauthorized_reply(request)
+        body = await self._read_body(request)
+        if isinstance(body, Reply):
+            return body
         if isinstance(found, Reply):
             return found
         if found.route.reads_body and body and "content-type" not in headers:
@@ -158,6 +159,16 @@ def _reply_headers(reply: Reply) -> list[tuple[str, str]]:
     if reply.closes_connection:
         headers.append(("Connection", "close"))
     return headers
+
+
+def _unauthorized_reply(request: HttpRequest) -> Reply:
+    return Reply(
+        status=401,
+        content=b"User cannot access the resource.",
+        media_type=TEXT,
+        # A client that expects 100 may leave out the body: the next request has no clear start.
+        closes_connection="expect" in request.headers,
+    )
 
 
 def _too_large_reply(limits: RestLimits) -> Reply:

@@ -53,7 +53,10 @@ class HttpConnection(H11Protocol):
         self._send_error(400, "The request is not valid HTTP, or its headers are too large")
 
     def _arm_headers_timer(self) -> None:
-        if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
+        # A response that does not need the body ends before the body does. uvicorn discards the
+        # rest, and the timer limits how long.
+        awaits_headers = self.conn.their_state is h11.IDLE or self.conn.our_state is h11.DONE
+        if not awaits_headers or self.transport.is_closing():
             self._cancel_headers_timer()
         elif self._headers_timer is None:
             self._headers_timer = self.loop.call_later(

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import base64
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,8 +20,8 @@ from sparkmirror.rest.http.basic_auth import (
     load_users_from_jaas,
     load_users_from_properties,
 )
-from sparkmirror.rest.options import RestOptions
-from tests.support.rest.rest_client import running_rest_client
+from sparkmirror.rest.options import RestLimits, RestOptions
+from tests.support.rest.rest_client import running_rest_client, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder
 
 MODULE = "org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileLoginModule"
@@ -100,6 +106,63 @@ def test_a_request_without_credentials_gets_401_and_does_not_reach_the_herder() 
         assert herder.calls == []
         authorized = {"Authorization": basic("alice:s3cret")}
         assert client.request("GET", "/connectors", headers=authorized).json == []
+
+
+POST = b"POST /connectors HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n"
+
+
+@contextmanager
+def connection_to_server_with_users(
+    herder: ScriptedHerder, limits: RestLimits
+) -> Iterator[socket.socket]:
+    options = RestOptions(users=USERS, limits=limits, access_log=False)
+    with running_rest_server(herder, options) as server:
+        url = urlsplit(server.address)
+        with socket.create_connection((url.hostname, url.port), timeout=50) as connection:
+            yield connection
+
+
+def read_response(connection: socket.socket, ending: bytes) -> bytes:
+    read = b""
+    while not read.endswith(ending):
+        chunk = connection.recv(1000)
+        assert chunk, read
+        read += chunk
+    return read
+
+
+def test_401_is_sent_before_the_body_arrives_and_the_connection_serves_the_next_request() -> None:
+    herder = ScriptedHerder()
+    herder.set_response(200, [])
+    with connection_to_server_with_users(herder, RestLimits(max_body_bytes=1000)) as connection:
+        connection.sendall(POST + b"\r\n{")
+        assert read_response(connection, b"resource.").startswith(b"HTTP/1.1 401 ")
+        connection.sendall(b" " * 999_999)
+        authorization = basic("alice:s3cret").encode()
+        head = b"GET /connectors HTTP/1.1\r\nHost: x\r\nAuthorization: "
+        connection.sendall(head + authorization + b"\r\n\r\n")
+        assert read_response(connection, b"[]").startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_client_that_expects_100_continue_gets_401_and_no_other_request() -> None:
+    with connection_to_server_with_users(ScriptedHerder(), RestLimits()) as connection:
+        connection.sendall(POST + b"Expect: 100-continue\r\n\r\n")
+        answer = b"".join(iter(partial(connection.recv, 1000), b""))
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+def test_the_rest_of_a_refused_body_is_discarded_for_a_limited_time() -> None:
+    limits = RestLimits(headers_timeout_s=0.3)
+    with connection_to_server_with_users(ScriptedHerder(), limits) as connection:
+        connection.sendall(POST + b"\r\n")
+        assert read_response(connection, b"resource.").startswith(b"HTTP/1.1 401 ")
+        sent = 0
+        with suppress(ConnectionError):  # a byte that is sent after the close resets the connection
+            while not select.select([connection], [], [], 0.05)[0] or connection.recv(1000):
+                connection.sendall(b" ")
+                sent += 1
+                assert sent < 1000
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "tasks"), ("PUT", "fence")])
