@@ -38,7 +38,7 @@ def test_each_topic_that_cannot_be_created_has_its_error(
 ) -> None:
     good, twice = unique_name("good"), unique_name("twice")
     admin.create_topic(NewTopic(name=twice, partitions=1))
-    failed = admin.create_topics(
+    failed, _ = admin.create_topics(
         [
             NewTopic(name=good, partitions=2, configs={"retention.ms": "1000"}),
             NewTopic(name=twice),

@@ -25,6 +25,7 @@ from sparkmirror.cluster import (
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
+from sparkmirror.cluster.topic_changes import TopicChangesResult
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, describe_topic, describe_topics
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.mirror.topics.acls import AclBinding
@@ -78,18 +79,23 @@ class Admin:
             lambda router, timeout_s: describe_topic(router, name, timeout_s=timeout_s)
         )
 
-    def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, ClusterError]:
-        """Create topics and wait for their leaders. Returns the errors by topic."""
+    def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
+        """Create topics and wait for their leaders."""
         return self._call(
             lambda router, timeout_s: topic_changes.create_topics(
                 router, topics, timeout_s=timeout_s
             )
         )
 
-    def create_topic(self, topic: NewTopic) -> None:
-        """Create one topic and wait for its leaders. Raises if the cluster refuses it."""
-        for error in self.create_topics([topic]).values():
+    def create_topic(self, topic: NewTopic) -> bool:
+        """Create one topic and wait for its leaders. Raises if the cluster refuses it.
+
+        Returns False if the topic exists after a lost response: another client may have created it.
+        """
+        result = self.create_topics([topic])
+        for error in result.failed.values():
             raise error
+        return not result.unconfirmed
 
     def create_partitions(self, partitions: Mapping[str, int]) -> dict[str, ClusterError]:
         """Raise topics to these numbers of partitions and wait for their leaders.

@@ -3,8 +3,9 @@
 Each call goes to the controller. A topic whose error may pass is asked for again, without the
 topics that are decided; then the call waits until brokers know of the change.
 
-A request whose response was lost may have been carried out. So for a topic that was sent more than
-once, "already exists" (create) and "unknown topic" (delete) count as success.
+A request whose response was lost, or that timed out, may have been carried out. So for a topic of
+such a request, "already exists" (create) and "unknown topic" (delete) count as success. The result
+names these topics: this call or another one has changed them.
 """
 
 from __future__ import annotations
@@ -56,21 +57,29 @@ class TopicCall(Generic[Q, A, W]):
     api: Api[Q, A]
     build_message: Callable[[Mapping[str, W]], Q]
     read_results: Callable[[A], Iterable[TopicResult]]
-    done_if_resent: ErrorCode = ErrorCode.NONE
-    """The code that means success for a topic that was sent more than once."""
+    already_done: ErrorCode = ErrorCode.NONE
+    """The code that means success for a topic of a request whose outcome is unknown."""
+
+
+class TopicChangesResult(NamedTuple):
+    """The errors by topic, and the topics that this call or another one has changed."""
+
+    failed: dict[str, ClusterError]
+    unconfirmed: frozenset[str]
+    """The topics that are as requested after a request whose outcome is unknown."""
 
 
 def create_topics(
     router: Router, topics: Sequence[NewTopic], *, timeout_s: float = CALL_TIMEOUT_S
-) -> dict[str, ClusterError]:
-    """Create topics and wait for their leaders. Returns the errors by topic."""
+) -> TopicChangesResult:
+    """Create topics and wait for their leaders."""
     deadline = time.monotonic() + timeout_s
-    failed = _change_topics(
+    result = _change_topics(
         router, _CREATE_TOPICS, {topic.name: topic for topic in topics}, deadline
     )
-    created = {topic.name for topic in topics} - failed.keys()
+    created = {topic.name for topic in topics} - result.failed.keys()
     _wait_for_leaders(router, created, "was created and has no leader", deadline)
-    return failed
+    return result
 
 
 def create_partitions(
@@ -82,7 +91,7 @@ def create_partitions(
     """
     deadline = time.monotonic() + timeout_s
     smaller = _smaller_topics(router, partitions, deadline)
-    failed = _change_topics(router, _CREATE_PARTITIONS, smaller, deadline)
+    failed, _ = _change_topics(router, _CREATE_PARTITIONS, smaller, deadline)
     grown = {name: count for name, count in partitions.items() if name not in failed}
     _wait_while(
         router,
@@ -99,7 +108,7 @@ def delete_topics(
 ) -> dict[str, ClusterError]:
     """Delete topics and wait until they are gone. Returns the errors by topic."""
     deadline = time.monotonic() + timeout_s
-    failed = _change_topics(router, _DELETE_TOPICS, dict.fromkeys(names), deadline)
+    failed, _ = _change_topics(router, _DELETE_TOPICS, dict.fromkeys(names), deadline)
     deleted = set(names) - failed.keys()
     _wait_while(
         router,
@@ -115,28 +124,32 @@ def delete_topics(
 
 def _change_topics(
     router: Router, call: TopicCall[Q, A, W], wanted: Mapping[str, W], deadline: float
-) -> dict[str, ClusterError]:
-    """Send a change until every topic has a final result. Returns the errors by topic."""
+) -> TopicChangesResult:
+    """Send a change until every topic has a final result."""
     undecided = dict(wanted)
-    sent: Counter[str] = Counter()
+    outcome_unknown: Counter[str] = Counter()
     failed: dict[str, ClusterError] = {}
+    unconfirmed: set[str] = set()
     backoff = Backoff()
 
     def build_message() -> Q:
-        sent.update(undecided.keys())
+        outcome_unknown.update(undecided.keys())
         return call.build_message(undecided)
+
+    def read_codes(answer: A) -> list[ErrorCode]:
+        results = list(call.read_results(answer))
+        outcome_unknown.subtract(
+            result.name for result in results if result.code is not ErrorCode.REQUEST_TIMED_OUT
+        )
+        # This code concerns the whole request: the router looks for the controller.
+        return [result.code for result in results if result.code is ErrorCode.NOT_CONTROLLER]
 
     while undecided:
         answer = router.call(
             call.api,
             build_message,
             Controller(),
-            # This code concerns the whole request: the router looks for the controller.
-            codes=lambda answer: [
-                result.code
-                for result in call.read_results(answer)
-                if result.code is ErrorCode.NOT_CONTROLLER
-            ],
+            codes=read_codes,
             timeout_s=seconds_left(deadline),
         )
         is_last_try = time.monotonic() >= deadline
@@ -146,12 +159,13 @@ def _change_topics(
             if is_retriable(result.code) and not is_last_try:
                 continue
             del undecided[name]
-            resent = sent[name] > 1 and result.code is call.done_if_resent
-            if result.code is not ErrorCode.NONE and not resent:
+            if result.code is call.already_done and outcome_unknown[name] > 0:
+                unconfirmed.add(name)
+            elif result.code is not ErrorCode.NONE:
                 failed[name] = topic_error(router.client.cluster, call.api.name, *result)
         if undecided:
             time.sleep(min(backoff.next_delay_s(), seconds_left(deadline)))
-    return failed
+    return TopicChangesResult(failed, frozenset(unconfirmed))
 
 
 def is_retriable(code: ErrorCode) -> bool:
@@ -208,7 +222,7 @@ _CREATE_TOPICS = TopicCall(
         TopicResult(topic.name, ErrorCode(topic.error_code), topic.error_message)
         for topic in answer.topics
     ],
-    done_if_resent=ErrorCode.TOPIC_ALREADY_EXISTS,
+    already_done=ErrorCode.TOPIC_ALREADY_EXISTS,
 )
 _CREATE_PARTITIONS = TopicCall(
     api=CREATE_PARTITIONS,
@@ -232,7 +246,7 @@ _DELETE_TOPICS = TopicCall(
         TopicResult(topic.name or "", ErrorCode(topic.error_code), topic.error_message)
         for topic in answer.responses
     ],
-    done_if_resent=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    already_done=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
 
 

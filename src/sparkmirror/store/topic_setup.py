@@ -51,10 +51,10 @@ def create_or_verify_topic(
 def _create_topic(
     admin: Admin, topic: StorageTopic, broker_wait_s: float, new_topic_wait_s: float
 ) -> TopicDescription | None:
-    """Create the topic. Return its description if another worker has just created it."""
+    """Create the topic. Return its description if another worker may have just created it."""
     _wait_for_brokers(admin, topic, broker_wait_s)
     try:
-        admin.create_topic(
+        is_created = admin.create_topic(
             NewTopic(
                 name=topic.name,
                 partitions=topic.partitions,
@@ -72,6 +72,8 @@ def _create_topic(
             return await_new_topic(lambda: admin.describe_topic(topic.name), new_topic_wait_s)
         except (TopicMissing, NotAuthorized):
             raise rejected from None
+    if not is_created:
+        return await_new_topic(lambda: admin.describe_topic(topic.name), new_topic_wait_s)
     log.info(
         "Created topic %s for %s, with %d partitions",
         topic.name,

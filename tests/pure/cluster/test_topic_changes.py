@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from kafka.protocol.admin import CreateTopicsResponse, DeleteTopicsResponse
 from kafka.protocol.metadata import MetadataResponse
 
@@ -101,30 +102,46 @@ def test_only_topics_with_a_retriable_error_are_sent_again() -> None:
     changes = [created(done=0, throttled=THROTTLED, odd=17), created(throttled=0)]
     controller = FakeController(changes, topics=["done", "throttled"])
     with router_to(controller) as router:
-        failed = create_topics(router, [NewTopic(name=n) for n in ("done", "throttled", "odd")])
-    assert {name: type(error) for name, error in failed.items()} == {"odd": TopicRejected}
+        result = create_topics(router, [NewTopic(name=n) for n in ("done", "throttled", "odd")])
+    assert result.unconfirmed == frozenset()
+    assert {name: type(error) for name, error in result.failed.items()} == {"odd": TopicRejected}
     first, second = controller.sent(CREATE_TOPICS)
     assert b"done" in first
     assert b"throttled" in second
     assert b"done" not in second
 
 
-def test_a_topic_that_exists_after_a_lost_response_counts_as_created() -> None:
-    controller = FakeController([close_connection, created(lost=EXISTS)], topics=["lost"])
+@pytest.mark.parametrize("outcome_unknown", [close_connection, created(lost=TIMED_OUT)])
+def test_it_is_unknown_who_created_a_topic_that_exists_after_a_lost_response(
+    outcome_unknown: Reply,
+) -> None:
+    controller = FakeController([outcome_unknown, created(lost=EXISTS)], topics=["lost"])
     with router_to(controller) as router:
-        assert create_topics(router, [NewTopic(name="lost")]) == {}
+        assert create_topics(router, [NewTopic(name="lost")]) == ({}, frozenset({"lost"}))
+
+
+@pytest.mark.parametrize("not_done", [THROTTLED, NOT_CONTROLLER])
+def test_a_topic_that_exists_after_an_answer_that_nothing_was_done_is_rejected(
+    not_done: int,
+) -> None:
+    controller = FakeController([created(old=not_done), created(old=EXISTS)], topics=["old"])
+    with router_to(controller) as router:
+        failed = create_topics(router, [NewTopic(name="old")]).failed
+    assert isinstance(failed["old"], TopicRejected)
 
 
 def test_a_topic_that_exists_at_the_first_try_is_rejected() -> None:
     controller = FakeController([created(old=EXISTS)], topics=["old"])
     with router_to(controller) as router:
-        assert isinstance(create_topics(router, [NewTopic(name="old")])["old"], TopicRejected)
+        assert isinstance(
+            create_topics(router, [NewTopic(name="old")]).failed["old"], TopicRejected
+        )
 
 
 def test_a_request_is_sent_again_if_the_broker_is_not_the_controller() -> None:
     controller = FakeController([created(new=NOT_CONTROLLER), created(new=0)], topics=["new"])
     with router_to(controller) as router:
-        assert create_topics(router, [NewTopic(name="new")]) == {}
+        assert create_topics(router, [NewTopic(name="new")]) == ({}, frozenset())
     lookups = [r.api_key for r in controller.broker.requests].count(METADATA)
     assert lookups >= 3  # the controller before each try, the leaders at the end
 
@@ -144,5 +161,5 @@ def test_a_topic_that_is_missing_at_the_first_try_is_an_error() -> None:
 def test_a_retriable_error_is_the_error_of_the_topic_after_the_timeout() -> None:
     controller = FakeController([created(slow=TIMED_OUT)] * 50)
     with router_to(controller) as router:
-        failed = create_topics(router, [NewTopic(name="slow")], timeout_s=0.4)
+        failed = create_topics(router, [NewTopic(name="slow")], timeout_s=0.4).failed
     assert isinstance(failed["slow"], ClusterTimeout)

@@ -22,7 +22,10 @@ TOPIC = StorageTopic(
 class RacingAdmin(Admin):
     """The cluster rejects the topic as existing. Its brokers know the topic after some requests."""
 
-    def __init__(self, unknown_for: int, partitions: int = 1) -> None:
+    def __init__(
+        self, unknown_for: int, partitions: int = 1, *, loses_response: bool = False
+    ) -> None:
+        self.loses_response = loses_response
         self.unknown_for = unknown_for
         self.partitions = partitions
         self.descriptions = 0
@@ -47,7 +50,9 @@ class RacingAdmin(Admin):
             raise TopicMissing("west", f"there is no topic {name}; create it")
         return found[name]
 
-    def create_topic(self, topic: NewTopic) -> None:
+    def create_topic(self, topic: NewTopic) -> bool:
+        if self.loses_response:
+            return False
         raise TopicRejected("west", f"CreateTopics answered TOPIC_ALREADY_EXISTS for {topic.name}")
 
     def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
@@ -68,6 +73,12 @@ def test_a_topic_that_exists_but_is_not_yet_known_to_the_broker_is_awaited() -> 
 def test_an_awaited_topic_is_verified() -> None:
     with pytest.raises(ConfigError, match="single partition"):
         create_or_verify_topic(RacingAdmin(unknown_for=2, partitions=3), TOPIC)
+
+
+def test_a_topic_that_exists_after_a_lost_response_is_verified() -> None:
+    admin = RacingAdmin(unknown_for=1, partitions=3, loses_response=True)
+    with pytest.raises(ConfigError, match="single partition"):
+        create_or_verify_topic(admin, TOPIC)
 
 
 def test_a_rejected_topic_that_stays_unknown_is_an_error() -> None:

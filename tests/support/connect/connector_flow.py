@@ -50,7 +50,7 @@ class ConnectorFlow:
     def create_topics(self, topics: Mapping[str, int]) -> None:
         """Create source topics with so many partitions, and the worker's offsets topic."""
         with Admin(self.source.access) as admin:
-            failed = admin.create_topics(
+            failed, _ = admin.create_topics(
                 [NewTopic(name=name, partitions=count) for name, count in topics.items()]
             )
             assert not failed, failed

@@ -179,7 +179,7 @@ class CopyFlow:
 def _create_topics(access: ClusterAccess, topics: list[NewTopic]) -> None:
     with Admin(access, TOPIC_CREATION_TIMEOUT_S) as admin:
         existing = admin.describe_topics([topic.name for topic in topics])
-        failed = admin.create_topics([topic for topic in topics if topic.name not in existing])
+        failed, _ = admin.create_topics([topic for topic in topics if topic.name not in existing])
         assert not failed, failed
     every = [TopicPartition(topic.name, n) for topic in topics for n in range(topic.partitions)]
     wait_for_leaders(access, every, TOPIC_CREATION_TIMEOUT_S)

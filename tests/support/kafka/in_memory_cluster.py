@@ -8,6 +8,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
+from sparkmirror.cluster.topic_changes import TopicChangesResult
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 
@@ -45,11 +46,11 @@ class InMemoryCluster(Admin):
             if names is None or name in names
         }
 
-    def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, ClusterError]:
+    def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
         self._check_available()
         self.created += topics
         self.partitions |= {topic.name: topic.partitions for topic in topics}
-        return {}
+        return TopicChangesResult({}, frozenset())
 
     def create_partitions(self, partitions: Mapping[str, int]) -> dict[str, ClusterError]:
         self._check_available()

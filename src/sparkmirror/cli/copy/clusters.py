@@ -88,11 +88,11 @@ def apply_plan(plan: CopyPlan, admins: ClusterAdmins) -> None:
     new = [_new_topic(topic) for topic in plan.topics.new_topics]
     if plan.offsets_topic is not None:
         new.append(plan.offsets_topic)
-    failed = admins.target.create_topics(new)
-    failed |= admins.target.create_partitions(
+    not_created = admins.target.create_topics(new).failed
+    not_grown = admins.target.create_partitions(
         {grown.name: grown.partitions for grown in plan.topics.new_partitions}
     )
-    errors = list(failed.values())
+    errors = [*not_created.values(), *not_grown.values()]
     if len(errors) > 1:
         first = errors[0]
         raise TopicRejected(first.cluster, "; ".join(map(str, errors)))

@@ -25,8 +25,8 @@ def create_topics(
         return
     progress(f"creating {len(topics)} topics")
     with Admin(access) as admin:
-        failed = admin.create_topics([_new_topic(topic) for topic in topics])
-    for error in failed.values():
+        result = admin.create_topics([_new_topic(topic) for topic in topics])
+    for error in result.failed.values():
         raise error
     for topic in topics:
         if topic.records:

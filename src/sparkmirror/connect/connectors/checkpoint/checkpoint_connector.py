@@ -16,7 +16,7 @@ from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import CheckpointGroups
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
-from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
+from sparkmirror.connect.connectors.shared.topic_creation import InternalTopicCreation
 from sparkmirror.mirror.connect_topics import offset_alterations
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 from sparkmirror.mirror.topics.task_assignment import checkpoint_task_configs
@@ -89,23 +89,25 @@ class _GroupRefresher:
         self.config = config
         self._context = context
         source = shared.access(ClusterSide.SOURCE, role="checkpoint-source-admin").new_router()
-        self._target = Admin(
+        target = Admin(
             shared.access(ClusterSide.TARGET, role="checkpoint-target-admin"),
             shared.admin_timeout_s,
         )
         self.groups = CheckpointGroups(config, source)
-        self._has_topic = False
+        self._checkpoints_topic = InternalTopicCreation(
+            target, config.checkpoints_topic, config.checkpoints_factor
+        )
         self.watcher = ClusterWatcher(
             "MirrorCheckpointConnector",
             shared,
             description="refreshing consumer groups",
             refresh=self._refresh,
-            clients=(source, self._target),
+            clients=(source, target),
         )
         self.watcher.refresh_every(config.refresh_groups_s)
 
     def _refresh(self) -> float:
-        self._ensure_topic()
+        self._checkpoints_topic.ensure()
         has_changed = self.groups.refresh()
         if not self.watcher.has_refreshed:
             name, groups = self.config.shared.name, self.groups.groups or ()
@@ -113,9 +115,3 @@ class _GroupRefresher:
         if has_changed:
             self._context.request_task_reconfiguration()
         return self.groups.refresh_took_s
-
-    def _ensure_topic(self) -> None:
-        if not self._has_topic:
-            topic, factor = self.config.checkpoints_topic, self.config.checkpoints_factor
-            ensure_internal_topic(self._target, topic, factor)
-            self._has_topic = True

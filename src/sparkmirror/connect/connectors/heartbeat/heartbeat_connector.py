@@ -12,7 +12,10 @@ from sparkmirror.config.client_configs import ClusterSide
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
-from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
+from sparkmirror.connect.connectors.shared.topic_creation import (
+    RETRY_INTERVAL_S,
+    InternalTopicCreation,
+)
 from sparkmirror.mirror.connect_topics import offset_alterations
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 from sparkmirror.mirror.topics.task_assignment import heartbeat_task_configs
@@ -32,9 +35,10 @@ class MirrorHeartbeatConnector:
         self._config = parsed = MirrorHeartbeatConfig.parse(config)
         access = parsed.shared.access(ClusterSide.TARGET, role="heartbeats-target-admin")
         admin = Admin(access, parsed.shared.admin_timeout_s)
+        topic = InternalTopicCreation(admin, parsed.heartbeats_topic, parsed.heartbeats_factor)
 
         def refresh() -> float:
-            ensure_internal_topic(admin, parsed.heartbeats_topic, parsed.heartbeats_factor)
+            topic.ensure()
             return 0.0
 
         self._watcher = ClusterWatcher(
@@ -44,6 +48,7 @@ class MirrorHeartbeatConnector:
             refresh=refresh,
             clients=[admin],
         )
+        self._watcher.refresh_every(RETRY_INTERVAL_S)
         self._watcher.start(self._context)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:

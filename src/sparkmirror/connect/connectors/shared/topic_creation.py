@@ -1,5 +1,7 @@
 """Creates topics as MirrorMaker 2 does, also on clusters with fewer brokers than replicas.
 
+A failed creation of an internal topic is tried again after RETRY_INTERVAL_S.
+
 If a topic cannot be created as configured (often because there are fewer brokers than replicas),
 the error is logged. Then brokers with `auto.create.topics.enable` create it, as they do for
 MirrorMaker 2's producers; its partitions and configs are corrected afterwards. If the topic is
@@ -9,7 +11,8 @@ still missing, the caller gets the error, and the partitions that wait for it re
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
@@ -20,27 +23,61 @@ from sparkmirror.mirror.topics.topic_plan import NewRemotePartitions, NewRemoteT
 
 log = logging.getLogger(__name__)
 
+RETRY_INTERVAL_S = 60.0
+"""The pause between two tries to create an internal topic."""
 _COMPACT = {"cleanup.policy": "compact"}
 
 
-def ensure_internal_topic(admin: Admin, topic: InternalTopic, replication_factor: int) -> None:
-    """Create one of MirrorMaker 2's internal topics. An existing topic is not changed."""
+class InternalTopicCreation:
+    """Creates one of MirrorMaker 2's internal topics. Belongs to one thread."""
+
+    def __init__(
+        self,
+        admin: Admin,
+        topic: InternalTopic,
+        replication_factor: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._admin = admin
+        self._topic = topic
+        self._replication_factor = replication_factor
+        self._clock = clock
+        self._exists = False
+        self._next_try_at = float("-inf")
+
+    def ensure(self) -> None:
+        """Create the topic if it is missing, unless the last try failed a moment ago."""
+        if not self._exists and self._clock() >= self._next_try_at:
+            self._exists = ensure_internal_topic(self._admin, self._topic, self._replication_factor)
+            self._next_try_at = self._clock() + RETRY_INTERVAL_S
+
+
+def ensure_internal_topic(admin: Admin, topic: InternalTopic, replication_factor: int) -> bool:
+    """Create one of MirrorMaker 2's internal topics. An existing topic is not changed.
+
+    Returns whether the topic exists, as far as this user may know.
+    """
     if topic.name in admin.describe_topics([topic.name]):
-        return
+        return True
     new = NewTopic(
         name=topic.name,
         partitions=topic.partitions,
         replication_factor=replication_factor,
         configs=_COMPACT,
     )
-    error = admin.create_topics([new]).get(topic.name)
+    failed, unconfirmed = admin.create_topics([new])
+    error = failed.get(topic.name)
     if error is None:
-        log.info("Created topic '%s'", topic.name)
-    elif isinstance(error, NotAuthorized | UnsupportedByBroker):
+        if topic.name not in unconfirmed:
+            log.info("Created topic '%s'", topic.name)
+        return True
+    if isinstance(error, NotAuthorized | UnsupportedByBroker):
         log.info("Assuming that topic '%s' exists: %s", topic.name, error)
-    elif topic.name not in admin.describe_topics([topic.name]):
-        log.error("Unable to create topic '%s': %s", topic.name, error)
-        _auto_create(admin, {topic.name: new})
+        return True
+    if topic.name in admin.describe_topics([topic.name]):
+        return True
+    log.error("Unable to create topic '%s': %s", topic.name, error)
+    return topic.name in _auto_create(admin, {topic.name: new})
 
 
 def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict[str, ClusterError]:
@@ -54,8 +91,8 @@ def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict
         )
         for new in topics
     }
-    failed = admin.create_topics(list(topics_by_name.values()))
-    for name in topics_by_name.keys() - failed.keys():
+    failed, unconfirmed = admin.create_topics(list(topics_by_name.values()))
+    for name in topics_by_name.keys() - failed.keys() - unconfirmed:
         count = topics_by_name[name].partitions
         log.info("Created remote topic %s with %d partitions.", name, count)
     existing = admin.describe_topics(failed.keys())
@@ -95,14 +132,25 @@ def _auto_create(admin: Admin, topics_by_name: Mapping[str, NewTopic]) -> frozen
             name,
         )
     admin.create_partitions({name: topics_by_name[name].partitions for name in created})
-    changes = {
-        name: [
-            AlterConfigOp(name=key, operation=AlterConfigOpType.SET, value=value)
-            for key, value in topics_by_name[name].configs.items()
-        ]
-        for name in created
-        if topics_by_name[name].configs
+    configs = {
+        name: topics_by_name[name].configs for name in created if topics_by_name[name].configs
     }
-    for name, error in admin.incremental_alter_configs(changes).items():
+    for name, error in _set_configs(admin, configs).items():
         log.warning("Could not alter configuration of topic %s. %s", name, error)
     return created
+
+
+def _set_configs(admin: Admin, configs: Mapping[str, Mapping[str, str]]) -> dict[str, ClusterError]:
+    """Set configs of topics that have none yet. Returns the errors by topic."""
+    changes = {
+        topic: [
+            AlterConfigOp(name=key, operation=AlterConfigOpType.SET, value=value)
+            for key, value in settings.items()
+        ]
+        for topic, settings in configs.items()
+    }
+    try:
+        return admin.incremental_alter_configs(changes)
+    except UnsupportedByBroker:
+        # Brokers before 2.3 accept only the complete configs of a topic. These are complete.
+        return admin.alter_configs(configs)

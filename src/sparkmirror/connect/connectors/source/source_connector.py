@@ -16,7 +16,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.client_configs import ClusterSide
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
-from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
+from sparkmirror.connect.connectors.shared.topic_creation import InternalTopicCreation
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.source_topics import SourceTopics
 from sparkmirror.connect.connectors.source.topic_sync import TopicSync
@@ -96,7 +96,11 @@ class _TopicRefresher:
         source, target = self._admins[ClusterSide.SOURCE], self._admins[ClusterSide.TARGET]
         self._topics = SourceTopics(config, source, target)
         self._topic_sync = TopicSync(config, source, target)
-        self._has_syncs_topic = not config.emits_offset_syncs
+        self._syncs_topic = InternalTopicCreation(
+            self._admins[config.offset_syncs_side],
+            config.offset_syncs_topic,
+            config.offset_syncs_factor,
+        )
         self._is_loaded = False
         self.watcher = ClusterWatcher(
             "MirrorSourceConnector",
@@ -116,7 +120,8 @@ class _TopicRefresher:
         return self._topics.partitions
 
     def _refresh(self) -> float:
-        self._ensure_syncs_topic()
+        if self.config.emits_offset_syncs:
+            self._syncs_topic.ensure()
         if self.watcher.has_refreshed:
             has_changed = self._topics.refresh()
         else:
@@ -128,13 +133,6 @@ class _TopicRefresher:
         if has_changed:
             self._context.request_task_reconfiguration()
         return self._topics.refresh_took_s
-
-    def _ensure_syncs_topic(self) -> None:
-        if not self._has_syncs_topic:
-            admin = self._admins[self.config.offset_syncs_side]
-            topic, factor = self.config.offset_syncs_topic, self.config.offset_syncs_factor
-            ensure_internal_topic(admin, topic, factor)
-            self._has_syncs_topic = True
 
     def _sync_configs(self) -> None:
         self._topic_sync.sync_configs(self._topics.synced_topics())

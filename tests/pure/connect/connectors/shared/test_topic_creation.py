@@ -1,0 +1,128 @@
+"""Topics that a cluster refuses, creates by itself, or has after a lost response."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import pytest
+
+from sparkmirror.cluster.topic_changes import TopicChangesResult
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.connect.connectors.shared.topic_creation import (
+    RETRY_INTERVAL_S,
+    InternalTopicCreation,
+    create_remote_topics,
+    ensure_internal_topic,
+)
+from sparkmirror.errors import ClusterError, TopicRejected, UnsupportedByBroker
+from sparkmirror.mirror.topics.internal_topics import InternalTopic
+from sparkmirror.mirror.topics.topic_configs import AlterConfigOp
+from sparkmirror.mirror.topics.topic_plan import NewRemoteTopic
+from tests.support.kafka.in_memory_cluster import InMemoryCluster
+
+HEARTBEATS = InternalTopic(name="heartbeats", cluster="B", partitions=1)
+REMOTE = NewRemoteTopic(
+    source_topic="orders",
+    name="A.orders",
+    partitions=3,
+    replication_factor=3,
+    configs={"retention.ms": "1000"},
+)
+
+
+class RefusingCluster(InMemoryCluster):
+    """A cluster that refuses to create topics. Its brokers may create them on demand."""
+
+    def __init__(self, *, auto_creates: bool = False) -> None:
+        super().__init__("B")
+        self.auto_creates = auto_creates
+        self.refusals = 0
+        self.set_configs: dict[str, Mapping[str, str]] = {}
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
+        self.refusals += 1
+        error = TopicRejected(self.cluster, "INVALID_REPLICATION_FACTOR")
+        return TopicChangesResult({topic.name: error for topic in topics}, frozenset())
+
+    def request_auto_creation(self, names: Collection[str]) -> frozenset[str]:
+        if not self.auto_creates:
+            return frozenset()
+        self.partitions |= dict.fromkeys(names, 1)
+        return frozenset(names)
+
+    def incremental_alter_configs(
+        self, changes: Mapping[str, Sequence[AlterConfigOp]]
+    ) -> dict[str, ClusterError]:
+        raise UnsupportedByBroker(self.cluster, "before Kafka 2.3")
+
+    def alter_configs(self, configs: Mapping[str, Mapping[str, str]]) -> dict[str, ClusterError]:
+        self.set_configs |= configs
+        return {}
+
+
+class ClusterThatLosesResponses(InMemoryCluster):
+    def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
+        super().create_topics(topics)
+        return TopicChangesResult({}, frozenset(topic.name for topic in topics))
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def refusing() -> Iterator[RefusingCluster]:
+    with RefusingCluster() as cluster:
+        yield cluster
+
+
+def test_a_refused_internal_topic_is_created_with_a_later_try(refusing: RefusingCluster) -> None:
+    clock = Clock()
+    creation = InternalTopicCreation(refusing, HEARTBEATS, 3, clock)
+    creation.ensure()
+    creation.ensure()
+    assert refusing.refusals == 1
+    clock.now_s = RETRY_INTERVAL_S
+    creation.ensure()
+    assert refusing.refusals == 2
+    refusing.auto_creates = True
+    clock.now_s = 2 * RETRY_INTERVAL_S
+    creation.ensure()
+    assert refusing.refusals == 3
+    clock.now_s = 3 * RETRY_INTERVAL_S
+    listings = refusing.topic_listings
+    creation.ensure()
+    assert (refusing.refusals, refusing.topic_listings) == (3, listings)
+
+
+def test_an_auto_created_topic_gets_its_configs_on_brokers_before_2_3() -> None:
+    with RefusingCluster(auto_creates=True) as cluster:
+        assert create_remote_topics(cluster, [REMOTE]) == {}
+        assert ensure_internal_topic(cluster, HEARTBEATS, 3)
+    assert cluster.partitions == {"A.orders": 3, "heartbeats": 1}
+    assert cluster.set_configs == {
+        "A.orders": {"retention.ms": "1000"},
+        "heartbeats": {"cleanup.policy": "compact"},
+    }
+
+
+def test_a_topic_that_nothing_creates_is_reported(refusing: RefusingCluster) -> None:
+    assert create_remote_topics(refusing, [REMOTE]).keys() == {"A.orders"}
+    assert not ensure_internal_topic(refusing, HEARTBEATS, 3)
+
+
+@pytest.mark.parametrize(
+    ("cluster_class", "is_logged"), [(InMemoryCluster, True), (ClusterThatLosesResponses, False)]
+)
+def test_a_topic_is_logged_as_created_only_if_that_is_known(
+    cluster_class: type[InMemoryCluster], is_logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    with cluster_class("B") as cluster:
+        assert create_remote_topics(cluster, [REMOTE]) == {}
+        assert ensure_internal_topic(cluster, HEARTBEATS, 3)
+    assert ("Created remote topic A.orders" in caplog.text) == is_logged
+    assert ("Created topic 'heartbeats'" in caplog.text) == is_logged
