@@ -40,6 +40,7 @@ def explanations(settings: Iterable[SettingExplanation]) -> list[dict[str, Any]]
             "value": one.value,
             **_origin_members(one.origin),
             "read": one.is_read,
+            "no_effect": one.no_effect or None,
             "overrode": [
                 {"value": lost.value, **_origin_members(lost.origin)} for lost in one.overridden
             ],

@@ -61,11 +61,17 @@ def show_settings(
     for (flow, part), settings in groupby(explanations, key=lambda one: (one.flow, one.part)):
         table = _table("setting", "value", "from", "instead of")
         for one in settings:
-            value = _value_text(one.value) + ("" if one.is_read else "  (not read)")
+            value = _value_text(one.value) + _effect_text(one)
             instead = "\n".join(_overridden_text(lost) for lost in one.overridden)
             _row(table, one.key, value, _origin_text(one.origin), instead)
         console.print(f"{flow} {part}", style="bold")
         console.print(table)
+
+
+def _effect_text(one: SettingExplanation) -> str:
+    if one.no_effect:
+        return "  (no effect)"
+    return "" if one.is_read else "  (not read)"
 
 
 def show_explanations(
@@ -77,8 +83,10 @@ def show_explanations(
         console.print(f"  {_origin_text(one.origin)}")
         for lost in one.overridden:
             console.print(f"  instead of {_overridden_text(lost)}")
-        if not one.is_read:
-            console.print(f"  (the {one.part} never reads it)")
+        if one.no_effect:
+            console.print(f"  no effect: {one.no_effect}")
+        elif not one.is_read:
+            console.print(f"  no effect: the {one.part} does not read it")
 
 
 def show_validation_report(

@@ -21,6 +21,7 @@ from sparkmirror.config.files.provenance import (
     PrecedenceRule,
     ResolvedSetting,
 )
+from sparkmirror.config.review.effects import no_effect_reason
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.suggestions import closest_name
@@ -55,6 +56,8 @@ class SettingExplanation:
     """The values that it overrides, strongest first; the default, if there is one, is last."""
     is_read: bool = True
     """False for a setting that is part of the config but has no reader."""
+    no_effect: str = ""
+    """Why the value has no effect, if the part declares the setting or passes it to a client."""
 
 
 def explain_all(
@@ -109,9 +112,19 @@ class _PartExplainer:
             return self._explanation(key, layers[name], default)
         if default is None:
             return None
+        reason = self._no_effect_reason(key)
         return SettingExplanation(
-            flow=self._flow, part=self._part, key=key, value=default.value, origin=default.origin
+            flow=self._flow,
+            part=self._part,
+            key=key,
+            value=default.value,
+            origin=default.origin,
+            is_read=not reason,
+            no_effect=reason,
         )
+
+    def _no_effect_reason(self, key: str) -> str:
+        return no_effect_reason(self._part, key, self.layers.props)
 
     def _deciding_layers(self, key: str) -> tuple[LayeredConfig, str]:
         """The config that decides a setting, and the name of the setting in it."""
@@ -146,6 +159,8 @@ class _PartExplainer:
             for origin in distinct
             if origin != setting.origin
         ]
+        is_read = self._part.reads(key)
+        reason = self._no_effect_reason(key) if is_read else ""
         return SettingExplanation(
             flow=self._flow,
             part=self._part,
@@ -157,7 +172,8 @@ class _PartExplainer:
                 *lost,
                 *([default] if default else ()),
             ),
-            is_read=self._part.reads(key),
+            is_read=is_read and not reason,
+            no_effect=reason,
         )
 
 

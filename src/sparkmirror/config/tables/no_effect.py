@@ -17,3 +17,7 @@ TRANSFORMATIONS: Final = "No effect here: transformations are not supported."
 TOPIC_CREATION: Final = "No effect here: a mirror creates its topics after those of the source."
 ALONE_IN_GROUP: Final = "No effect here: a worker is the only member of its group."
 NO_WORKER_CALLS: Final = "No effect here: workers do not call each other."
+CLIENT_TUNING: Final = (
+    "No effect here: it tunes a client of Kafka, and batches are copied as they are."
+)
+NO_SUCH_CLIENT: Final = "No effect here: this part of the flow has no such client."

@@ -128,8 +128,19 @@ def test_explain_prints_json(file: Path) -> None:
         "file_key": "A->B.topics",
         "line": 5,
         "read": True,
+        "no_effect": None,
         "overrode": [{"value": ".*", "rule": "default", "file_key": None, "line": None}],
     }
+
+
+def test_explain_says_that_a_key_of_a_client_has_no_effect(file: Path) -> None:
+    file.write_text(FILE + "A.consumer.fetch.min.bytes=1\n")
+    result = run("explain", file, "A.consumer.fetch.min.bytes", "--flow", "A->B")
+    assert "no effect: it tunes a client of Kafka" in " ".join(result.output.split())
+    found = run_json("explain", file, "A.consumer.fetch.min.bytes", "--flow", "A->B")
+    assert {one["read"] for one in found} == {False}
+    assert all(one["no_effect"] for one in found)
+    assert "(no effect)" in run("explain", file).output
 
 
 def test_explain_suggests_a_name_for_an_unknown_setting(file: Path) -> None:

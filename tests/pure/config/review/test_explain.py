@@ -104,6 +104,52 @@ def test_what_is_carried_along_and_never_read_says_so() -> None:
     assert explain(opened(), A_TO_B, FlowPart.SOURCE, "tasks.max").is_read
 
 
+TUNED_KEYS = """A.consumer.fetch.min.bytes=1
+A.consumer.isolation.level=read_uncommitted
+A.consumer.client.rack=r
+A.ssl.provider=P
+A.ssl.keystore.location=/key.pem
+B.producer.linger.ms=5
+B.producer.transaction.timeout.ms=5000
+B.request.timeout.ms=7000
+B.status.storage.replication.factor=1
+A->B.topic.creation.default.partitions=2
+A->B.errors.tolerance=all
+A->B.key.converter.schemas.enable=false
+A->B.producer.override.compression.type=zstd
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "reason"),
+    [
+        (FlowPart.SOURCE, "source.consumer.fetch.min.bytes", "it tunes a client of Kafka"),
+        (FlowPart.SOURCE, "source.consumer.isolation.level", ""),
+        (FlowPart.SOURCE, "source.consumer.client.rack", ""),
+        (FlowPart.CHECKPOINT, "source.consumer.isolation.level", "it tunes a client of Kafka"),
+        (FlowPart.HEARTBEAT, "source.consumer.client.rack", "has no such client"),
+        (FlowPart.SOURCE, "source.consumer.ssl.provider", "a part of a Java runtime"),
+        (FlowPart.SOURCE, "source.consumer.ssl.keystore.location", ""),
+        (FlowPart.SOURCE, "producer.override.linger.ms", "it tunes a client of Kafka"),
+        (FlowPart.SOURCE, "producer.override.compression.type", "it tunes a client of Kafka"),
+        (FlowPart.SOURCE, "producer.override.transaction.timeout.ms", ""),
+        (FlowPart.WORKER, "producer.linger.ms", "it tunes a client of Kafka"),
+        (FlowPart.WORKER, "producer.transaction.timeout.ms", ""),
+        (FlowPart.WORKER, "request.timeout.ms", "it tunes Kafka's Java clients"),
+        (FlowPart.WORKER, "status.storage.replication.factor", ""),
+        (FlowPart.SOURCE, "topic.creation.default.partitions", "a mirror creates its topics"),
+        (FlowPart.SOURCE, "errors.tolerance", "transformations are not supported"),
+        (FlowPart.SOURCE, "key.converter.schemas.enable", "records are copied as bytes"),
+        (FlowPart.SOURCE, "errors.retry.timeout", "transformations are not supported"),
+    ],
+)
+def test_a_key_without_effect_says_why(part: FlowPart, key: str, reason: str) -> None:
+    found = explain(opened(FILE + TUNED_KEYS), A_TO_B, part, key)
+    assert reason in found.no_effect
+    assert found.is_read == (not reason)
+    assert bool(found.no_effect) == bool(reason)
+
+
 def test_a_setting_that_does_not_exist_brings_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"has no setting task\.max; did you mean tasks\.max\?"):
         explain(opened(), A_TO_B, FlowPart.SOURCE, "task.max")
