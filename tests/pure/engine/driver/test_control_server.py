@@ -122,11 +122,25 @@ def test_the_last_messages_of_a_task_arrive_although_it_closes_the_connection(
         assert conductor.counts["report"] == 100
 
 
-def test_a_client_without_the_secret_is_rejected(conductor: NoopConductor) -> None:
+def test_a_client_with_a_wrong_proof_is_disconnected_before_its_first_message(
+    conductor: NoopConductor, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        serving(conductor) as server,
+        socket.create_connection(server.endpoint.address) as client,
+    ):
+        client.settimeout(20)
+        answer, _ = answer_challenge(b"another secret", client.recv(NONCE_BYTES))
+        client.sendall(answer)
+        assert client.recv(1) == b""
+    assert "does not know the secret" in caplog.text
+
+
+def test_a_message_encrypted_with_another_secret_does_not_reach_the_conductor(
+    conductor: NoopConductor,
+) -> None:
     with serving(conductor) as server:
-        wrong = ControlEndpoint(
-            host=server.endpoint.host, port=server.endpoint.port, secret=b"x" * 64
-        )
+        wrong = replace(server.endpoint, secret=b"another secret")
         with ControlClient(wrong) as client, pytest.raises((ControlConnectionLost, OSError)):
             client.send(task_hello(0))
             client.receive(Welcome)
