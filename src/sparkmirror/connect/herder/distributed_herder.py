@@ -33,7 +33,7 @@ from sparkmirror.connect.herder.herder import (
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_parts import HerderParts
 from sparkmirror.connect.herder.log_levels import check_level
-from sparkmirror.connect.herder.offset_requests import complete
+from sparkmirror.connect.herder.requests.offset_requests import complete
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.errors import Forbidden
 from sparkmirror.mirror.connect_topics.connect_configs import RestartRequest, TargetState

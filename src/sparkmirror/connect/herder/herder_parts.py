@@ -12,14 +12,14 @@ from functools import partial
 from typing import TypeVar
 
 from sparkmirror.connect.herder.config_changes import ConfigChanges
-from sparkmirror.connect.herder.config_requests import ConfigRequests
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.connect.herder.connector_queries import ConnectorQueries
 from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_lifecycle import HerderLifecycle
-from sparkmirror.connect.herder.offset_requests import OffsetRequests
-from sparkmirror.connect.herder.restart_requests import RestartRequests
+from sparkmirror.connect.herder.requests.config_requests import ConfigRequests
+from sparkmirror.connect.herder.requests.offset_requests import OffsetRequests
+from sparkmirror.connect.herder.requests.restart_requests import RestartRequests
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.group_membership import GroupMembership

@@ -1,0 +1,1 @@
+"""Requests that change configs or offsets, or restart connectors."""
