@@ -291,7 +291,7 @@ def _assigned(connector: MirrorCheckpointConnector, tasks_max: int) -> list[str]
     return [task["task.assigned.groups"] for task in connector.task_configs(tasks_max)]
 
 
-def test_groups_are_found_by_filter_and_by_what_they_committed(
+def test_groups_are_selected_by_filter_and_by_committed_topics(
     mirroring: ConnectorFlow, writer: BatchWriter, topic: str, unique_name: UniqueName
 ) -> None:
     other = unique_name("unmirrored")

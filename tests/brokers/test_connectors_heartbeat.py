@@ -70,7 +70,9 @@ def test_heartbeats_are_written_while_the_task_runs(
     assert [(one.partition, one.offset) for one in stored] == [(partition, {"offset": 0})]
 
 
-def test_without_heartbeats_there_is_no_task(primary: SharedCluster, backup: SharedCluster) -> None:
+def test_a_connector_with_disabled_heartbeats_has_no_task(
+    primary: SharedCluster, backup: SharedCluster
+) -> None:
     mirroring = ConnectorFlow(name="none", source=primary, target=backup, topics=".*")
     connector = MirrorHeartbeatConnector("c", RecordingContext())
     connector.start(mirroring.connector_config("Heartbeat", emit_heartbeats_enabled="false"))

@@ -146,7 +146,7 @@ def test_a_request_is_sent_again_if_the_broker_is_not_the_controller() -> None:
     assert lookups >= 3  # the controller before each try, the leaders at the end
 
 
-def test_a_topic_that_is_gone_after_a_lost_response_counts_as_deleted() -> None:
+def test_a_topic_that_is_missing_after_a_lost_response_counts_as_deleted() -> None:
     controller = FakeController([close_connection, deleted(lost=MISSING)])
     with router_to(controller) as router:
         assert delete_topics(router, ["lost"]) == {}

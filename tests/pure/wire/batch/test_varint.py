@@ -25,7 +25,7 @@ def kafka_python_varint(number: int) -> bytes:
 
 @settings(max_examples=40)
 @given(NUMBERS)
-def test_numbers_are_written_and_read_as_another_client_does(number: int) -> None:
+def test_varints_are_written_and_read_as_another_client_does(number: int) -> None:
     assert encode(number) == kafka_python_varint(number)
     assert decode(b"xy" + encode(number) + b"z", 2) == (number, 2 + len(encode(number)))
     assert _decode(encode(number), 0)[0] == number
@@ -40,13 +40,13 @@ def test_the_table_has_the_varints_from_0_to_8191() -> None:
     ]
 
 
-def test_a_padded_number_is_still_read() -> None:
+def test_a_padded_varint_is_read() -> None:
     assert decode(b"\x82\x80\x00", 0) == (1, 3)
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"\x80", b"\xff" * 10 + b"\x01", b"\xff" * 9 + b"\x02"], ids=len
 )
-def test_a_number_that_does_not_end_is_refused(data: bytes) -> None:
+def test_a_varint_that_does_not_end_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="does not end or is too large"):
         decode(data, 0)
