@@ -15,6 +15,7 @@
     │  ├─ UnsupportedByBroker      the broker's version lacks a feature
     │  ├─ RequestRefused           any other Kafka error code; has the code
     │  └─ TopicMissing  TopicRejected
+    ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
     ├─ LeadershipLost              another worker is the leader of the group now
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
@@ -175,6 +176,10 @@ class TopicMissing(ClusterError):
 
 class TopicRejected(ClusterError):
     """The cluster rejected the creation or change of a topic."""
+
+
+class TasksNotPlanned(MirrorError):
+    """A connector cannot plan its tasks yet. The problem that it has reported says why."""
 
 
 class LeadershipLost(MirrorError):

@@ -1,7 +1,8 @@
 """The interface of a connector: the herder starts it with a config and asks for task configs.
 
     herder ── start, task_configs, stop ──▶ Connector        (one thread per connector)
-    herder ◀── request_task_reconfiguration, raise_error ── ConnectorContext      (any thread)
+    herder ◀── request_task_reconfiguration, report_problem, raise_error ── ConnectorContext
+                                                                     (any thread)
 
 The terms are Kafka Connect's.
 """
@@ -27,6 +28,14 @@ class ConnectorContext(Protocol):
         """Request a call of `task_configs`. Tasks restart only if their configs changed."""
         ...
 
+    def report_problem(self, text: str) -> None:
+        """Show what does not work now as the trace of the RUNNING connector.
+
+        The text says where, why, and what to do. The same text again changes nothing; an empty
+        text means that the problem is solved.
+        """
+        ...
+
     def raise_error(self, error: BaseException) -> None:
         """Make the connector FAILED, with the error as trace. Its tasks keep running."""
         ...
@@ -50,8 +59,10 @@ class Connector(Protocol):
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return one config per task, at most `max_tasks`. Called only while started.
 
-        The same work must always give the same configs. After an error the herder repeats the call
-        with growing pauses; the status stays RUNNING and shows the error.
+        The same work must always give the same configs. Raises TasksNotPlanned while that work is
+        not known: the tasks stay as they are, and the connector requests the call again as soon as
+        it can answer. After any other error the herder repeats the call with growing pauses; the
+        status stays RUNNING and shows the error.
         """
         ...
 

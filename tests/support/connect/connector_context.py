@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from sparkmirror.connect.connector import Connector
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
-from sparkmirror.errors import ClusterTimeout
+from sparkmirror.errors import TasksNotPlanned
 from tests.support.kafka.clusters import SharedCluster
 
 
@@ -18,15 +18,25 @@ class RecordingContext:
     def __init__(self, *, cancelled: bool = False) -> None:
         self.reconfiguration_requests = 0
         self.errors: list[BaseException] = []
+        self.problems: list[str] = []
         self._cancelled = cancelled
 
     def request_task_reconfiguration(self) -> None:
         """Count the request."""
         self.reconfiguration_requests += 1
 
+    def report_problem(self, text: str) -> None:
+        """Record the problem."""
+        self.problems.append(text)
+
     def raise_error(self, error: BaseException) -> None:
         """Record the error."""
         self.errors.append(error)
+
+    @property
+    def problem(self) -> str:
+        """The last problem that the connector has reported; empty if there is none."""
+        return self.problems[-1] if self.problems else ""
 
     def is_cancelled(self) -> bool:
         """Return what the test has set."""
@@ -100,7 +110,7 @@ def can_plan_tasks(connector: Connector) -> bool:
     """Whether its first refresh has ended: its start does not wait long for slow clusters."""
     try:
         connector.task_configs(1)
-    except ClusterTimeout:
+    except TasksNotPlanned:
         return False
     return True
 

@@ -18,7 +18,7 @@ from sparkmirror.config.definition.java_classes import (
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry, RegisteredConnector
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
-from sparkmirror.errors import ClusterTimeout, MirrorError
+from sparkmirror.errors import ClusterTimeout, MirrorError, TasksNotPlanned
 from sparkmirror.javaregex.pattern import compile_java_pattern
 from sparkmirror.mirror.connect_topics import offset_alterations as rules
 from sparkmirror.mirror.connect_topics.offset_alterations import (
@@ -55,6 +55,8 @@ class ConnectorProbe:
     """Ends the calls that hang."""
     failing_connectors: set[str] = field(default_factory=set)
     """Names of connectors whose `task_configs` fails."""
+    waiting_connectors: set[str] = field(default_factory=set)
+    """Names of connectors that do not know their tasks yet."""
     partitions: Sequence[TopicPartition] = SOURCE_PARTITIONS
     """The partitions of the fake source cluster."""
     consumer_groups: Sequence[str] = ("app-1",)
@@ -100,6 +102,8 @@ class FakeConnector:
             raise ClusterTimeout(
                 "source", f"no answer, password {self.config.get('test.password')}"
             )
+        if self.name in self._probe.waiting_connectors:
+            raise TasksNotPlanned("source: waiting")
         enabled = self.config.get("enabled", "true") == "true"
         if self._connector_class == SOURCE_CONNECTOR:
             topics = [

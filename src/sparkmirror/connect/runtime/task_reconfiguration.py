@@ -1,10 +1,10 @@
-"""When to ask a connector for its task configs, and why the last answer failed. Pure.
+"""When to ask a connector for its task configs. Pure.
 
     idle ── request ──▶ in progress ── request ──▶ in progress, requested again
       ▲                     │                                │
       └──── on_answer ──────┘◀────────── on_answer ──────────┘
 
-Belongs to the herder thread.
+After `on_failure`, `retry` or an earlier `request` asks again. Belongs to the herder thread.
 """
 
 from __future__ import annotations
@@ -29,18 +29,20 @@ class TaskReconfiguration:
 
     applied_properties: ConfigProperties | None = None
     """The connector's properties when its current tasks were planned."""
-    last_error: str = ""
-    """The trace of the last failure; empty after a success."""
     _is_in_progress: bool = False
+    _awaits_retry: bool = False
     _is_requested_again: bool = False
     _backoff: Backoff = field(default_factory=_connect_backoff)
 
     def request(self) -> bool:
-        """Return whether to ask the connector now. If it is being asked, note one more request."""
-        if self._is_in_progress:
+        """Return whether to ask the connector now. If it is being asked, note one more request.
+
+        After a failure a request does not wait for the retry.
+        """
+        if self._is_in_progress and not self._awaits_retry:
             self._is_requested_again = True
             return False
-        self._is_in_progress = True
+        self._is_in_progress, self._awaits_retry = True, False
         return True
 
     def on_answer(self) -> bool:
@@ -50,17 +52,19 @@ class TaskReconfiguration:
         return is_requested and self.request()
 
     def retry(self) -> bool:
-        """Ask again in place of the request that failed."""
-        self._is_in_progress = False
-        return self.request()
+        """Return whether to ask again: not if a request has replaced the one that failed."""
+        return self._awaits_retry and self.request()
+
+    def on_failure(self) -> None:
+        """Wait for `retry`, or for an earlier request."""
+        self._awaits_retry = True
 
     def on_new_instance(self) -> None:
         """Forget all requests: they were for an earlier instance of the connector."""
-        self._is_in_progress = self._is_requested_again = False
+        self._is_in_progress = self._is_requested_again = self._awaits_retry = False
 
     def on_success(self) -> None:
-        """Forget the last error; the next retry starts with the first pause."""
-        self.last_error = ""
+        """Start with the first pause at the next retry."""
         self._backoff.reset()
 
     def next_retry_delay_s(self) -> float:

@@ -20,10 +20,15 @@ from sparkmirror.connect.runtime.config_transformer import TransformedConfig
 from sparkmirror.connect.runtime.connector_registry import lookup_connector
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.connect.runtime.status.stack_traces import TooManyTasks, format_trace
+from sparkmirror.connect.runtime.status.stack_traces import (
+    TooManyTasks,
+    format_trace,
+    hide_secrets,
+)
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max, tasks_max
 from sparkmirror.connect.runtime.threads.event_posting import EventPoster
 from sparkmirror.connect.runtime.threads.serial_executor import SerialExecutor
+from sparkmirror.errors import TasksNotPlanned
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
 
 log = logging.getLogger(__name__)
@@ -58,8 +63,16 @@ class ConnectorEvents(Protocol):
         """The connector could not return its task configs; the herder may ask again."""
         ...
 
+    def on_tasks_not_planned(self, name: str) -> None:
+        """The connector does not know its tasks yet; it will ask for a call of `task_configs`."""
+        ...
+
     def on_reconfiguration_requested(self, name: str) -> None:
         """The connector asks for a call of `task_configs`."""
+        ...
+
+    def on_connector_problem(self, name: str, text: str) -> None:
+        """The connector reports what does not work now; an empty text means solved."""
         ...
 
 
@@ -77,6 +90,10 @@ class _InstanceContext:
         if not self._is_cancelled:
             self._poster.post(self._events.on_reconfiguration_requested, self._name)
 
+    def report_problem(self, text: str) -> None:
+        if not self._is_cancelled:
+            self._poster.post(self._deliver_problem, hide_secrets(text, self.secrets))
+
     def raise_error(self, error: BaseException) -> None:
         if not self._is_cancelled:
             trace = format_trace(error, self.secrets)
@@ -89,6 +106,11 @@ class _InstanceContext:
     def cancel(self) -> None:
         """Ignore the instance from now on."""
         self._is_cancelled = True
+
+    def _deliver_problem(self, text: str) -> None:
+        """Run on the herder thread, which may have cancelled this instance meanwhile."""
+        if not self._is_cancelled:
+            self._events.on_connector_problem(self._name, text)
 
 
 class WorkerConnector:
@@ -210,6 +232,9 @@ class WorkerConnector:
             check_tasks_max(self.name, len(tasks), config)
         except TooManyTasks as error:
             context.raise_error(error)
+        except TasksNotPlanned:
+            if not context.is_cancelled():
+                self._poster.post(self._events.on_tasks_not_planned, self.name)
         except Exception as error:  # noqa: BLE001  the status shows it, and the herder asks again
             if not context.is_cancelled():
                 trace = format_trace(error, context.secrets)

@@ -8,7 +8,7 @@
           │                                                    ▼   thread of their own)
           └──── EventPoster ◀──── ConnectorEvents, TaskEvents ─┘
 
-    ConnectorEvents end here: statuses and task configs are written.
+    ConnectorEvents end here: task configs are written, and statuses by ConnectorStatusWriter.
     TaskEvents end in TaskStatusWriter.
 
 Everything here runs on the herder thread. Only writes to the stores may block. Every step compares
@@ -29,14 +29,14 @@ from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.connect.runtime.status.status_writer import STATE_BY_TARGET, StatusWriter
+from sparkmirror.connect.runtime.status.connector_status_writer import ConnectorStatusWriter
+from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.status.task_status_writer import TaskStatusWriter
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connector import WorkerConnector
 from sparkmirror.connect.runtime.worker_tasks import WorkerTasks
 from sparkmirror.errors import Conflict, MirrorError, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
-from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 from sparkmirror.store.store_api import ConfigBackingStore
 
 log = logging.getLogger(__name__)
@@ -60,9 +60,9 @@ class WorkerConnectors:
     ) -> None:
         self._run_context = run_context
         self._configs = configs
-        self._statuses = statuses
         self._membership = membership
         self._tick_stage = tick_stage
+        self._connector_statuses = ConnectorStatusWriter(statuses)
         self._task_statuses = TaskStatusWriter(
             statuses, self._on_tasks_removed, tracks_topics=tracks_topics
         )
@@ -180,7 +180,7 @@ class WorkerConnectors:
         if not slot.is_current(desired):
             return
         slot.has_failed = False
-        self._statuses.put_connector(name, STATE_BY_TARGET[desired.state])
+        self._connector_statuses.on_target_state_reached(name, desired.state)
         for future in _pop_pending(slot.pending_restarts):
             future.set_result(None)
         if desired.state is TargetState.STARTED:
@@ -196,21 +196,18 @@ class WorkerConnectors:
         """Write FAILED; fail the restart requests that wait."""
         slot = self._slots[name]
         slot.has_failed = True
-        self._statuses.put_connector(name, LifecycleState.FAILED, trace)
+        self._connector_statuses.on_failed(name, trace)
         self._fail_pending_restarts(slot)
 
     def on_connector_stopped(self, name: str, *, restarting: bool) -> None:
         """Write UNASSIGNED, and RESTARTING if a restart was requested."""
-        self._statuses.put_connector(name, LifecycleState.UNASSIGNED)
-        if restarting:
-            self._statuses.put_connector(name, LifecycleState.RESTARTING)
+        self._connector_statuses.on_stopped(name, restarting=restarting)
 
     def on_connector_removed(self, name: str) -> None:
         """Remove the status, unless the worker shuts down."""
         slot = self._slots[name]
         self._fail_pending_restarts(slot)
-        if not self._is_stopping:
-            self._statuses.remove_connector(name)
+        self._connector_statuses.on_removed(name, keep_status=self._is_stopping)
         slot.mark_connector_stopped()
         self._remove_if_stopped(slot)
 
@@ -218,6 +215,16 @@ class WorkerConnectors:
         """Ask the connector for its task configs, unless it has failed."""
         if not self._slots[name].has_failed:
             self._slots[name].request_task_configs()
+
+    def on_connector_problem(self, name: str, text: str) -> None:
+        """Show the problem in the status of the running connector."""
+        self._connector_statuses.on_problem(name, text)
+
+    def on_tasks_not_planned(self, name: str) -> None:
+        """Keep the tasks as they are until the connector requests the next call."""
+        slot = self._slots[name]
+        slot.reconfiguration.on_success()
+        slot.on_task_configs_received()
 
     def on_task_configs_failed(self, name: str, trace: str) -> None:
         """Ask again after a pause. Until then the status stays RUNNING and shows the trace."""
@@ -227,9 +234,8 @@ class WorkerConnectors:
             "Failed to reconfigure connector's tasks (%s), retrying after %.2f s: %s",
             name, delay_s, trace,
         )  # fmt: skip
-        if not slot.has_failed:
-            slot.reconfiguration.last_error = trace
-            self._statuses.put_connector(name, LifecycleState.RUNNING, trace)
+        self._connector_statuses.on_planning_failed(name, trace)
+        slot.reconfiguration.on_failure()
         self._run_context.herder_thread.schedule(delay_s, partial(self._retry_task_configs, slot))
 
     def on_task_configs_generated(
@@ -237,8 +243,7 @@ class WorkerConnectors:
     ) -> None:
         """Write the task configs if they changed and the connector should still run."""
         slot = self._slots[name]
-        if slot.reconfiguration.last_error and not slot.has_failed:
-            self._statuses.put_connector(name, LifecycleState.RUNNING)
+        self._connector_statuses.on_planning_failed(name, "")
         configs = task_configs_to_store(properties, tasks)
         if self._must_write_task_configs(slot, properties, configs):
             try:

@@ -285,6 +285,68 @@ def test_the_problem_of_a_running_task_is_in_its_status() -> None:
         assert len(harness.status_log.records) == written + 1
 
 
+def connector_trace(harness: HerderHarness) -> str:
+    return harness.herder.connector_status("c").connector.trace or ""
+
+
+def test_the_problem_of_a_running_connector_is_in_its_status_until_it_is_solved() -> None:
+    with running_herder() as harness:
+        running(harness)
+        poll_until(lambda: len(harness.herder.active_topics("c")) == 2, "topics")
+        context = harness.probe.connector("c").context
+        written = len(harness.status_log.records)
+        for _ in range(5):
+            context.report_problem("primary: connection refused")
+        poll_until(
+            lambda: connector_trace(harness) == "primary: connection refused",
+            "the problem in the status",
+        )
+        assert harness.states("c") == ["RUNNING", "RUNNING", "RUNNING"]
+        context.report_problem("")
+        poll_until(lambda: connector_trace(harness) == "", "the problem to be solved")
+        assert len(harness.status_log.records) == written + 2
+
+
+def test_a_problem_does_not_outlive_the_instance_that_reported_it() -> None:
+    with running_herder() as harness:
+        running(harness)
+        paused = harness.probe.connector("c").context
+        paused.report_problem("primary: connection refused")
+        harness.herder.pause_connector("c")
+        harness.wait_for_states("c", "PAUSED", "PAUSED", "PAUSED")
+        assert connector_trace(harness) == ""
+        harness.herder.resume_connector("c")
+        paused.report_problem("too late")
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert connector_trace(harness) == ""
+        harness.probe.connector("c").context.report_problem("primary: connection refused")
+        harness.probe.connector("c").context.raise_error(MirrorError("lost"))
+        harness.probe.connector("c").context.report_problem("primary: no answer")
+        poll_until(lambda: harness.states("c")[0] == "FAILED", "FAILED")
+        assert "lost" in connector_trace(harness)
+        harness.herder.restart_connector("c")
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert connector_trace(harness) == ""
+
+
+def test_a_connector_that_does_not_know_its_tasks_yet_keeps_those_it_has() -> None:
+    with running_herder() as harness:
+        running(harness)
+        harness.probe.waiting_connectors.add("c")
+        harness.herder.restart_connector("c")
+        poll_until(lambda: harness.probe.calls.count("plan c") == 2, "the question")
+        context = harness.probe.connector("c").context
+        context.report_problem("primary: connection refused")
+        poll_until(lambda: "refused" in connector_trace(harness), "the problem in the status")
+        assert harness.states("c") == ["RUNNING", "RUNNING", "RUNNING"]
+        harness.probe.waiting_connectors.clear()
+        harness.probe.partitions = harness.probe.partitions[:1]
+        context.report_problem("")
+        context.request_task_reconfiguration()
+        harness.wait_for_states("c", "RUNNING", "RUNNING")
+        assert harness.probe.calls.count("plan c") == 3, "nothing is asked without a request"
+
+
 def test_an_error_of_task_configs_is_shown_in_the_status_and_the_call_is_repeated() -> None:
     with running_herder() as harness:
         harness.probe.failing_connectors.add("c")

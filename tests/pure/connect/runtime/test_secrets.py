@@ -65,7 +65,13 @@ def test_a_secret_reaches_the_connector_and_its_tasks_and_nothing_else(
         harness.probe.task_group("c").listener.on_running(1, f"held because of {SECRET}")
         harness.wait_for_states("c", "RUNNING", "FAILED", "RUNNING")
         poll_until(lambda: bool(harness.herder.task_status("c", 1).trace), "the remark")
-        harness.probe.connector("c").context.raise_error(MirrorError(f"bad {SECRET}"))
+        context = harness.probe.connector("c").context
+        context.report_problem(f"bad {SECRET}")
+        poll_until(
+            lambda: "bad" in (harness.herder.connector_status("c").connector.trace or ""),
+            "the problem",
+        )
+        context.raise_error(MirrorError(f"bad {SECRET}"))
         harness.wait_for_states("c", "FAILED", "FAILED", "RUNNING")
         seen = [
             *(repr(record) for record in harness.config_log.records),

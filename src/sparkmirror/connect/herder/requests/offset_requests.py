@@ -42,6 +42,9 @@ class _NoOpContext:
     def request_task_reconfiguration(self) -> None:
         """No-op: the connector has no tasks."""
 
+    def report_problem(self, text: str) -> None:
+        """No-op: the connector does not run."""
+
     def raise_error(self, error: BaseException) -> None:
         """Log the error: no status can show it."""
         log.warning("Connector %s, which does not run, raised an error: %s", self._name, error)
