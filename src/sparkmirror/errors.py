@@ -13,6 +13,7 @@
     │  ├─ ClusterTimeout           retriable
     │  ├─ NotAuthorized
     │  ├─ UnsupportedByBroker      the broker's version lacks a feature
+    │  ├─ CallCancelled            another thread has ended the call
     │  ├─ RequestRefused           any other Kafka error code; has the code
     │  └─ TopicMissing  TopicRejected
     ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
@@ -160,6 +161,13 @@ class NotAuthorized(ClusterError):
 
 class UnsupportedByBroker(ClusterError):
     """The broker is too old, or too new, for the request."""
+
+
+class CallCancelled(ClusterError):
+    """Another thread ended the call: its answer is no longer needed."""
+
+    def __init__(self, cluster: str) -> None:
+        super().__init__(cluster, "the call was cancelled")
 
 
 class RequestRefused(ClusterError):

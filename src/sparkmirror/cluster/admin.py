@@ -61,6 +61,11 @@ class Admin:
         self._router = access.new_router(client_id)
         self._lock = threading.Lock()
 
+    @property
+    def router(self) -> Router:
+        """The router of all calls, for the thread that makes them."""
+        return self._router
+
     def describe_cluster(self) -> DescribeClusterResult:
         """Return the cluster's id and its brokers."""
         return self._call(

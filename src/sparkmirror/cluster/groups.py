@@ -86,6 +86,7 @@ def list_consumer_groups(
             # The next try uses the brokers of that time: a stopped broker has no groups any more.
             if not error.retriable or time.monotonic() >= deadline:
                 raise
+            router.on_retry(error)
         time.sleep(backoff.next_delay_s())
 
 

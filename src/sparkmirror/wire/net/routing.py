@@ -1,13 +1,15 @@
 """Calls to the right broker of a cluster: any, a partition's leader, a coordinator, the controller.
 
 Every call ends within its timeout. Until then a retriable error is retried with growing pauses, and
-the broker is looked up again: brokers stop, restart, and leaders move. Other errors are raised at
-once, for example a refused login or certificate. Blocks; a Router belongs to one thread.
+the broker is looked up again: brokers stop, restart, and leaders move. `on_retry` gets each such
+error, so that an operator learns why a call takes long. Other errors are raised at once, for
+example a refused login or certificate. Blocks; a Router belongs to one thread, except for `cancel`.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +17,11 @@ from enum import IntEnum
 from typing import NoReturn, TypeAlias
 
 from sparkmirror.backoff import Backoff, seconds_left
-from sparkmirror.errors import ClusterError, ClusterUnavailable
+from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.broker_connections import BrokerConnections
+from sparkmirror.wire.net.channel import ignore_error
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -94,9 +97,24 @@ class Router:
         self.client = client
         self.metadata = MetadataSnapshot()
         self.connections = BrokerConnections(client, request_timeout_s)
+        self.on_retry: Callable[[ClusterError], None] = ignore_error
+        """Called with every error after which a call is tried again."""
         self._bootstrap = list(bootstrap)
         self._coordinators: dict[CoordinatorOf, Address] = {}
         self._refreshed_at = float("-inf")
+        self._cancelled = threading.Event()
+
+    @property
+    def cluster(self) -> str:
+        """The alias of the cluster."""
+        return self.client.cluster
+
+    def cancel(self) -> None:
+        """End the running call after its current attempt, and all later calls: CallCancelled.
+
+        Any thread may call this.
+        """
+        self._cancelled.set()
 
     def call(
         self,
@@ -117,6 +135,7 @@ class Router:
         deadline = time.monotonic() + timeout_s
         backoff = Backoff()
         while True:
+            self._raise_if_cancelled()
             address = None
             try:
                 address = self.find_address(to, deadline)
@@ -132,10 +151,11 @@ class Router:
             except ClusterError as error:
                 if not error.retriable or time.monotonic() >= deadline:
                     raise
+                self.on_retry(error)
                 if address is not None:
                     self.connections.disconnect(address)
                 self.invalidate(to)
-            time.sleep(min(backoff.next_delay_s(), seconds_left(deadline)))
+            self._cancelled.wait(min(backoff.next_delay_s(), seconds_left(deadline)))
 
     def refresh(
         self, topics: Iterable[str] | None = (), *, timeout_s: float = CALL_TIMEOUT_S
@@ -198,6 +218,7 @@ class Router:
         """Return a broker that accepts connections: first connected, then known, then bootstrap."""
         first_error: ClusterError | None = None
         for address in self._candidates():
+            self._raise_if_cancelled()
             try:
                 self.connections.get(address, min(deadline, time.monotonic() + CONNECT_TIMEOUT_S))
             except ClusterError as error:
@@ -222,6 +243,10 @@ class Router:
     def close(self) -> None:
         """Close all connections."""
         self.connections.close()
+
+    def _raise_if_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise CallCancelled(self.cluster)
 
     def _handle_codes(self, codes: Iterable[ErrorCode], to: Destination) -> None:
         if any(code.is_wrong_broker for code in codes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,6 +20,7 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.cluster.describe_cluster import describe_cluster
 from sparkmirror.cluster.topics import describe_topics
 from sparkmirror.errors import (
+    CallCancelled,
     ClusterTimeout,
     ClusterUnavailable,
     NotAuthorized,
@@ -346,6 +348,29 @@ def test_refused_connections_are_an_error_after_the_timeout() -> None:
     assert 0.2 <= time.monotonic() - started < 25
     with pytest.raises(ClusterUnavailable, match="no broker is configured"):
         Router(CLIENT, []).refresh(timeout_s=0)
+
+
+def test_a_call_that_is_tried_again_says_why() -> None:
+    with FakeBroker() as gone:
+        dead = gone.address
+    router = Router(CLIENT, [dead])
+    errors: list[str] = []
+    router.on_retry = lambda error: errors.append(str(error))
+    with pytest.raises(ClusterUnavailable):
+        router.refresh(timeout_s=0.2)
+    assert errors
+    assert f"{dead}: connection refused; check whether the broker runs" in errors[0]
+
+
+def test_another_thread_ends_a_call_that_waits() -> None:
+    with FakeBroker() as gone:
+        dead = gone.address
+    router = Router(CLIENT, [dead])
+    router.on_retry = lambda error: threading.Thread(target=router.cancel).start()
+    with pytest.raises(CallCancelled):
+        router.refresh(timeout_s=500)
+    with pytest.raises(CallCancelled):
+        router.refresh(timeout_s=500)
 
 
 def test_a_silent_broker_is_an_error_after_the_timeout() -> None:

@@ -39,15 +39,15 @@ class MirrorCheckpointConnector:
             log.info("Connector %s is disabled and does nothing", self._name)
             return
         self._refresher = _GroupRefresher(parsed, self._context)
-        self._refresher.watcher.start(self._context)
+        self._refresher.watcher.start()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Assign the known groups to tasks. Raises ClusterTimeout before the first refresh."""
+        """Assign the known groups to tasks. Raises TasksNotPlanned before the first refresh."""
         if self._refresher is None:
             return ()
         return checkpoint_task_configs(
             self._refresher.config.shared.originals,
-            self._refresher.groups.groups,
+            self._refresher.require_groups(),
             tasks_max=max_tasks,
         )
 
@@ -100,11 +100,19 @@ class _GroupRefresher:
         self.watcher = ClusterWatcher(
             "MirrorCheckpointConnector",
             shared,
+            context,
             description="refreshing consumer groups",
             refresh=self._refresh,
-            clients=(source, target),
+            clients=(source, target.router),
         )
         self.watcher.refresh_every(config.refresh_groups_s)
+
+    def require_groups(self) -> Sequence[str]:
+        """Return the groups that get checkpoints. Raises TasksNotPlanned if not known yet."""
+        groups = self.groups.groups
+        if groups is None:
+            raise self.watcher.not_planned()
+        return groups
 
     def _refresh(self) -> float:
         self._checkpoints_topic.ensure()

@@ -74,6 +74,12 @@ class CheckpointGroups:
             "Found %d consumer groups for %s. %d are new. %d were removed.",
             len(found), self._config.shared.flow, len(found - before), len(before - found),
         )  # fmt: skip
+        if not found:
+            log.info(
+                "No group of %s gets checkpoints yet: %d groups match groups and groups.exclude,"
+                " and none of them has committed an offset on a mirrored topic",
+                self._config.shared.flow.source, len(listed),
+            )  # fmt: skip
         self._known = found
         return True
 

@@ -44,12 +44,13 @@ class MirrorHeartbeatConnector:
         self._watcher = ClusterWatcher(
             "MirrorHeartbeatConnector",
             parsed.shared,
+            self._context,
             description="creating internal topics",
             refresh=refresh,
-            clients=[admin],
+            clients=[admin.router],
         )
         self._watcher.refresh_every(RETRY_INTERVAL_S)
-        self._watcher.start(self._context)
+        self._watcher.start()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return the config of the one task; nothing if heartbeats are disabled."""

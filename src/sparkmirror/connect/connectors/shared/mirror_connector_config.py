@@ -93,6 +93,14 @@ def topic_filter(typed_config: TypedConfig, config: Mapping[str, str]) -> TopicF
     return DefaultTopicFilter.of(keys.get_list("topics"), keys.get_list("topics.exclude"))
 
 
+def topic_filter_key(typed_config: TypedConfig, config: Mapping[str, str]) -> str:
+    """Return the key that selects topics, with its value, as problems show it."""
+    name = typed_config.get_string(_TOPIC_FILTER)
+    if name != DEFAULT_TOPIC_FILTER:
+        return f"{_TOPIC_FILTER}={name}"
+    return f"topics={','.join(TypedConfig(TOPIC_FILTER, config).get_list('topics'))}"
+
+
 def group_filter(typed_config: TypedConfig, config: Mapping[str, str]) -> GroupFilter:
     """Build the group filter of `group.filter.class`."""
     name = typed_config.get_string(_GROUP_FILTER)

@@ -1,7 +1,7 @@
 """Runs jobs at intervals in one thread, so that two jobs never run at the same time.
 
-An error of a job is logged, and the job runs again after its interval. A late job runs once, not
-once per missed interval.
+An error of a job is logged, and the job runs again after its interval. A job may return the seconds
+until its next run instead. A late job runs once, not once per missed interval.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MIN_INTERVAL_S = 0.1
 @dataclass(slots=True)
 class _Job:
     description: str
-    run: Callable[[], None]
+    run: Callable[[], float | None]
     interval_s: float
     next_run_at: float = 0.0
 
@@ -32,10 +32,16 @@ class _Job:
 class Scheduler:
     """One connector's jobs. Any thread may call `stop`; jobs are added before `start`."""
 
-    def __init__(self, name: str, *, connector: str) -> None:
-        """`name` is the name of the thread, and stands in log lines."""
+    def __init__(
+        self, name: str, *, connector: str, on_end: Callable[[], None] = lambda: None
+    ) -> None:
+        """`name` is the name of the thread, and stands in log lines.
+
+        The thread calls `on_end` after its last job.
+        """
         self._name = name
         self._connector = connector
+        self._on_end = on_end
         self._jobs: list[_Job] = []
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -44,7 +50,7 @@ class Scheduler:
         self,
         interval_s: float | None,
         description: str,
-        run: Callable[[], None],
+        run: Callable[[], float | None],
         *,
         first: bool = False,
     ) -> None:
@@ -78,23 +84,33 @@ class Scheduler:
 
     def _run(self) -> None:
         with logs.context(connector=self._connector):
-            while self._jobs:
-                job = min(self._jobs, key=lambda job: job.next_run_at)
-                if self._stopped.wait(max(job.next_run_at - time.monotonic(), 0.0)):
-                    return
-                self._run_job(job)
+            try:
+                self._run_jobs()
+            finally:
+                self._on_end()
+
+    def _run_jobs(self) -> None:
+        while self._jobs:
+            job = min(self._jobs, key=lambda job: job.next_run_at)
+            if self._stopped.wait(max(job.next_run_at - time.monotonic(), 0.0)):
+                return
+            self._run_job(job)
 
     def _run_job(self, job: _Job) -> None:
         began = time.monotonic()
+        delay_s: float | None = None
         try:
-            job.run()
+            delay_s = job.run()
         except MirrorError as error:
             self._log_error(job.description, error)
         except Exception:
             log.exception("%s caught exception in scheduled task: %s", self._name, job.description)
         now = time.monotonic()
         log.debug("%s took %d ms", job.description, (now - began) * 1000)
-        job.next_run_at = max(job.next_run_at + job.interval_s, now)
+        if delay_s is None:
+            job.next_run_at = max(job.next_run_at + job.interval_s, now)
+        else:
+            job.next_run_at = now + max(delay_s, MIN_INTERVAL_S)
 
     def _log_error(self, description: str, error: MirrorError) -> None:
         if not self.is_stopped:

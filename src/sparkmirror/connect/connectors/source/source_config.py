@@ -13,6 +13,7 @@ from sparkmirror.config.tables.source import SOURCE
 from sparkmirror.connect.connectors.shared.mirror_connector_config import (
     MirrorConnectorConfig,
     topic_filter,
+    topic_filter_key,
 )
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig, load_plugin
 from sparkmirror.mirror.topics.filters import ConfigPropertyFilter, DefaultConfigPropertyFilter
@@ -32,6 +33,8 @@ class MirrorSourceConfig:
 
     shared: MirrorConnectorConfig
     selection: TopicSelection
+    topics_key: str
+    """The key that selects topics, with its value."""
     config_filter: ConfigPropertyFilter
     replication_factor: int
     refresh_topics_s: float | None
@@ -55,6 +58,7 @@ class MirrorSourceConfig:
                 topic_filter=topic_filter(typed_config, config),
                 replicate_heartbeats=typed_config.get_boolean("heartbeats.replication.enabled"),
             ),
+            topics_key=topic_filter_key(typed_config, config),
             config_filter=_config_filter(typed_config, config),
             replication_factor=typed_config.get_int("replication.factor"),
             refresh_topics_s=typed_config.get_interval_s("refresh.topics"),

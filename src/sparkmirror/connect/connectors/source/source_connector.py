@@ -43,10 +43,10 @@ class MirrorSourceConnector:
             log.info("Connector %s is disabled and does nothing", self._name)
             return
         self._refresher = _TopicRefresher(parsed, self._context)
-        self._refresher.watcher.start(self._context)
+        self._refresher.watcher.start()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Assign the known partitions to tasks. Raises ClusterError before the first refresh."""
+        """Assign the known partitions to tasks. Raises TasksNotPlanned before the first refresh."""
         if self._refresher is None:
             return ()
         return source_task_configs(
@@ -105,18 +105,20 @@ class _TopicRefresher:
         self.watcher = ClusterWatcher(
             "MirrorSourceConnector",
             shared,
+            context,
             description="refreshing topics",
             refresh=self._refresh,
-            clients=self._admins.values(),
+            clients=[admin.router for admin in self._admins.values()],
+            find_problem=self._topics.find_problem,
         )
         self.watcher.refresh_every(config.refresh_topics_s)
         self.watcher.run_every(config.sync_acls_s, "syncing topic ACLs", self._topic_sync.sync_acls)
         self.watcher.run_every(config.sync_configs_s, "syncing topic configs", self._sync_configs)
 
     def require_partitions(self) -> Sequence[TopicPartition]:
-        """Return the partitions to copy. Raises why they are not known yet."""
+        """Return the partitions to copy. Raises TasksNotPlanned if they are not known yet."""
         if not self._is_loaded:
-            raise self.watcher.last_error
+            raise self.watcher.not_planned()
         return self._topics.partitions
 
     def _refresh(self) -> float:

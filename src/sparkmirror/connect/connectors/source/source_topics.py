@@ -17,6 +17,11 @@ from sparkmirror.cluster.topics import TopicDescription
 from sparkmirror.connect.connectors.shared import topic_creation
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, TopicRejected
+from sparkmirror.mirror.topics.selection_counts import (
+    TopicCategory,
+    count_topics,
+    explain_nothing_selected,
+)
 from sparkmirror.mirror.topics.task_assignment import sorted_unique
 from sparkmirror.mirror.topics.topic_configs import creation_configs
 from sparkmirror.mirror.topics.topic_plan import TopicPlan, plan_topics
@@ -48,6 +53,11 @@ class SourceTopics:
         self._known: Partitions = frozenset()
         self._on_target: Partitions = frozenset()
         self._missing: Partitions = frozenset()
+        self._listed: Mapping[str, bool] = {}
+        """The topics of the last listing of the source, and whether each is internal."""
+        self._failed_creations: Mapping[str, ClusterError] = {}
+        """The remote topics that could not be created or enlarged, with the error of each."""
+        self._has_logged_heartbeats = False
         self._has_changes = False
         self._next_target_list_at = float("-inf")
         self.refresh_took_s = 0.0
@@ -68,6 +78,20 @@ class SourceTopics:
         }
         return {topic: remote for topic, remote in remotes.items() if remote in present}
 
+    def find_problem(self) -> str:
+        """Return what the last refresh found wrong, as text for operators; empty if nothing."""
+        if not self._known:
+            counts = count_topics(self._config.selection, self._listed)
+            return explain_nothing_selected(
+                self._config.shared.flow.source, counts, self._config.topics_key
+            )
+        if self._failed_creations:
+            name, error = min(self._failed_creations.items())
+            more = len(self._failed_creations) - 1
+            others = f" and {more} more" if more else ""
+            return f"remote topic {name}{others} cannot be created or enlarged: {error}"
+        return ""
+
     def load(self) -> None:
         """List both clusters for the first time and create what the target lacks. Blocks."""
         self._known = self._list_source()
@@ -86,6 +110,7 @@ class SourceTopics:
         if found.new or found.deleted:
             log.info("%s", found)
             self._has_changes = True  # kept until this method returns it: the target may fail below
+        self._failed_creations = {}
         if found.needs_reconfiguration:
             self._known = source
             self._create_missing()
@@ -118,9 +143,27 @@ class SourceTopics:
 
     def _list_source(self) -> Partitions:
         began = self._clock()
-        listed = _partitions(self._source.describe_topics().values())
+        topics = self._source.describe_topics().values()
         self.refresh_took_s = self._clock() - began
-        return self._config.selection.filter_source_partitions(listed)
+        self._listed = {topic.name: topic.is_internal for topic in topics}
+        selected = self._config.selection.filter_source_partitions(_partitions(topics))
+        self._log_if_only_heartbeats(selected)
+        return selected
+
+    def _log_if_only_heartbeats(self, selected: Partitions) -> None:
+        policy = self._config.shared.policy
+        has_only_heartbeats = bool(selected) and all(
+            policy.is_heartbeats_topic(partition.topic) for partition in selected
+        )
+        if has_only_heartbeats and not self._has_logged_heartbeats:
+            counts = count_topics(self._config.selection, self._listed)
+            log.warning(
+                "Only heartbeats of %s are mirrored: of its other topics none matches %s (%d are "
+                "not matched, %d are excluded by topics.exclude)",
+                self._source.cluster, self._config.topics_key,
+                counts.get(TopicCategory.NOT_MATCHED, 0), counts.get(TopicCategory.EXCLUDED, 0),
+            )  # fmt: skip
+        self._has_logged_heartbeats = has_only_heartbeats
 
     def _list_target(self) -> None:
         selection = self._config.selection
@@ -149,6 +192,7 @@ class SourceTopics:
         plan, failed = self._with_configs(plan)
         failed |= topic_creation.create_remote_topics(self._target, plan.new_topics)
         failed |= topic_creation.add_remote_partitions(self._target, plan.new_partitions)
+        self._failed_creations = failed
         self._list_target()
         if failed:
             self._next_target_list_at = min(
