@@ -156,7 +156,10 @@ class Channel:
         """Close the channel and raise ClusterTimeout if a response is overdue."""
         for pending in self._pending():
             if pending.deadline <= now:
-                self._fail(self.endpoint.timed_out(f"no answer to {pending.request.name} in time"))
+                what = f"no answer to {pending.request.name} in time"
+                has_responded = self._has_responded
+                advice = CHECK_BROKER if has_responded else f"{CHECK_BROKER}, and {CHECK_PORT}"
+                self._fail(self.endpoint.timed_out(what, advice))
 
     def send_and_wait(self, request: ClientRequest[T], timeout_s: float = DEFAULT_TIMEOUT_S) -> T:
         """Send a request and wait for its response. Other requests in flight proceed meanwhile."""

@@ -34,9 +34,9 @@ class Endpoint:
         """The error for a broker that cannot be reached now."""
         return ClusterUnavailable(self.cluster, f"{self}: {what}; {advice}")
 
-    def timed_out(self, what: str) -> ClusterTimeout:
+    def timed_out(self, what: str, advice: str = CHECK_BROKER) -> ClusterTimeout:
         """The error for a response that did not arrive in time."""
-        return ClusterTimeout(self.cluster, f"{self}: {what}; {CHECK_BROKER}")
+        return ClusterTimeout(self.cluster, f"{self}: {what}; {advice}")
 
     def not_authorized(self, what: str, advice: str) -> NotAuthorized:
         """The error for a broker that refuses this client."""

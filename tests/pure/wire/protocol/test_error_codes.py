@@ -94,3 +94,28 @@ def test_a_refused_request_keeps_its_code() -> None:
     error = error_for_code("primary", "EndTxn", ErrorCode.PRODUCER_FENCED)
     assert isinstance(error, RequestRefused)
     assert ErrorCode(error.code).action is ErrorAction.FENCED
+
+
+@pytest.mark.parametrize(
+    ("api", "code", "advice"),
+    [
+        (
+            "CreateTopics",
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+            "grant Create on the cluster (kafka-acls --add --operation Create --cluster)",
+        ),
+        (
+            "OffsetFetch",
+            ErrorCode.GROUP_AUTHORIZATION_FAILED,
+            "grant Describe on the group (kafka-acls --add --operation Describe --group)",
+        ),
+        (
+            "InitProducerId",
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            "(kafka-acls --add --operation Write --transactional-id)",
+        ),
+        ("Heartbeat", ErrorCode.GROUP_AUTHORIZATION_FAILED, "grant the right it needs"),
+    ],
+)
+def test_a_missing_right_is_named_with_its_resource(api: str, code: ErrorCode, advice: str) -> None:
+    assert str(error_for_code("primary", api, code)).endswith(advice)

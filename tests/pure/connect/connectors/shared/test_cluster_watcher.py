@@ -168,16 +168,16 @@ def test_a_cluster_that_neither_answers_nor_refuses_is_named_after_a_while(
         assert harness.context.problem == no_answer
 
 
-def test_a_stop_ends_a_call_that_waits_for_a_cluster_and_closes_the_clients() -> None:
+def test_a_stop_ends_a_call_that_waits_for_a_cluster_and_closes_the_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster_watcher, "FIRST_ANSWER_TIMEOUT_S", 0.01)
     harness = WatcherHarness(FakeClient(), FakeClient(blocks=True))
-    harness.watcher.refresh_every(None)
-    start = threading.Thread(target=harness.watcher.start)
-    start.start()
+    harness.watcher.start()
     wait_until(lambda: bool(harness.target.timeouts_s), "the call that waits")
     harness.watcher.stop()
     assert harness.source.is_closed
     assert harness.target.is_closed
-    start.join(50)
     assert not [problem for problem in harness.context.problems if "cancelled" in problem]
 
 

@@ -122,6 +122,56 @@ def test_a_topic_with_unreadable_configs_is_tried_again_soon_and_blocks_no_other
     assert harness.target.partitions["A.secret"] == 1
 
 
+def test_a_remote_topic_that_cannot_be_created_is_a_problem_until_it_exists() -> None:
+    harness = SourceTopicsHarness(InMemoryCluster("A", orders=1, secret=1), InMemoryCluster("B"))
+    harness.source.unauthorized_topics.add("secret")
+    harness.topics.load()
+    assert harness.topics.find_problem() == (
+        "remote topic A.secret cannot be created or enlarged: A: secret is hidden"
+    )
+    harness.target.partitions["A.secret"] = 1
+    harness.now = RETRY_CREATE_S
+    harness.topics.refresh()
+    assert harness.topics.find_problem() == ""
+
+
+def test_a_source_without_a_topic_to_copy_is_a_problem_that_counts_what_keeps_topics_out() -> None:
+    source = InMemoryCluster(
+        "A", orders=1, secret=1, other=2, __consumer_offsets=5, **{"B.orders": 1}
+    )
+    harness = SourceTopicsHarness(
+        source, InMemoryCluster("B"), topics="ordres,secret", topics_exclude="secret"
+    )
+    harness.topics.load()
+    assert harness.topics.find_problem() == (
+        "no topic of A matches topics=ordres,secret; topics there: 1 internal, 1 copied from the"
+        " target, 1 excluded by topics.exclude, 2 not matched; correct topics and topics.exclude,"
+        " create a topic there, or allow this mirror's user to describe it"
+    )
+    source.partitions["ordres"] = 1
+    assert harness.topics.refresh()
+    assert harness.topics.find_problem() == ""
+
+
+def test_a_source_that_shows_no_topic_may_lack_a_right() -> None:
+    harness = SourceTopicsHarness(InMemoryCluster("A"), InMemoryCluster("B"))
+    harness.topics.load()
+    problem = harness.topics.find_problem()
+    assert problem.startswith("A shows no topic, so none matches topics=.*; create a topic there")
+    assert "--operation Describe" in problem
+
+
+def test_if_only_heartbeats_match_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    harness = SourceTopicsHarness(
+        InMemoryCluster("A", heartbeats=1, orders=1), InMemoryCluster("B"), topics="ordres"
+    )
+    harness.topics.load()
+    harness.topics.refresh()
+    assert harness.topics.find_problem() == ""
+    assert caplog.text.count("Only heartbeats of A are mirrored") == 1
+    assert "none matches topics=ordres (1 are not matched" in caplog.text
+
+
 def test_on_one_cluster_a_topic_is_not_copied_onto_itself() -> None:
     both = InMemoryCluster("A", orders=1)
     SourceTopicsHarness(both, both).topics.load()
