@@ -8,6 +8,7 @@
     │  ├─ NotFound  AlreadyExists  BadRequest  Conflict  Forbidden
     │  ├─ OffsetsRejected          source offsets that the connector cannot use
     │  └─ RequestFailed            the worker could not do it, or not in time
+    │     └─ ConnectRestError      a worker's REST API answered with an HTTP error
     ├─ ClusterError                a request to one Kafka cluster failed
     │  ├─ ClusterUnavailable       retriable
     │  ├─ ClusterTimeout           retriable
@@ -129,6 +130,15 @@ class Forbidden(RequestError):
 
 class RequestFailed(RequestError):
     """The worker failed to do it, or not in time."""
+
+
+class ConnectRestError(RequestFailed):
+    """A worker's REST API answered a request of ours with an HTTP error."""
+
+    def __init__(self, url: str, status: int, body: str) -> None:
+        self.status = status
+        self.body = body
+        super().__init__(f"{url} answered {status}: {body}")
 
 
 class OffsetsRejected(RequestError):

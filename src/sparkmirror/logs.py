@@ -3,19 +3,34 @@
 Modules log through `logging.getLogger(__name__)` with lazy arguments and never set a handler; only
 a process's main module calls `install`. Inside `with context(connector="c", task=0):` every line of
 every logger is prefixed `[c|task-0] `, as Kafka Connect's log pattern does.
+
+A warning or an error that repeats is written once, and then at growing intervals with a count: a
+cluster that is down does not fill the log.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TextIO
 
 _prefix: ContextVar[str] = ContextVar("sparkmirror_log_prefix", default="")
 
-FORMAT = "[%(asctime)s] %(levelname)s %(context)s%(message)s (%(name)s:%(lineno)d)"
+FORMAT = "[%(asctime)s] %(levelname)s %(context)s%(message)s%(repeats)s (%(name)s:%(lineno)d)"
+
+FIRST_INTERVAL_S = 10.0
+INTERVAL_FACTOR = 3.0
+MAX_INTERVAL_S = 600.0
+"""A line that repeats is written after 10 s, 30 s, 90 s, 270 s, then every 10 minutes."""
+QUIET_S = 60.0
+"""A line that was not logged for so long is written again at once."""
+MAX_LINES = 1000
+"""How many different lines are remembered."""
 
 
 @contextmanager
@@ -38,11 +53,79 @@ class ContextFilter(logging.Filter):
         return True
 
 
+@dataclass(slots=True)
+class _RepeatedLine:
+    """When a line was written, and how often it was dropped since."""
+
+    written_at: float
+    last_at: float
+    interval_s: float = FIRST_INTERVAL_S
+    dropped: int = 0
+
+
+class RepeatedLines:
+    """Decides which of the lines that repeat are written. The caller passes the time."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Hashable, _RepeatedLine] = {}
+
+    def add(self, line: Hashable, now: float) -> int | None:
+        """Return how often the line was dropped since it was last written; None to drop it."""
+        known = self._lines.get(line)
+        if known is None or now - known.last_at >= QUIET_S:
+            self._remember(line, now)
+            return known.dropped if known else 0
+        known.last_at = now
+        if now - known.written_at < known.interval_s:
+            known.dropped += 1
+            return None
+        dropped, known.dropped, known.written_at = known.dropped, 0, now
+        known.interval_s = min(known.interval_s * INTERVAL_FACTOR, MAX_INTERVAL_S)
+        return dropped
+
+    def _remember(self, line: Hashable, now: float) -> None:
+        self._lines.pop(line, None)
+        if len(self._lines) >= MAX_LINES:
+            self._lines.pop(next(iter(self._lines)))  # the oldest
+        self._lines[line] = _RepeatedLine(written_at=now, last_at=now)
+
+
+class RepeatedLineFilter(logging.Filter):
+    """Drops warnings and errors that repeat; adds the count to each record, as `%(repeats)s`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._lines = RepeatedLines()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is written. Any thread may call."""
+        record.repeats = ""
+        if record.levelno < logging.WARNING:
+            return True
+        line = (record.name, record.levelno, _prefix.get(), _message(record))
+        with self._lock:
+            dropped = self._lines.add(line, self._clock())
+        if dropped:
+            times = "once" if dropped == 1 else f"{dropped} times"
+            record.repeats = f" (and {times} more since it was last logged)"
+        return dropped is not None
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001  the handler reports a line that cannot be formatted
+        return str(record.msg)
+
+
 def install(stream: TextIO, level: int = logging.INFO) -> logging.Handler:
     """Send log lines to `stream`. Call it once per process."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter(FORMAT))
     handler.addFilter(ContextFilter())
+    handler.addFilter(RepeatedLineFilter())
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level)

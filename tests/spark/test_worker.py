@@ -34,7 +34,8 @@ FENCES = 3
 """One for a driver that was killed, and some for a busy computer."""
 USER = "mirror"
 CLIENTS = ("", "producer.", "consumer.", "admin.")
-VIEWS = ("", "/config", "/status", "/tasks", "/tasks-config", "/offsets", "/partitions", "/groups")
+MONITORING_VIEWS = ("/status", "/offsets", "/partitions", "/events", "/groups")
+VIEWS = ("", "/config", "/tasks", "/tasks-config", *MONITORING_VIEWS)
 
 
 @pytest.fixture(scope="module")
@@ -344,7 +345,7 @@ def rest_answers(program: MirrorProcess, connectors: dict[str, dict[str, str]]) 
         f"GET {name}{view}": program.request("GET", f"{connector_path(name)}{view}").content
         for name in (*connectors, "refused")
         for view in VIEWS
-        if name != "refused" or view in ("/status", "/offsets", "/partitions", "/groups")
+        if name != "refused" or view in MONITORING_VIEWS
     }
     for name, config in connectors.items():
         path = f"/connector-plugins/{config['connector.class']}/config/validate"

@@ -1,27 +1,40 @@
 """The live view of a running worker: connectors, states, topics with bars, rates, lag and ETA.
 
-The numbers come from polls of the worker's REST API. A rate is the mean of RATE_WINDOW_S.
+The numbers come from polls of the worker's REST API. A rate is the mean of RATE_WINDOW_S. Below the
+tables are the causes of what does not run, and the latest events. An unknown number is "?".
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import rich.console
-import rich.progress_bar
 import rich.table
 import rich.text
 
 from sparkmirror.cli import number_format
-from sparkmirror.cli.copy.screen import format_eta
-from sparkmirror.cli.worker_rest_client import ConnectorSummary, PartitionSummary, WorkerRestClient
+from sparkmirror.cli.copy.screen import format_eta, progress_bar
+from sparkmirror.cli.problems import HEALTHY, problem_lines
+from sparkmirror.cli.worker_rest_client import (
+    NOT_FOUND,
+    ConnectorSummary,
+    EventSummary,
+    HealthSummary,
+    PartitionSummary,
+    WorkerRestClient,
+)
+from sparkmirror.copy.causes import first_causes
+from sparkmirror.copy.snapshot import total_lag
+from sparkmirror.errors import ConnectRestError, RequestFailed
 
 RATE_WINDOW_S = 5.0
-SOURCE = "MirrorSourceConnector"
-MAX_REASONS = 5
+MAX_EVENTS = 5
 BAR_WIDTH = 12
 _RUNNING = "RUNNING"
+_STARTING = "starting"
+_REQUESTED_STATES = ("paused", "stopped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,26 +45,39 @@ class TopicRow:
     topic: str
     remote_topic: str
     records: int
-    lag: int
-    fraction: float
+    lag: int | None
+    """None if it is unknown for one partition."""
+    requested_state: str = ""
+    """paused or stopped, if all partitions are; else empty."""
     records_per_s: float
     bytes_per_s: float
-    reasons: tuple[str, ...]
+
+    @property
+    def fraction(self) -> float | None:
+        """The part that is copied; None while the lag is unknown."""
+        if self.lag is None:
+            return None
+        return self.records / (self.records + self.lag) if self.lag else 1.0
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds until the lag is 0; None while no record is copied."""
+        """Seconds until the lag is 0; None while no record is copied or the lag is unknown."""
         if self.lag == 0:
             return 0.0
-        return self.lag / self.records_per_s if self.records_per_s > 0 else None
+        return self.lag / self.records_per_s if self.lag and self.records_per_s > 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveView:
-    """The result of one poll: all connectors and all topics."""
+    """The result of one poll: the worker, all connectors and all topics."""
 
+    health: HealthSummary
     connectors: tuple[ConnectorSummary, ...]
     topics: tuple[TopicRow, ...]
+    problems: tuple[str, ...] = ()
+    """One line per cause."""
+    events: tuple[EventSummary, ...] = ()
+    """The latest ones of all connectors, oldest first."""
 
     @property
     def records(self) -> int:
@@ -59,16 +85,21 @@ class LiveView:
         return sum(topic.records for topic in self.topics)
 
     @property
-    def lag(self) -> int:
-        """Records of all topics that are not copied yet."""
-        return sum(topic.lag for topic in self.topics)
+    def lag(self) -> int | None:
+        """Records of all topics that are not copied yet; None if unknown or without topics."""
+        return total_lag(topic.lag for topic in self.topics) if self.topics else None
 
     @property
     def is_healthy(self) -> bool:
-        """Whether every connector and task runs and no connector reports an error."""
-        return all(
-            not connector.errors and {connector.state, *connector.tasks} == {_RUNNING}
-            for connector in self.connectors
+        """Whether the worker is healthy, all connectors and tasks run, and every lag is known.
+
+        A connector that the operator paused or stopped does not run.
+        """
+        return (
+            self.health.status == HEALTHY
+            and not self.problems
+            and all({c.state, *c.tasks} == {_RUNNING} for c in self.connectors)
+            and all(topic.lag is not None for topic in self.topics)
         )
 
 
@@ -80,21 +111,52 @@ class WorkerPoller:
         self._samples: dict[tuple[str, str], deque[tuple[float, int, int]]] = defaultdict(deque)
 
     def poll(self, now: float) -> LiveView:
-        """Return the state of all connectors and topics. Raises RequestFailed."""
-        connectors = self._client.connectors()
+        """Return the state of the worker, its connectors and topics. Raises RequestFailed."""
+        health = self._client.health()
+        connectors = self._connectors(health)
+        partitions, events = self._progress(connectors)
         rows = [
-            self._topic_row(connector.name, topic, partitions, now)
-            for connector in connectors
-            for topic, partitions in _by_topic(self._client.partitions(connector.name)).items()
+            self._topic_row(name, topic, of_topic, now)
+            for name, of_connector in partitions.items()
+            for topic, of_topic in _by_topic(of_connector).items()
         ]
-        return LiveView(connectors=connectors, topics=tuple(rows))
+        return LiveView(
+            health=health,
+            connectors=connectors,
+            topics=tuple(rows),
+            problems=tuple(problem_lines(health, connectors, partitions)),
+            events=tuple(sorted(events, key=lambda event: event.time)[-MAX_EVENTS:]),
+        )
+
+    def _connectors(self, health: HealthSummary) -> tuple[ConnectorSummary, ...]:
+        """Return the connectors. A worker that starts may not know them yet."""
+        try:
+            return self._client.connectors()
+        except RequestFailed:
+            if health.status == _STARTING:
+                return ()
+            raise
+
+    def _progress(
+        self, connectors: Iterable[ConnectorSummary]
+    ) -> tuple[dict[str, tuple[PartitionSummary, ...]], list[EventSummary]]:
+        """Return the partitions by connector, and all events."""
+        partitions: dict[str, tuple[PartitionSummary, ...]] = {}
+        events: list[EventSummary] = []
+        for connector in connectors:
+            try:
+                partitions[connector.name] = self._client.partitions(connector.name)
+                events += self._client.events(connector.name)
+            except ConnectRestError as error:
+                if error.status != NOT_FOUND:  # it was deleted since the connectors were listed
+                    raise
+        return partitions, events
 
     def _topic_row(
-        self, connector: str, topic: str, partitions: list[PartitionSummary], now: float
+        self, connector: str, topic: str, partitions: Sequence[PartitionSummary], now: float
     ) -> TopicRow:
         records = sum(partition.records for partition in partitions)
         size = sum(partition.bytes for partition in partitions)
-        lag = sum(partition.lag for partition in partitions)
         samples = self._samples[connector, topic]
         samples.append((now, records, size))
         while samples[0][0] < now - RATE_WINDOW_S:
@@ -106,19 +168,19 @@ class WorkerPoller:
             topic=topic,
             remote_topic=partitions[0].remote_topic,
             records=records,
-            lag=lag,
-            fraction=records / (records + lag) if records + lag else 1.0,
+            lag=total_lag(partition.lag for partition in partitions),
+            requested_state=_requested_state(partitions),
             records_per_s=max(records - first_records, 0) / elapsed_s if now > first else 0.0,
             bytes_per_s=max(size - first_size, 0) / elapsed_s if now > first else 0.0,
-            reasons=tuple(
-                f"{partition.topic}-{partition.partition}: {partition.reason}"
-                for partition in partitions
-                if partition.reason
-            ),
         )
 
 
-def _by_topic(partitions: tuple[PartitionSummary, ...]) -> dict[str, list[PartitionSummary]]:
+def _requested_state(partitions: Sequence[PartitionSummary]) -> str:
+    states = {partition.state for partition in partitions}
+    return states.pop() if len(states) == 1 and states <= {*_REQUESTED_STATES} else ""
+
+
+def _by_topic(partitions: Sequence[PartitionSummary]) -> dict[str, list[PartitionSummary]]:
     topics: dict[str, list[PartitionSummary]] = defaultdict(list)
     for partition in partitions:
         topics[partition.topic].append(partition)
@@ -126,31 +188,44 @@ def _by_topic(partitions: tuple[PartitionSummary, ...]) -> dict[str, list[Partit
 
 
 def render(view: LiveView) -> rich.console.RenderableType:
-    """Return the view as tables for a terminal, with the first errors below them."""
-    parts: list[rich.console.RenderableType] = [_connector_table(view), _topic_table(view)]
-    reasons = [
-        f"{connector.name}: {error}" for connector in view.connectors for error in connector.errors
+    """Return the view for a terminal: tables, the first causes and the latest events."""
+    return rich.console.Group(*tables(view), *notes(view))
+
+
+def tables(view: LiveView) -> Sequence[rich.console.RenderableType]:
+    """Return the table of connectors and the table of topics; an empty one is left out."""
+    return [
+        *([_connector_table(view)] if view.connectors else []),
+        *([_topic_table(view)] if view.topics else []),
     ]
-    reasons += [reason for topic in view.topics for reason in topic.reasons]
-    parts += [rich.text.Text(reason, style="yellow") for reason in reasons[:MAX_REASONS]]
-    return rich.console.Group(*parts)
+
+
+def notes(view: LiveView) -> Sequence[rich.text.Text]:
+    """Return the first causes of what does not run, then the latest events, a line each."""
+    causes = [rich.text.Text(line, style="yellow") for line in first_causes(view.problems)]
+    return [*causes, *(rich.text.Text(event_line(event)) for event in view.events)]
+
+
+def event_line(event: EventSummary) -> str:
+    """An event with its local time."""
+    at = event.time.astimezone()
+    return f"{at:%Y-%m-%d %H:%M:%S} {event.topic}-{event.partition}: {event.kind}: {event.text}"
 
 
 def summary_line(view: LiveView) -> str:
     """Return the view as one line, for output that is not a terminal."""
     running = sum(connector.state == _RUNNING for connector in view.connectors)
     rate = sum(topic.records_per_s for topic in view.topics)
-    return "  ".join(
+    parts = [
         (
-            (
-                f"{running} of {number_format.count_with_noun(len(view.connectors), 'connector')}"
-                f" running"
-            ),
-            f"{number_format.count_with_noun(view.records, 'record')} mirrored",
-            number_format.per_second(rate),
-            f"lag {number_format.count(view.lag)}",
-        )
-    )
+            f"{running} of {number_format.count_with_noun(len(view.connectors), 'connector')}"
+            f" running"
+        ),
+        f"{number_format.count_with_noun(view.records, 'record')} mirrored",
+        number_format.per_second(rate),
+        f"lag {number_format.count(view.lag)}",
+    ]
+    return "  ".join([*parts, *first_causes(view.problems)[:1]])
 
 
 def _connector_table(view: LiveView) -> rich.table.Table:
@@ -176,17 +251,11 @@ def _topic_table(view: LiveView) -> rich.table.Table:
     for topic in view.topics:
         table.add_row(
             rich.text.Text(f"{topic.topic} → {topic.remote_topic}"),
-            rich.progress_bar.ProgressBar(
-                1.0,
-                topic.fraction,
-                width=BAR_WIDTH,
-                complete_style="cyan",
-                finished_style="green",
-            ),
+            progress_bar(topic.fraction, BAR_WIDTH),
             number_format.count(topic.records),
             number_format.per_second(topic.records_per_s),
             number_format.size_per_second(topic.bytes_per_s),
             number_format.count(topic.lag),
-            format_eta(topic.eta_s),
+            topic.requested_state or format_eta(topic.eta_s),
         )
     return table

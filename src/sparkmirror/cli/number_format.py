@@ -9,14 +9,17 @@ _MINUTE_S = 60
 _HOUR_S = 3600
 _DAY_S = 86400
 
-
-def count(number: int) -> str:
-    """Format a number in full: 1,234,567."""
-    return f"{number:,}"
+UNKNOWN = "?"
+"""The text of a number that is not known now."""
 
 
-def count_with_noun(number: int, noun: str) -> str:
-    """Format a number with its noun: 1 topic, 2 topics."""
+def count(number: int | None) -> str:
+    """Format a number in full: 1,234,567; "?" for an unknown one."""
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def count_with_noun(number: int | None, noun: str) -> str:
+    """Format a number with its noun: 1 topic, 2 topics, ? topics."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""A client of a worker's REST API: states, partitions, groups."""
+"""A client of a worker's REST API: health, states, partitions, events, groups."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sparkmirror.errors import RequestFailed
+from sparkmirror.errors import ConnectRestError, RequestFailed
 
 DEFAULT_URL = "http://127.0.0.1:8083"
+UNASSIGNED = "UNASSIGNED"
+"""The state of a connector that has no status yet."""
 _TIMEOUT_S = 10.0
+NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthSummary:
+    """The answer of `/health`: healthy, degraded, starting or unhealthy, and why."""
+
+    status: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +45,28 @@ class PartitionSummary:
     topic: str
     partition: int
     remote_topic: str
-    position: int
-    end: int
-    lag: int
+    state: str
+    position: int | None
+    end: int | None
+    lag: int | None
     records: int
     bytes: int
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSummary:
+    """An event of a source partition, as the worker reports it."""
+
+    time: datetime
+    kind: str
+    topic: str
+    partition: int
+    text: str
+
+
 class WorkerRestClient:
-    """Sends requests to one worker. Raises RequestFailed if it does not answer or rejects one."""
+    """Sends requests to one worker. Raises RequestFailed if it does not answer or refuses one."""
 
     def __init__(self, url: str = DEFAULT_URL) -> None:
         self._url = url.rstrip("/")
@@ -50,10 +74,23 @@ class WorkerRestClient:
             self._url = f"http://{self._url}"
 
     def connectors(self) -> tuple[ConnectorSummary, ...]:
-        """Every connector with its state."""
-        found = self._get("/connectors?expand=status")
+        """Every connector with its state. One that has no status yet is UNASSIGNED."""
+        names, found = self._get("/connectors"), self._get("/connectors?expand=status")
         return tuple(
-            _connector_summary(name, found[name]["status"]) for name in sorted(found, key=_sort_key)
+            _connector_summary(name, found[name]["status"] if name in found else None)
+            for name in sorted({*names, *found}, key=_sort_key)
+        )
+
+    def health(self) -> HealthSummary:
+        """The health of the worker. A starting or unhealthy worker answers with an HTTP error."""
+        try:
+            found = self._get("/health")
+        except ConnectRestError as error:
+            if error.status == NOT_FOUND:  # workers before Kafka 3.9
+                return HealthSummary(status="healthy", message="")
+            found = _json_object(error.body)
+        return HealthSummary(
+            status=found.get("status", "unhealthy"), message=found.get("message", "")
         )
 
     def partitions(self, connector: str) -> tuple[PartitionSummary, ...]:
@@ -61,6 +98,20 @@ class WorkerRestClient:
         found = self._get(f"/connectors/{_quoted(connector)}/partitions")["partitions"]
         names = PartitionSummary.__dataclass_fields__
         return tuple(PartitionSummary(**{name: item[name] for name in names}) for item in found)
+
+    def events(self, connector: str) -> tuple[EventSummary, ...]:
+        """The latest events of a source connector, oldest first."""
+        found = self._get(f"/connectors/{_quoted(connector)}/events")["events"]
+        return tuple(
+            EventSummary(
+                time=datetime.fromisoformat(item["time"]),
+                kind=item["kind"],
+                topic=item["topic"],
+                partition=item["partition"],
+                text=item["text"],
+            )
+            for item in found
+        )
 
     def groups(self, connector: str) -> Sequence[Mapping[str, Any]]:
         """The state of each group's offsets."""
@@ -78,14 +129,21 @@ class WorkerRestClient:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             body = error.read().decode("utf-8", "replace")
-            raise RequestFailed(f"{self._url}{path} answered {error.code}: {body}") from error
+            raise ConnectRestError(self._url + path, error.code, body) from error
+        except TimeoutError as error:
+            raise RequestFailed(
+                f"the worker at {self._url} did not answer {path} within {_TIMEOUT_S:.0f} s;"
+                f" look at {self._url}/health and at its log"
+            ) from error
         except (OSError, ValueError) as error:
             raise RequestFailed(
                 f"no worker answers at {self._url}: {error}; start one, or name it with --url"
             ) from error
 
 
-def _connector_summary(name: str, status: Mapping[str, Any]) -> ConnectorSummary:
+def _connector_summary(name: str, status: Mapping[str, Any] | None) -> ConnectorSummary:
+    if status is None:
+        return ConnectorSummary(name=name, state=UNASSIGNED, tasks=(), errors=())
     parts = [status["connector"], *status["tasks"]]
     errors = dict.fromkeys(_first_line(part["trace"]) for part in parts if part.get("trace"))
     return ConnectorSummary(
@@ -94,6 +152,15 @@ def _connector_summary(name: str, status: Mapping[str, Any]) -> ConnectorSummary
         tasks=tuple(task["state"] for task in status["tasks"]),
         errors=tuple(errors),
     )
+
+
+def _json_object(body: str) -> Mapping[str, Any]:
+    """Return the JSON object; a body of another kind is the message."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"message": body}
 
 
 def _first_line(trace: str) -> str:

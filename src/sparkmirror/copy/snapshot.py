@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """One source partition. Offsets are next offsets; `end` is -1 while it is unknown."""
+    """One source partition. Offsets are next offsets; -1 while they are unknown."""
 
     remote: str
     task: int
@@ -28,9 +28,24 @@ class PartitionView:
     """Whether it waits for the operator. Other held partitions are retried."""
 
     @property
-    def lag(self) -> int:
-        """Offsets still to copy; 0 while the end is unknown."""
-        return max(self.end - self.position, 0) if self.end >= 0 else 0
+    def lag(self) -> int | None:
+        """Offsets still to copy; None while position or end is unknown.
+
+        A log that ends before the position was created again or truncated: what is to be copied
+        is then unknown too.
+        """
+        is_known = 0 <= self.position <= self.end
+        return self.end - self.position if is_known else None
+
+
+def total_lag(lags: Iterable[int | None]) -> int | None:
+    """Return the sum; None if one of them is unknown."""
+    total = 0
+    for lag in lags:
+        if lag is None:
+            return None
+        total += lag
+    return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,19 +50,19 @@ class ConnectWorker:
         access = ClusterAccess.from_properties("the worker's cluster", properties)
         self._worker_info = WorkerInfoProvider(access)
         monitor = WorkerMonitor()
+        flow_monitor = monitor.for_flow()
         log_levels = LogLevels()
         settings = WorkerSettings.from_config(config, rest.worker_id, properties)
         self.herder = DistributedHerder(
             settings,
             kafka_backing_stores(properties, access),
             HerderDependencies(
-                registry=build_connector_registry(
-                    properties, spark, monitor.for_flow(), log_levels
-                ),
+                registry=build_connector_registry(properties, spark, flow_monitor, log_levels),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
                 log_levels=log_levels,
+                on_tasks_ended=flow_monitor.on_tasks_ended,
             ),
         )
         self.rest = RestServer(self.herder, rest.listeners, rest.options, monitor)

@@ -62,7 +62,7 @@ def build_connector_registry(
         return supervisor
 
     def create_spark_tasks(connector: str, listener: TaskListener) -> SparkTaskGroup:
-        return SparkTaskGroup(connector, listener, to_job, create_supervisor, monitor.on_snapshot)
+        return SparkTaskGroup(connector, listener, to_job, create_supervisor, monitor)
 
     return {
         SOURCE_CONNECTOR: RegisteredConnector(

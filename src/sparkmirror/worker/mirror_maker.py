@@ -90,6 +90,7 @@ class FlowHerder:
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
+                on_tasks_ended=monitor.on_tasks_ended,
             ),
         )
 

@@ -1,28 +1,48 @@
-"""The latest progress of the connectors of one worker, for REST.
+"""The latest progress and the events of the connectors of one worker, for REST and the log.
 
 Connector names are those of REST; in dedicated mode they have the flow as a prefix.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupPartitionReport,
     GroupReports,
 )
-from sparkmirror.connect.herder.monitoring import MirrorPartitionStatus
-from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.connect.herder.monitoring import MirrorEvent, MirrorPartitionStatus
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.snapshot import CopyEvent, PartitionView
+from sparkmirror.engine.supervisor.driver_status import DriverStatus
+from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.model import TopicPartition
+from sparkmirror.worker.event_history import MAX_EVENTS, EventHistory
+from sparkmirror.worker.source_partitions import IdleState, SourcePartitions
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _SourceProgress:
+    """What the worker knows of one source connector."""
+
+    partitions: SourcePartitions = field(default_factory=SourcePartitions)
+    events: EventHistory = field(default_factory=EventHistory)
 
 
 class WorkerMonitor:
     """Implements `connect.herder.monitoring`. Any thread may call it."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
-        self._snapshots: dict[str, CopySnapshot] = {}
+        self._sources: defaultdict[str, _SourceProgress] = defaultdict(_SourceProgress)
         self._group_reports: dict[str, GroupReports] = {}
 
     def for_flow(self, prefix: str = "") -> FlowMonitor:
@@ -31,33 +51,78 @@ class WorkerMonitor:
             reports = self._group_reports.setdefault(prefix, GroupReports())
         return FlowMonitor(self, prefix, reports)
 
-    def on_snapshot(self, connector: str, snapshot: CopySnapshot) -> None:
-        """Store the latest snapshot of a source connector."""
+    # -- from connectors -------------------------------------------------------------------------
+
+    def on_plan(self, connector: str, job: CopyJob) -> None:
+        """A source connector has the partitions of this job."""
         with self._lock:
-            self._snapshots[connector] = snapshot
+            self._sources[connector].partitions.on_plan(job)
+
+    def on_running(self, connector: str) -> None:
+        """A source connector starts or resumes."""
+        with self._lock:
+            self._sources[connector].partitions.on_requested(None)
+
+    def on_paused(self, connector: str) -> None:
+        """A source connector pauses."""
+        with self._lock:
+            self._sources[connector].partitions.on_requested(IdleState.PAUSED)
+
+    def on_status(self, connector: str, status: DriverStatus) -> None:
+        """Store the status of a source connector's driver; log each event that is new."""
+        with self._lock:
+            source = self._sources[connector]
+            source.partitions.on_status(status, self._clock())
+            new = source.events.add(status.snapshot.events)
+        for event in new:
+            log.warning(
+                "Connector %s: %s: %s: %s", connector, event.partition, event.kind, event.text
+            )
+        if len(new) == MAX_EVENTS:
+            log.warning(
+                "Connector %s had more than %d events at once; its driver's log has all of them",
+                connector,
+                MAX_EVENTS,
+            )
+
+    def on_driver_ended(self, connector: str, problem: str = "") -> None:
+        """The driver of a source connector has ended, with a problem or as it was asked to."""
+        with self._lock:
+            self._sources[connector].partitions.on_driver_ended(problem)
+
+    def on_tasks_ended(self, connector: str, state: TargetState | None) -> None:
+        """The tasks of a connector have ended, and no others follow. `state` is None if it was
+        deleted.
+
+        A stopped connector keeps its partitions. One that runs without tasks has none.
+        """
+        with self._lock:
+            source = self._sources.get(connector)
+            if source is None:
+                return
+            if state is None:
+                del self._sources[connector]
+            elif state is TargetState.STOPPED:
+                source.partitions.on_requested(IdleState.STOPPED)
+            else:
+                source.partitions = SourcePartitions()
+
+    # -- from REST -------------------------------------------------------------------------------
 
     def partitions(self, connector: str) -> Sequence[MirrorPartitionStatus]:
         """The progress of a source connector, partition by partition."""
         with self._lock:
-            snapshot = self._snapshots.get(connector, CopySnapshot())
-        return [
-            MirrorPartitionStatus(
-                topic=partition.topic,
-                partition=partition.partition,
-                remote_topic=view.remote,
-                task=view.task,
-                state=view.state,
-                position=view.position,
-                end=view.end,
-                lag=view.lag,
-                records=view.records,
-                bytes=view.bytes,
-                reason=view.reason,
-            )
-            for partition, view in sorted(
-                (TopicPartition.parse(key), view) for key, view in snapshot.partitions.items()
-            )
-        ]
+            source = self._sources.get(connector)
+            views = source.partitions.views(self._clock()) if source else {}
+        found = sorted((TopicPartition.parse(key), key) for key in views)
+        return [_partition_status(partition, views[key]) for partition, key in found]
+
+    def events(self, connector: str) -> Sequence[MirrorEvent]:
+        """The latest events of a source connector, oldest first."""
+        with self._lock:
+            source = self._sources.get(connector)
+            events = source.events.latest() if source else ()
+        return [_mirror_event(event) for event in events]
 
     def groups(self, connector: str) -> Sequence[GroupPartitionReport]:
         """For each group, how its offsets were translated, and why."""
@@ -79,6 +144,59 @@ class FlowMonitor:
         self._prefix = prefix
         self.group_reports = reports
 
-    def on_snapshot(self, connector: str, snapshot: CopySnapshot) -> None:
-        """Store the latest snapshot of a source connector."""
-        self._monitor.on_snapshot(f"{self._prefix}{connector}", snapshot)
+    def on_plan(self, connector: str, job: CopyJob) -> None:
+        """A source connector has the partitions of this job."""
+        self._monitor.on_plan(self._prefix + connector, job)
+
+    def on_running(self, connector: str) -> None:
+        """A source connector starts or resumes."""
+        self._monitor.on_running(self._prefix + connector)
+
+    def on_paused(self, connector: str) -> None:
+        """A source connector pauses."""
+        self._monitor.on_paused(self._prefix + connector)
+
+    def on_status(self, connector: str, status: DriverStatus) -> None:
+        """The driver of a source connector has sent a status."""
+        self._monitor.on_status(self._prefix + connector, status)
+
+    def on_driver_ended(self, connector: str, problem: str = "") -> None:
+        """The driver of a source connector has ended, with a problem or as it was asked to."""
+        self._monitor.on_driver_ended(self._prefix + connector, problem)
+
+    def on_tasks_ended(self, connector: str, state: TargetState | None) -> None:
+        """The tasks of a connector have ended, and no others follow; None if it was deleted."""
+        self._monitor.on_tasks_ended(self._prefix + connector, state)
+
+
+def _partition_status(partition: TopicPartition, view: PartitionView) -> MirrorPartitionStatus:
+    return MirrorPartitionStatus(
+        topic=partition.topic,
+        partition=partition.partition,
+        remote_topic=view.remote,
+        task=view.task,
+        state=view.state,
+        position=_known(view.position),
+        end=_known(view.end),
+        lag=view.lag,
+        records=view.records,
+        bytes=view.bytes,
+        reason=view.reason,
+    )
+
+
+def _mirror_event(event: CopyEvent) -> MirrorEvent:
+    partition = TopicPartition.parse(event.partition)
+    return MirrorEvent(
+        at_ms=event.at_ms,
+        kind=event.kind,
+        topic=partition.topic,
+        partition=partition.partition,
+        text=event.text,
+        lost_from=_known(event.lost_from),
+        lost_to=_known(event.lost_to),
+    )
+
+
+def _known(offset: int) -> int | None:
+    return offset if offset >= 0 else None

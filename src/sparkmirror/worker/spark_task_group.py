@@ -18,17 +18,18 @@ from dataclasses import replace
 
 from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
+from sparkmirror.copy.causes import cause_texts, first_causes
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.errors import DriverLost
+from sparkmirror.worker.monitoring import FlowMonitor
 
 log = logging.getLogger(__name__)
 
 HANDOVER_TIMEOUT_S = 30.0
 """How long a driver may take to drain before the next one of its connector begins."""
-MAX_REASONS = 5
 
 
 class SparkTaskGroup:
@@ -40,10 +41,10 @@ class SparkTaskGroup:
         listener: TaskListener,
         to_job: Callable[[TaskPlan], CopyJob],
         create_supervisor: Callable[[CopyJob], DriverSupervisor],
-        on_snapshot: Callable[[str, CopySnapshot], None] = lambda _connector, _snapshot: None,
+        monitor: FlowMonitor,
     ) -> None:
-        """`on_snapshot` gets the connector's name and a snapshot, once a second."""
-        self._on_snapshot = on_snapshot
+        """`monitor` gets the plan, every request and every status of the driver."""
+        self._monitor = monitor
         self._connector = connector
         self._listener = listener
         self._to_job = to_job
@@ -65,7 +66,7 @@ class SparkTaskGroup:
     def start(self, plan: TaskPlan, *, paused: bool) -> None:
         """Start. A paused group starts Spark only when it is resumed."""
         self._set_plan(plan)
-        self._is_paused = paused
+        self._set_paused(paused)
         if paused:
             self._report_paused()
         else:
@@ -88,7 +89,7 @@ class SparkTaskGroup:
 
     def pause(self) -> None:
         """Pause. `on_paused` follows when every lease was given back."""
-        self._is_paused = True
+        self._set_paused(True)
         if self._has_driver():
             self._replan()
         else:
@@ -96,7 +97,7 @@ class SparkTaskGroup:
 
     def resume(self) -> None:
         """Resume, in the running driver if there is one."""
-        self._is_paused = False
+        self._set_paused(False)
         if self._has_driver():
             self._replan()
         else:
@@ -119,6 +120,7 @@ class SparkTaskGroup:
     def stop(self, timeout_s: float) -> None:
         """Drain and end the driver; returns when no process is left."""
         self._stop_driver(timeout_s)
+        self._monitor.on_driver_ended(self._connector)
         for task in range(self._task_count()):
             self._listener.on_stopped(task)
 
@@ -126,6 +128,11 @@ class SparkTaskGroup:
 
     def _set_plan(self, plan: TaskPlan) -> None:
         self._plan, self._job = plan, self._to_job(plan)
+        self._monitor.on_plan(self._connector, self._job)
+
+    def _set_paused(self, paused: bool) -> None:
+        self._is_paused = paused
+        (self._monitor.on_paused if paused else self._monitor.on_running)(self._connector)
 
     def _task_count(self) -> int:
         return len(self._plan.tasks) if self._plan else 0
@@ -180,11 +187,12 @@ class SparkTaskGroup:
         for status in supervisor.statuses():
             if supervisor is not self._supervisor:
                 return  # the thread that ends the driver reports the tasks
-            self._on_snapshot(self._connector, status.snapshot)
+            self._monitor.on_status(self._connector, status)
             self._report_status(status)
         failure = supervisor.failure()
         if supervisor is self._supervisor:
             error = failure or DriverLost("the Spark driver has ended without a request")
+            self._monitor.on_driver_ended(self._connector, str(error))
             for task in range(self._task_count()):
                 self._listener.on_failed(task, error)
 
@@ -212,17 +220,14 @@ class SparkTaskGroup:
 
 
 def remarks_by_task(snapshot: CopySnapshot) -> dict[int, str]:
-    """Why partitions are not copied, by task: the first few, and the number of the others."""
-    by_task: dict[int, list[str]] = defaultdict(list)
+    """Why partitions are not copied, by task: one text per cause."""
+    by_task: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for partition, view in snapshot.partitions.items():
         if view.reason:
-            by_task[view.task].append(f"{partition}: {view.reason}")
-    remarks = {}
-    for task, reasons in by_task.items():
-        more = len(reasons) - MAX_REASONS
-        shown = reasons[:MAX_REASONS] + ([f"and {more} more partitions"] if more > 0 else [])
-        remarks[task] = "; ".join(shown)
-    return remarks
+            by_task[view.task].append((partition, view.reason))
+    return {
+        task: "; ".join(first_causes(cause_texts(reasons))) for task, reasons in by_task.items()
+    }
 
 
 def topics_by_task(snapshot: CopySnapshot) -> dict[int, set[str]]:

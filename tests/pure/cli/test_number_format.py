@@ -47,6 +47,11 @@ def test_rate_and_count_have_a_unit() -> None:
     assert number_format.count_with_noun(1_234, "record") == "1,234 records"
 
 
+def test_an_unknown_number_is_a_question_mark() -> None:
+    assert number_format.count(None) == "?"
+    assert number_format.count_with_noun(None, "record") == "? records"
+
+
 @given(st.floats(min_value=0, max_value=1e15))
 def test_rate_fits_into_its_column(number: float) -> None:
     assert len(number_format.per_second(number)) <= len("1000000.0G/s")

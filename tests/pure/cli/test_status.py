@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import click.testing
 import pytest
@@ -13,18 +14,23 @@ from sparkmirror.cli.live_view import WorkerPoller, summary_line
 from sparkmirror.cli.status import status
 from sparkmirror.cli.worker_rest_client import WorkerRestClient
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
+from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
-from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
+from sparkmirror.engine.noop_conductor import job_without_partitions
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.errors import RequestFailed
 from sparkmirror.model import SourceAndTarget, TopicPartition
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
-from tests.support.connect.in_memory_herder import SOURCE_CONFIG, running_herder
+from tests.support.connect.in_memory_herder import SOURCE_CONFIG, HerderHarness, running_herder
 
 FLOW = SourceAndTarget("A", "B")
 NAME = "MirrorSourceConnector"
+REFUSED = "source A: PLAINTEXT 127.0.0.1:9092: connection refused; check whether the broker runs"
 
 
 def view(position: int, end: int, reason: str = "") -> PartitionView:
@@ -40,32 +46,75 @@ def view(position: int, end: int, reason: str = "") -> PartitionView:
     )
 
 
+def job(*partitions: int) -> CopyJob:
+    planned = tuple(TopicPartition("orders", number) for number in partitions)
+    return replace(
+        job_without_partitions(1), remote_topics={"orders": "A.orders"}, tasks=(planned,)
+    )
+
+
+class AdjustableHerder(MultiFlowHerder):
+    """The herder of one flow. A test sets its health and adds connectors without a status."""
+
+    reported_health: WorkerStatus | None = None
+    further_names: tuple[str, ...] = ()
+
+    def health(self) -> WorkerStatus:
+        return self.reported_health or super().health()
+
+    def connectors(self) -> Sequence[str]:
+        return [*super().connectors(), *self.further_names]
+
+
+@dataclass
+class Node:
+    """A node of one flow with its REST server."""
+
+    url: str
+    harness: HerderHarness
+    herder: AdjustableHerder
+    monitor: FlowMonitor
+
+    def report(self, *views: PartitionView, events: tuple[CopyEvent, ...] = ()) -> None:
+        """Report as a running driver does: one view per partition of the topic orders."""
+        partitions = {f"orders-{number}": one for number, one in enumerate(views)}
+        snapshot = CopySnapshot(partitions=partitions, events=events)
+        self.monitor.on_status(NAME, DriverStatus(phase=DriverPhase.RUNNING, snapshot=snapshot))
+
+    def status(self) -> tuple[str, int]:
+        """The output and the exit code of `sparkmirror status`."""
+        run = click.testing.CliRunner(env={"COLUMNS": "160"})
+        result = run.invoke(status, ["--url", self.url], standalone_mode=False)
+        assert result.exception is None, result.exception
+        return result.output, result.return_value
+
+
 @contextmanager
-def running_rest_server() -> Iterator[tuple[str, FlowMonitor]]:
-    """Run the REST server of one flow; yield its address and the monitor of the flow."""
-    worker_monitor = WorkerMonitor()
+def node() -> Iterator[Node]:
+    """A running node with one source connector of two tasks."""
+    monitor = WorkerMonitor()
     with running_herder() as harness:
         harness.herder.put_connector_config(NAME, {**SOURCE_CONFIG, "name": NAME})
         harness.wait_for_states(NAME, "RUNNING", "RUNNING", "RUNNING")
-        flows = MultiFlowHerder({FLOW: harness.herder}, "mm2.properties")
-        server = RestServer(
-            flows, [RestListener.parse("http://127.0.0.1:0")], RestOptions(), worker_monitor
-        )
+        herder = AdjustableHerder({FLOW: harness.herder}, "mm2.properties")
+        listeners = [RestListener.parse("http://127.0.0.1:0")]
+        server = RestServer(herder, listeners, RestOptions(), monitor)
         server.start()
         try:
-            yield server.address, worker_monitor.for_flow(flow_connector_name(FLOW, ""))
+            flow = monitor.for_flow(flow_connector_name(FLOW, ""))
+            yield Node(server.address, harness, herder, flow)
         finally:
             server.stop(1)
 
 
 def test_rate_is_measured_between_polls_and_lag_is_end_minus_position() -> None:
-    with running_rest_server() as (url, monitor):
-        poller = WorkerPoller(WorkerRestClient(url))
-        monitor.on_snapshot(NAME, CopySnapshot(partitions={"orders-0": view(100, 1000)}))
+    with node() as mirror:
+        poller = WorkerPoller(WorkerRestClient(mirror.url))
+        mirror.report(view(100, 1000))
         poller.poll(10.0)
-        monitor.on_snapshot(NAME, CopySnapshot(partitions={"orders-0": view(300, 1000)}))
-        answer = poller.poll(12.0)
-        (topic,) = answer.topics
+        mirror.report(view(300, 1000))
+        seen = poller.poll(12.0)
+        (topic,) = seen.topics
         assert (topic.topic, topic.remote_topic, topic.records, topic.lag) == (
             *("orders", "A.orders"),
             *(300, 700),
@@ -73,25 +122,121 @@ def test_rate_is_measured_between_polls_and_lag_is_end_minus_position() -> None:
         assert topic.records_per_s == 100
         assert topic.bytes_per_s == 1000
         assert topic.eta_s == 7
-        assert answer.is_healthy
-        assert summary_line(answer).startswith(
+        assert topic.fraction == 0.3
+        assert seen.is_healthy
+        assert summary_line(seen).startswith(
             "1 of 1 connector running  300 records mirrored  100/s"
         )
 
 
-def test_status_shows_the_reason_of_a_held_partition() -> None:
-    with running_rest_server() as (url, monitor):
-        held = {"orders-0": view(5, 9, "the record at offset 5 is too large")}
-        monitor.on_snapshot(NAME, CopySnapshot(partitions=held))
-        shown = click.testing.CliRunner().invoke(status, ["--url", url], standalone_mode=False)
-        assert "A->B.MirrorSourceConnector" in shown.output
-        assert "too large" in shown.output
+def test_caught_up_mirror_is_done_and_ends_with_0() -> None:
+    with node() as mirror:
+        mirror.report(view(9, 9), view(9, 9))
+        output, code = mirror.status()
+        assert "done" in output
+        assert code == 0
+
+
+@pytest.mark.parametrize("unknown", [view(9, -1), view(-1, -1), view(9, 3)])
+def test_unknown_lag_is_never_done_and_ends_with_2(unknown: PartitionView) -> None:
+    with node() as mirror:
+        mirror.report(view(9, 9), unknown)
+        output, code = mirror.status()
+        (row,) = [line for line in output.splitlines() if "A.orders" in line]
+        assert "done" not in output
+        assert row.split()[-2:] == ["?", "?"], "lag and ETA"
+        assert "━" not in row, "no bar"
+        assert code == 2
+
+
+def test_starting_spark_is_shown_and_ends_with_2() -> None:
+    with node() as mirror:
+        mirror.monitor.on_plan(NAME, job(0, 1, 2))
+        output, code = mirror.status()
+        assert "orders-0 and 2 more partitions: the Spark driver is starting" in output
+        assert "done" not in output
+        assert code == 2
+
+
+def test_paused_connector_keeps_its_topics_and_ends_with_2() -> None:
+    with node() as mirror:
+        mirror.monitor.on_plan(NAME, job(0))
+        mirror.report(view(9, 9))
+        mirror.herder.pause_connector(NAME)
+        mirror.harness.wait_for_states(NAME, "PAUSED", "PAUSED", "PAUSED")
+        mirror.monitor.on_paused(NAME)
+        mirror.report()
+        output, code = mirror.status()
+        (row,) = [line for line in output.splitlines() if "A.orders" in line]
+        assert row.split()[-2:] == ["?", "paused"]
+        assert "PAUSED" in output
+        assert code == 2
+
+
+def test_each_cause_is_one_line_with_a_count() -> None:
+    with node() as mirror:
+        mirror.report(*(view(5, 9, REFUSED) for _ in range(80)))
+        output, code = mirror.status()
+        assert output.count("connection refused") == 1
+        assert f"orders-0 and 79 more partitions: {REFUSED}" in output.splitlines()
+        assert code == 2
+
+
+@pytest.mark.parametrize("health", ["starting", "unhealthy"])
+def test_worker_that_is_not_healthy_is_shown_with_its_message(health: str) -> None:
+    with node() as mirror:
+        mirror.report(view(9, 9))
+        message = "waiting for cluster B: connection refused"
+        mirror.herder.reported_health = WorkerStatus(status=health, message=message)
+        output, code = mirror.status()
+        assert f"the worker is {health}: {message}" in output
+        assert "A->B.MirrorSourceConnector" in output
+        assert code == 2
+
+
+def test_connector_without_a_status_yet_is_unassigned_and_ends_with_2() -> None:
+    with node() as mirror:
+        mirror.report(view(9, 9))
+        mirror.herder.further_names = ("A->B.MirrorHeartbeatConnector",)
+        output, code = mirror.status()
+        assert "A->B.MirrorHeartbeatConnector  UNASSIGNED" in output
+        assert code == 2
+
+
+def test_latest_five_events_are_shown_with_their_time() -> None:
+    with node() as mirror:
+        events = tuple(
+            CopyEvent(at_ms=number, kind="takeover", partition="orders-0", text=f"number {number}")
+            for number in range(7)
+        )
+        mirror.report(view(9, 9), events=events)
+        output, code = mirror.status()
+        shown = [line for line in output.splitlines() if "takeover" in line]
+        assert [line.partition("orders-0: ")[2] for line in shown] == [
+            f"takeover: number {number}" for number in range(2, 7)
+        ]
+        assert shown[0].startswith(("1970-01-01", "1969-12-31"))
+        assert code == 0, "an event is no problem by itself"
+
+
+def test_worker_that_refuses_the_request_ends_with_2() -> None:
+    with node() as mirror:
+        run = click.testing.CliRunner()
+        result = run.invoke(status, ["--url", f"{mirror.url}/no"], standalone_mode=False)
+        assert "answered 404" in result.output
+        assert result.return_value == 2
+
+
+def test_help_lists_the_exit_codes() -> None:
+    shown = click.testing.CliRunner().invoke(status, ["--help"]).output
+    for line in ("0  the worker is healthy", "2  something is not", "1  no worker answers"):
+        assert line in shown
 
 
 def test_groups_explain_shows_offsets_of_a_group_and_exits_2_for_an_unknown_group() -> None:
-    with running_rest_server() as (url, monitor):
+    with node() as mirror:
         partition = TopicPartition("orders", 0)
-        monitor.group_reports.update(
+        mirror.monitor.group_reports.update(
             NAME,
             "billing",
             [
@@ -107,6 +252,7 @@ def test_groups_explain_shows_offsets_of_a_group_and_exits_2_for_an_unknown_grou
             ],
         )
         run = click.testing.CliRunner()
+        url = mirror.url
         shown = run.invoke(groups, ["explain", "billing", "--url", url], standalone_mode=False)
         for word in ("billing", "orders-0", "A.orders-0", "7", "9", "exactly; written"):
             assert word in shown.output
@@ -121,5 +267,5 @@ def test_error_names_the_url_of_an_unreachable_worker() -> None:
 
 
 def test_unknown_connector_is_a_404() -> None:
-    with running_rest_server() as (url, _), pytest.raises(RequestFailed, match="answered 404"):
-        WorkerRestClient(url).partitions("unknown")
+    with node() as mirror, pytest.raises(RequestFailed, match="answered 404"):
+        WorkerRestClient(mirror.url).partitions("unknown")

@@ -30,6 +30,7 @@ from sparkmirror.mirror.offsets.run_map_records import (
 )
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.lane import Lane, LaneReason
+from sparkmirror.worker.source_partitions import IdleState
 
 LEDGER = {
     "offset": 41,
@@ -86,6 +87,7 @@ def test_the_record_of_a_run_map_segment() -> None:
 
 def test_partition_states_event_kinds_and_lane_reasons() -> None:
     assert [state.value for state in LeaseState] == ["waiting", "leased", "doubtful", "held"]
+    assert [state.value for state in IdleState] == ["paused", "stopped"]
     assert [kind.value for kind in LossKind] == [
         "retention",
         "truncated",

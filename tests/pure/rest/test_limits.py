@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import select
 import socket
 import threading
@@ -144,6 +145,19 @@ def test_bytes_that_are_not_http_get_400_in_json(sent: bytes, small_limits: str)
     answer = send_raw(small_limits, sent)
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert "not valid HTTP" in error_message(answer)
+
+
+def test_kafka_client_on_the_rest_port_is_logged_as_one_line_that_says_so(
+    small_limits: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    api_versions = b"\x00\x00\x00\x14\x00\x12\x00\x03\x00\x00\x00\x01\x00\x05kafka\x00\x00\r\n\r\n"
+    with caplog.at_level(logging.WARNING):
+        send_raw(small_limits, api_versions)
+        send_raw(small_limits, api_versions)
+    first, second = caplog.messages
+    assert "the client at 127.0.0.1 sent bytes that are not HTTP" in first
+    assert "its bootstrap.servers names this REST port" in first
+    assert first == second, "so that the repeated line is counted"
 
 
 def test_a_client_that_expects_100_continue_gets_it(address: str) -> None:

@@ -16,6 +16,7 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.worker.monitoring import WorkerMonitor
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup, remarks_by_task, topics_by_task
 from tests.support.waiting import wait_until
@@ -89,7 +90,8 @@ def group(
         )
 
     listener = RecordingListener()
-    tasks = SparkTaskGroup("well", listener, to_job, create_supervisor)
+    monitor = WorkerMonitor().for_flow()
+    tasks = SparkTaskGroup("well", listener, to_job, create_supervisor, monitor)
     try:
         yield tasks, listener
     finally:
@@ -176,14 +178,13 @@ def view(task: int, reason: str = "", records: int = 0) -> PartitionView:
     )
 
 
-def test_remarks_name_the_first_partitions_that_are_not_copied() -> None:
-    held = {f"many-{n}": view(1, "why") for n in range(7)}
+def test_remarks_have_one_text_per_cause() -> None:
+    held = {f"many-{n}": view(1, "why") for n in range(7)} | {"one-0": view(1, "another")}
     snapshot = CopySnapshot(partitions={"well-0": view(0), "bad-0": view(2, "because"), **held})
-    remarks = remarks_by_task(snapshot)
-    assert remarks[2] == "bad-0: because"
-    assert remarks[1].startswith("many-0: why; many-1: why; ")
-    assert remarks[1].endswith("; and 2 more partitions")
-    assert 0 not in remarks
+    assert remarks_by_task(snapshot) == {
+        1: "many-0 and 6 more partitions: why; one-0: another",
+        2: "bad-0: because",
+    }
 
 
 def test_topics_are_reported_once_a_record_was_copied() -> None:

@@ -15,6 +15,7 @@ from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.errors import NotFound
+from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.backing_stores import BackingStores
@@ -53,6 +54,7 @@ class HerderHarness:
     config_log: MemoryLog = field(default_factory=MemoryLog)
     status_log: MemoryLog = field(default_factory=MemoryLog)
     fenced_ids: list[Sequence[str]] = field(default_factory=list)
+    ended_tasks: list[tuple[str, TargetState | None]] = field(default_factory=list)
 
     def states(self, name: str) -> list[str]:
         """The states of the connector and its tasks; empty if there is no status."""
@@ -89,6 +91,7 @@ def running_herder(
     """A started herder; it is shut down at the end."""
     probe = probe or ConnectorProbe()
     config_log, status_log, fenced = MemoryLog(configs), MemoryLog(statuses), list[Sequence[str]]()
+    ended: list[tuple[str, TargetState | None]] = []
     stores = BackingStores(
         configs=memory_config_store(config_log),
         statuses=memory_status_store(status_log),
@@ -102,12 +105,13 @@ def running_herder(
         providers=providers or {},
         fencer=fenced.append,
         log_levels=log_levels or LogLevels(),
+        on_tasks_ended=lambda name, state: ended.append((name, state)),
     )
     herder = DistributedHerder(settings, stores, dependencies)
     herder.start()
     try:
         assert herder.await_started(50)
-        yield HerderHarness(herder, probe, config_log, status_log, fenced)
+        yield HerderHarness(herder, probe, config_log, status_log, fenced, ended)
     finally:
         probe.release_hanging.set()
         herder.shut_down()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.cli.copy.completion import BlockedPartition, blocked_partition
 from sparkmirror.cli.copy.ranges import PartitionRange, PartitionRanges, by_topic
-from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
+from sparkmirror.copy.snapshot import CopySnapshot, PartitionView, total_lag
 from sparkmirror.model import TopicPartition
 
 RATE_WINDOW_S = 10.0
@@ -34,9 +34,13 @@ class TopicProgress:
     """Records copied since the start of this command."""
     bytes: int
     """Size of the copied batches as sent, so after compression."""
-    lag: int
-    """Source offsets still to copy: to the end taken at the start, or to the current end."""
-    fraction: float
+    lag: int | None
+    """Source offsets still to copy: to the end taken at the start, or to the current end.
+
+    None while it is unknown for a partition.
+    """
+    fraction: float | None
+    """Part of the offsets that is copied; None while the lag is unknown."""
     records_per_s: float
     bytes_per_s: float
     eta_s: float | None
@@ -68,9 +72,9 @@ class CopyProgress:
         return sum(topic.bytes for topic in self.topics)
 
     @property
-    def lag(self) -> int:
-        """Source offsets still to copy, of all topics."""
-        return sum(topic.lag for topic in self.topics)
+    def lag(self) -> int | None:
+        """Source offsets still to copy, of all topics; None if one is unknown."""
+        return total_lag(topic.lag for topic in self.topics)
 
     @property
     def partitions(self) -> int:
@@ -189,7 +193,10 @@ class ProgressTracker:
         copied = sum(view.records - ranges[p].records_before for p, view in views.items() if view)
         reported = (snapshot.partitions.get(str(p)) for p in ranges)
         size = counters.total_bytes.update(sum(view.bytes for view in reported if view), run)
-        lag = sum(self._lag(views[p], partition_range) for p, partition_range in ranges.items())
+        lag = total_lag(
+            self._lag(snapshot.partitions.get(str(p)), views[p], partition_range)
+            for p, partition_range in ranges.items()
+        )
         done = position - sum(partition_range.start_offset for partition_range in ranges.values())
         speed = self._rate(counters.offset_rate, position, now)
         held = tuple(_held_partitions((p, snapshot.partitions.get(str(p))) for p in ranges))
@@ -201,10 +208,10 @@ class ProgressTracker:
             records=copied,
             bytes=size,
             lag=lag,
-            fraction=done / (done + lag) if lag and done >= 0 else float(not lag),
+            fraction=_fraction(done, lag),
             records_per_s=self._rate(counters.record_rate, copied, now),
             bytes_per_s=self._rate(counters.byte_rate, size, now),
-            eta_s=None if held and lag else _eta_s(lag, speed),
+            eta_s=None if held and lag != 0 else _eta_s(lag, speed),
             held=held,
             lanes=counters.update_lanes(snapshot.lanes.get(topic, {}), run),
         )
@@ -223,21 +230,37 @@ class ProgressTracker:
         """The rate without the time that Spark needs to start."""
         return 0.0 if self._copying_since is None else rate.update(value, now)
 
-    def _lag(self, view: PartitionView | None, partition_range: PartitionRange) -> int:
-        end = (
-            partition_range.end_offset
-            if self._has_end or view is None or view.end < 0
-            else view.end
-        )
-        return max(end - _position(view, partition_range), 0)
+    def _lag(
+        self,
+        reported: PartitionView | None,
+        last: PartitionView | None,
+        partition_range: PartitionRange,
+    ) -> int | None:
+        """Return the lag. `reported` is of this snapshot, `last` has the last known position.
+
+        Without an end of the copy only this snapshot knows the end of the log; before the first
+        report the end taken at the start counts. A halted partition is never finished.
+        """
+        if not self._has_end and last is not None:
+            return reported.lag if reported else None
+        lag = max(partition_range.end_offset - _position(last, partition_range), 0)
+        return None if lag == 0 and reported and reported.halted else lag
 
 
 def _position(view: PartitionView | None, partition_range: PartitionRange) -> int:
     return view.position if view else partition_range.start_offset
 
 
-def _eta_s(lag: int, speed: float) -> float | None:
-    if not lag:
+def _fraction(done: int, lag: int | None) -> float | None:
+    if lag is None:
+        return None
+    return done / (done + lag) if lag and done >= 0 else float(not lag)
+
+
+def _eta_s(lag: int | None, speed: float) -> float | None:
+    if lag is None:
+        return None
+    if lag == 0:
         return 0.0
     return lag / speed if speed else None
 

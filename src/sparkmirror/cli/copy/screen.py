@@ -26,8 +26,6 @@ LINES_BESIDE_TOPICS = 6
 """Lines on the screen besides one per topic: headings, totals, a prompt."""
 MAX_HELD_SHOWN = 5
 
-_UNKNOWN = "-"
-
 
 @contextmanager
 def open_screen(console: rich.console.Console) -> Iterator[Screen]:
@@ -106,7 +104,7 @@ def topic_table(progress: CopyProgress, max_rows: int) -> rich.table.Table:
     for topic in shown:
         table.add_row(
             rich.text.Text(_topic_label(topic)),
-            _bar(topic.fraction),
+            progress_bar(topic.fraction, BAR_WIDTH),
             format_percent(topic.fraction),
             number_format.count(topic.records),
             number_format.per_second(topic.records_per_s),
@@ -166,27 +164,36 @@ def event_line(event: CopyEvent) -> str:
     return f"{at:%H:%M:%S} {event.partition}: {event.kind}: {event.text}"
 
 
-def format_percent(fraction: float) -> str:
-    """Percent, rounded down: 100 % only at the end."""
-    return f"{int(fraction * 100)}%"
+def format_percent(fraction: float | None) -> str:
+    """Percent, rounded down: 100 % only at the end; "?" if unknown."""
+    return number_format.UNKNOWN if fraction is None else f"{int(fraction * 100)}%"
 
 
 def format_eta(seconds: float | None) -> str:
-    """The remaining time; "-" if unknown."""
+    """The remaining time; "?" if unknown."""
     if seconds is None:
-        return _UNKNOWN
+        return number_format.UNKNOWN
     return "done" if seconds == 0 else number_format.duration(seconds)
 
 
 def _busiest(topics: Sequence[TopicProgress], max_rows: int) -> Sequence[TopicProgress]:
     if len(topics) <= max_rows:
         return topics
-    return sorted(topics, key=lambda topic: (-len(topic.held), -topic.lag, topic.topic))[:max_rows]
+    return sorted(topics, key=_urgency)[:max_rows]
 
 
-def _bar(fraction: float) -> rich.progress_bar.ProgressBar:
+def _urgency(topic: TopicProgress) -> tuple[int, float, str]:
+    """The sort key: topics with held partitions, then those with an unknown or a large lag."""
+    lag = float("inf") if topic.lag is None else topic.lag
+    return -len(topic.held), -lag, topic.topic
+
+
+def progress_bar(fraction: float | None, width: int) -> rich.console.RenderableType:
+    """The bar of a topic; no bar if the fraction is unknown."""
+    if fraction is None:
+        return ""
     return rich.progress_bar.ProgressBar(
-        1.0, fraction, width=BAR_WIDTH, complete_style="cyan", finished_style="green"
+        1.0, fraction, width=width, complete_style="cyan", finished_style="green"
     )
 
 

@@ -192,7 +192,7 @@ def _watch(
             for view in _poll_views(environment, poller, seconds):
                 if summary_line(view) != last_line:
                     last_line = summary_line(view)
-                    console.print(last_line, soft_wrap=True)
+                    console.print(last_line, soft_wrap=True, markup=False)
             return
         with rich.live.Live(console=console, auto_refresh=False) as live:
             for view in _poll_views(environment, poller, seconds):

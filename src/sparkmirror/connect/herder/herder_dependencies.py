@@ -9,6 +9,7 @@ from sparkmirror.config.secrets.variables import ConfigProvider
 from sparkmirror.connect.herder.herder import ServerInfo
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
+from sparkmirror.connect.runtime.run_context import TasksEndedListener, ignore_ended_tasks
 from sparkmirror.connect.runtime.zombie_fencing import ProducerFencer
 
 
@@ -24,3 +25,4 @@ class HerderDependencies:
     """Required with exactly-once support."""
     log_levels: LogLevels = field(default_factory=LogLevels)
     """One for the process, shared by all its herders."""
+    on_tasks_ended: TasksEndedListener = ignore_ended_tasks

@@ -86,6 +86,7 @@ class HerderParts:
             herder_thread=self._herder_thread,
             stop_timeout_s=self.settings.stop_timeout_s,
             fence_zombies=fencing,
+            on_tasks_ended=dependencies.on_tasks_ended,
         )
 
     def _on_config_change(self, change: ConfigRecord) -> None:

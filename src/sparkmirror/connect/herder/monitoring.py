@@ -1,7 +1,8 @@
-"""Monitoring beyond Connect's API: the state of every partition and every group.
+"""Monitoring beyond Connect's API: every partition, every event and every group.
 
 `rest` serves it under paths that Connect does not have; `worker` implements it. Any thread may
-call; no method blocks. A connector of another class has no entries.
+call; no method blocks. A connector of another class has no entries. None stands for a number that
+is not known now; it is never written as 0.
 """
 
 from __future__ import annotations
@@ -15,28 +16,45 @@ from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorPartitionStatus:
-    """Progress of one source partition. Offsets are those of the next record, -1 if unknown."""
+    """Progress of one source partition. Offsets are those of the next record, None if unknown."""
 
     topic: str
     partition: int
     remote_topic: str
     task: int
     state: str
-    """waiting, leased, doubtful or held"""
-    position: int
-    end: int
-    lag: int
+    """waiting, leased, doubtful, held, paused or stopped"""
+    position: int | None
+    end: int | None
+    lag: int | None
     records: int
     bytes: int
     reason: str
-    """Why it makes no progress; empty if it does."""
+    """Why it makes no progress; empty if it does, or if the operator paused or stopped it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorEvent:
+    """An event of one source partition. `lost_to` is the offset after the last lost one."""
+
+    at_ms: int
+    kind: str
+    topic: str
+    partition: int
+    text: str
+    lost_from: int | None = None
+    lost_to: int | None = None
 
 
 class MirrorMonitor(Protocol):
-    """Reads the progress of partitions and groups."""
+    """Reads the progress of partitions and groups, and the events of partitions."""
 
     def partitions(self, connector: str) -> Sequence[MirrorPartitionStatus]:
         """Return the partitions of a source connector."""
+        ...
+
+    def events(self, connector: str) -> Sequence[MirrorEvent]:
+        """Return the latest events of a source connector, oldest first."""
         ...
 
     def groups(self, connector: str) -> Sequence[GroupPartitionReport]:

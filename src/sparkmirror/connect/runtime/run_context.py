@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
 from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
+from sparkmirror.mirror.connect_topics.connect_configs import TargetState
+
+TasksEndedListener = Callable[[str, TargetState | None], None]
+"""Gets a connector whose tasks have ended for now, and its target state; None: it was deleted."""
+
+
+def ignore_ended_tasks(name: str, state: TargetState | None) -> None:
+    """Do nothing."""
+    del name, state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +30,4 @@ class RunContext:
     """How long a connector or its tasks may take to stop."""
     fence_zombies: Callable[[str], None] | None = None
     """Fences producers of a connector's older tasks; None without exactly-once support."""
+    on_tasks_ended: TasksEndedListener = ignore_ended_tasks

@@ -151,6 +151,7 @@ class WorkerTasks:
         try:
             if desired is None or not desired.tasks:
                 self._stop()
+                self._run_context.on_tasks_ended(self.name, desired.state if desired else None)
             elif running is None:
                 self._start(desired)
             elif running.desired.generation != desired.generation:

@@ -6,6 +6,7 @@ Without the timeout a client that sends single bytes, or nothing, would hold its
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from typing import Any, ClassVar
 
@@ -15,6 +16,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from sparkmirror.rest.http.call import JSON, error_reply
+
+log = logging.getLogger(__name__)
+
+_uvicorn_log = logging.getLogger("uvicorn.error.connection")
+_uvicorn_log.setLevel(logging.ERROR)  # it warns of bad requests without the client's address
 
 
 class HttpConnection(H11Protocol):
@@ -30,6 +36,7 @@ class HttpConnection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.logger = _uvicorn_log
         self._headers_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -50,6 +57,11 @@ class HttpConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are not HTTP. uvicorn calls this."""
+        log.warning(
+            "REST server: the client at %s sent bytes that are not HTTP, or headers that are too"
+            " large. If it is a Kafka client, its bootstrap.servers names this REST port",
+            self.client[0] if self.client else "an unknown address",
+        )
         self._send_error(400, "The request is not valid HTTP, or its headers are too large")
 
     def _arm_headers_timer(self) -> None:

@@ -3,14 +3,21 @@
 /  /health              the worker
 /connector-plugins      plug-ins and the validation of configs
 /admin                  logger levels; may have its own listeners, or none
-/connectors/{connector}/partitions, /groups    progress of a mirror; not in Connect's API
+/connectors/{connector}/partitions, /events, /groups    progress; not in Connect's API
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import Herder, WorkerStatus
-from sparkmirror.connect.herder.monitoring import MirrorMonitor, MirrorPartitionStatus
+from sparkmirror.connect.herder.monitoring import (
+    MirrorEvent,
+    MirrorMonitor,
+    MirrorPartitionStatus,
+)
+from sparkmirror.copy.snapshot import total_lag
 from sparkmirror.errors import BadRequest
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.rest.http.call import Call, Reply, json_reply
@@ -130,7 +137,7 @@ def admin_routes(herder: Herder) -> tuple[Route, ...]:
 
 
 def monitoring_routes(herder: Herder, monitor: MirrorMonitor) -> tuple[Route, ...]:
-    """The routes of source partitions and consumer groups. 404 for an unknown connector."""
+    """The routes of source partitions, events and groups. 404 for an unknown connector."""
 
     def partitions(call: Call) -> Reply:
         name = herder.connector_info(call.path_parameters["connector"]).name
@@ -140,9 +147,15 @@ def monitoring_routes(herder: Herder, monitor: MirrorMonitor) -> tuple[Route, ..
                 "name": name,
                 "records": sum(status.records for status in statuses),
                 "bytes": sum(status.bytes for status in statuses),
-                "lag": sum(status.lag for status in statuses),
+                "lag": total_lag(status.lag for status in statuses) if statuses else None,
                 "partitions": [_partition_json(status) for status in statuses],
             }
+        )
+
+    def events(call: Call) -> Reply:
+        name = herder.connector_info(call.path_parameters["connector"]).name
+        return json_reply(
+            {"name": name, "events": [_event_json(event) for event in monitor.events(name)]}
         )
 
     def groups(call: Call) -> Reply:
@@ -154,6 +167,7 @@ def monitoring_routes(herder: Herder, monitor: MirrorMonitor) -> tuple[Route, ..
     connector_path = "/connectors/{connector}"
     return (
         Route(method="GET", path=f"{connector_path}/partitions", handler=partitions),
+        Route(method="GET", path=f"{connector_path}/events", handler=events),
         Route(method="GET", path=f"{connector_path}/groups", handler=groups),
     )
 
@@ -171,6 +185,19 @@ def _partition_json(status: MirrorPartitionStatus) -> JsonValue:
         "records": status.records,
         "bytes": status.bytes,
         "reason": status.reason,
+    }
+
+
+def _event_json(event: MirrorEvent) -> JsonValue:
+    at = datetime.fromtimestamp(event.at_ms / 1000, UTC)
+    return {
+        "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "kind": event.kind,
+        "topic": event.topic,
+        "partition": event.partition,
+        "text": event.text,
+        "lost_from": event.lost_from,
+        "lost_to": event.lost_to,
     }
 
 

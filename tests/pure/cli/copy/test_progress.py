@@ -83,6 +83,26 @@ def test_lag_ends_at_the_end_offset_or_else_at_the_end_of_the_source() -> None:
     assert _tracker(has_end=False).update(at_end, 1.0).topics[0].lag == 400
 
 
+def test_lag_without_an_end_offset_is_unknown_while_the_end_is_unknown() -> None:
+    tracker = _tracker(has_end=False)
+    assert tracker.update(CopySnapshot(), 0.0).topics[0].lag == 300, "the survey knew the ends"
+    known = _snapshot(("a-0", 300, 280), ("a-1", 100, 100), end=300)
+    assert tracker.update(known, 1.0).topics[0].lag == 200
+    for unknown in (_snapshot(("a-0", 300, 280), ("a-1", 100, 100)), CopySnapshot()):
+        progress = tracker.update(unknown, 2.0)
+        topic = progress.topics[0]
+        assert (topic.lag, topic.fraction, topic.eta_s, progress.lag) == (None, None, None, None)
+
+
+def test_halted_partition_is_not_done_although_its_position_is_behind_the_end_offset() -> None:
+    halted = PartitionView(
+        remote="", task=0, state="held", position=500, end=10, reason="recreated", halted=True
+    )
+    views = {"a-0": halted, **_snapshot(("a-1", 100, 100)).partitions}
+    topic = _tracker().update(CopySnapshot(partitions=views), 1.0).topics[0]
+    assert (topic.lag, topic.fraction, topic.eta_s) == (None, None, None)
+
+
 def test_bytes_of_successive_drivers_are_added() -> None:
     tracker = _tracker()
     tracker.update(_snapshot(("a-0", 200, 180), size=1000), 1.0, "first")

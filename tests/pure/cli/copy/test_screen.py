@@ -78,7 +78,7 @@ def test_total_line_has_records_rates_lag_and_held_partitions() -> None:
         "  1 topic  1 partition"
     )
     assert total_line(RUNNING, _progress(held="no leader")).endswith(
-        "ETA -  1 topic  1 partition  1 held"
+        "ETA ?  1 topic  1 partition  1 held"
     )
 
 

@@ -93,6 +93,20 @@ def test_stopping_removes_the_tasks_and_resuming_creates_them_again() -> None:
         harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
 
 
+def test_end_of_tasks_is_reported_with_what_was_requested() -> None:
+    with running_herder() as harness:
+        running(harness)
+        harness.ended_tasks.clear()
+        harness.herder.pause_connector("c")
+        harness.wait_for_states("c", "PAUSED", "PAUSED", "PAUSED")
+        assert harness.ended_tasks == []
+        harness.herder.stop_connector("c")
+        harness.wait_for_states("c", "STOPPED")
+        poll_until(lambda: ("c", TargetState.STOPPED) in harness.ended_tasks, "the stop")
+        harness.herder.delete_connector("c")
+        poll_until(lambda: harness.ended_tasks[-1] == ("c", None), "the deletion")
+
+
 def test_a_deleted_connector_leaves_nothing_but_its_offsets() -> None:
     with running_herder() as harness:
         running(harness)

@@ -1,0 +1,163 @@
+"""The partitions of a source connector stay visible, and never with figures that may be wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
+from sparkmirror.engine.noop_conductor import job_without_partitions
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.model import TopicPartition
+from sparkmirror.worker.source_partitions import (
+    NOT_REPORTED,
+    SILENT,
+    SILENT_AFTER_S,
+    STARTING,
+    IdleState,
+    SourcePartitions,
+)
+
+JOB = replace(
+    job_without_partitions(2),
+    remote_topics={"t": "A.t"},
+    tasks=((TopicPartition("t", 0),), (TopicPartition("t", 1),)),
+)
+PROBLEM = "the Spark driver ended with code -9; see spark.log"
+
+
+def view(position: int, end: int, task: int = 0, reason: str = "") -> PartitionView:
+    return PartitionView(
+        remote="A.t",
+        task=task,
+        state="leased",
+        position=position,
+        end=end,
+        records=position,
+        reason=reason,
+    )
+
+
+def status(
+    phase: DriverPhase = DriverPhase.RUNNING, problem: str = "", **partitions: PartitionView
+) -> DriverStatus:
+    named = {key.replace("_", "-"): one for key, one in partitions.items()}
+    return DriverStatus(phase=phase, problem=problem, snapshot=CopySnapshot(partitions=named))
+
+
+def planned() -> SourcePartitions:
+    partitions = SourcePartitions()
+    partitions.on_plan(JOB)
+    return partitions
+
+
+def running() -> SourcePartitions:
+    partitions = planned()
+    partitions.on_status(status(t_0=view(7, 7), t_1=view(5, 9, task=1)), 100.0)
+    return partitions
+
+
+def shown(partitions: SourcePartitions, now: float = 100.0) -> dict[str, tuple[object, ...]]:
+    return {
+        key: (one.state, one.position, one.lag, one.reason)
+        for key, one in partitions.views(now).items()
+    }
+
+
+def test_reported_partitions_are_shown_as_the_driver_reports_them() -> None:
+    assert shown(running()) == {"t-0": ("leased", 7, 0, ""), "t-1": ("leased", 5, 4, "")}
+
+
+def test_partitions_are_listed_while_spark_starts_without_a_lag() -> None:
+    partitions = planned()
+    assert shown(partitions) == dict.fromkeys(("t-0", "t-1"), ("waiting", -1, None, STARTING))
+    assert [one.remote for one in partitions.views(0.0).values()] == ["A.t", "A.t"]
+    assert [one.task for one in partitions.views(0.0).values()] == [0, 1]
+
+
+def test_lag_stays_unknown_until_a_task_follows_the_log() -> None:
+    partitions = planned()
+    waiting = replace(view(7, 7), state="waiting")
+    partitions.on_status(status(DriverPhase.STARTING, t_0=waiting), 100.0)
+    assert shown(partitions)["t-0"] == ("waiting", 7, None, STARTING)
+
+
+def test_starting_driver_that_waits_for_a_cluster_says_so_for_every_partition() -> None:
+    partitions = planned()
+    partitions.on_status(status(DriverPhase.STARTING, "waiting for cluster A: refused"), 100.0)
+    assert shown(partitions)["t-1"] == ("held", -1, None, "waiting for cluster A: refused")
+
+
+@pytest.mark.parametrize("phase", [DriverPhase.RESTARTING, DriverPhase.FAILED])
+def test_figures_of_a_dead_driver_are_not_shown(phase: DriverPhase) -> None:
+    partitions = running()
+    partitions.on_status(status(phase, PROBLEM, t_0=view(7, 7)), 101.0)
+    assert shown(partitions) == {
+        "t-0": ("held", 7, None, PROBLEM),
+        "t-1": ("held", 5, None, PROBLEM),
+    }
+
+
+def test_figures_of_a_silent_driver_are_not_shown() -> None:
+    partitions = running()
+    assert shown(partitions, 100 + SILENT_AFTER_S)["t-0"] == ("leased", 7, 0, "")
+    assert shown(partitions, 101 + SILENT_AFTER_S)["t-0"] == ("held", 7, None, SILENT)
+    partitions.on_status(status(t_0=view(8, 8)), 200.0)
+    assert shown(partitions, 200.0)["t-0"] == ("leased", 8, 0, "")
+
+
+def test_paused_connector_keeps_its_partitions_and_their_last_position() -> None:
+    partitions = running()
+    partitions.on_requested(IdleState.PAUSED)
+    partitions.on_status(status(t_0=view(7, 7)), 101.0)
+    assert shown(partitions) == {"t-0": ("leased", 7, 0, ""), "t-1": ("paused", 5, None, "")}
+    partitions.on_status(status(), 102.0)
+    assert shown(partitions) == {
+        "t-0": ("paused", 7, None, ""),
+        "t-1": ("paused", 5, None, ""),
+    }
+    partitions.on_requested(None)
+    assert shown(partitions)["t-0"] == ("waiting", 7, None, NOT_REPORTED)
+
+
+def test_paused_partitions_stay_paused_when_the_driver_dies() -> None:
+    partitions = running()
+    partitions.on_requested(IdleState.PAUSED)
+    partitions.on_status(status(DriverPhase.RESTARTING, PROBLEM), 101.0)
+    assert shown(partitions)["t-0"] == ("paused", 7, None, "")
+
+
+def test_worker_that_starts_with_a_paused_connector_lists_its_partitions() -> None:
+    partitions = planned()
+    partitions.on_requested(IdleState.PAUSED)
+    assert shown(partitions) == dict.fromkeys(("t-0", "t-1"), ("paused", -1, None, ""))
+
+
+def test_stopped_connector_keeps_its_partitions_without_old_figures() -> None:
+    partitions = running()
+    partitions.on_driver_ended()
+    partitions.on_requested(IdleState.STOPPED)
+    assert shown(partitions)["t-0"] == ("stopped", 7, None, "")
+
+
+def test_new_partition_waits_until_the_driver_reports_it_and_an_old_one_goes() -> None:
+    partitions = running()
+    job = replace(JOB, tasks=((TopicPartition("t", 0), TopicPartition("t", 2)),))
+    partitions.on_plan(job)
+    partitions.on_status(status(t_0=view(8, 8)), 101.0)
+    assert shown(partitions) == {
+        "t-0": ("leased", 8, 0, ""),
+        "t-2": ("waiting", -1, None, NOT_REPORTED),
+    }
+
+
+def test_partition_that_waits_for_a_slot_names_the_problem_of_the_driver() -> None:
+    partitions = planned()
+    waiting = replace(view(5, 9, task=1), state="waiting")
+    problem = "only 1 of 2 tasks have a slot in Spark"
+    partitions.on_status(status(problem=problem, t_0=view(7, 7), t_1=waiting), 100.0)
+    assert shown(partitions) == {
+        "t-0": ("leased", 7, 0, ""),
+        "t-1": ("waiting", 5, 4, problem),
+    }
