@@ -1,4 +1,4 @@
-"""Writes the configs that a dedicated file has for the connectors of a flow.
+"""What a dedicated file says of the connectors of a flow: which are enabled, and their configs.
 
 A connector that the file does not enable may have a faulty config: MirrorMaker 2 starts with such a
 file, and so does this program. The herder refuses that config. An earlier config of the connector,
@@ -11,13 +11,32 @@ import logging
 
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.flow_rules import MirrorConnector
-from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.mirror_maker_config import (
+    EMIT_HEARTBEATS,
+    ENABLED,
+    MirrorMakerConfig,
+)
 from sparkmirror.config.review.key_usage import is_part_enabled
 from sparkmirror.connect.herder.herder import Herder
+from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
 from sparkmirror.errors import BadRequest, NotFound
 from sparkmirror.model import SourceAndTarget
 
 log = logging.getLogger(__name__)
+
+
+def flow_switches(file: MirrorMakerConfig, flow: SourceAndTarget) -> FlowSwitches:
+    """Return what the file enables of a flow."""
+    disabled_by: dict[str, str] = {}
+    for part in FlowPart:
+        if part.connector is not None:
+            layers = file.layered_connector_config(flow, part.connector)
+            if not is_part_enabled(file, layers, part):
+                switch = EMIT_HEARTBEATS if part is FlowPart.HEARTBEAT else ENABLED
+                disabled_by[layers.props["name"]] = f"{flow}.{switch}"
+    return FlowSwitches(
+        is_enabled=f"{flow}.{ENABLED}" not in disabled_by.values(), disabled_by=disabled_by
+    )
 
 
 def configure_connector(

@@ -35,7 +35,7 @@ from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
-from sparkmirror.worker.flow_connectors import configure_connector
+from sparkmirror.worker.flow_connectors import configure_connector, flow_switches
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -154,7 +154,11 @@ class MirrorMaker:
             for flow in flows
         ]
         herders = {flow.flow: flow.herder for flow in self.flow_herders}
-        self.herder = MultiFlowHerder(herders, file.properties.file or "its file")
+        self.herder = MultiFlowHerder(
+            herders,
+            file.properties.file or "its file",
+            {flow: flow_switches(file, flow) for flow in herders},
+        )
         options = replace(rest.options, flows=tuple(herders))
         self._may_use_fallback_port = LISTENERS not in file.file_values
         self._create_rest_server = partial(

@@ -7,9 +7,10 @@ import pytest
 from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties
+from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
 from sparkmirror.errors import BadRequest
 from sparkmirror.model import SourceAndTarget
-from sparkmirror.worker.flow_connectors import configure_connector
+from sparkmirror.worker.flow_connectors import configure_connector, flow_switches
 from tests.support.connect.in_memory_herder import running_herder
 
 FLOW = SourceAndTarget("A", "B")
@@ -45,3 +46,19 @@ def test_a_disabled_connector_with_faults_does_not_go_on_with_its_earlier_config
         assert NAME in harness.herder.connectors()
         configure_connector(harness.herder, disabled, FLOW, MirrorConnector.SOURCE)
         assert NAME not in harness.herder.connectors()
+
+
+def test_a_flow_that_the_file_does_not_enable_has_only_its_heartbeat_connector() -> None:
+    file = opened(ENABLED)
+    assert flow_switches(file, FLOW) == FlowSwitches()
+    assert flow_switches(file, SourceAndTarget("B", "A")) == FlowSwitches(
+        is_enabled=False,
+        disabled_by={
+            "MirrorSourceConnector": "B->A.enabled",
+            "MirrorCheckpointConnector": "B->A.enabled",
+        },
+    )
+    without_heartbeats = opened(f"{ENABLED}emit.heartbeats.enabled=false\n")
+    assert flow_switches(without_heartbeats, FLOW) == FlowSwitches(
+        disabled_by={"MirrorHeartbeatConnector": "A->B.emit.heartbeats.enabled"}
+    )

@@ -1,14 +1,17 @@
 """The herders of several flows as one herder (dedicated mode).
 
 All flows have connectors of the same names, so REST shows them as `<source>-><target>.<name>`. If
-only one flow has a connector of a name, the name alone is accepted. The properties file of the
-process configures the connectors: REST can read, pause and restart them, but not change them.
+only one enabled flow has a connector of a name, the name alone is accepted. The properties file of
+the process configures the connectors: REST can read, pause and restart them, but not change them.
+
+The config topic has a connector that the file disables too, as MirrorMaker 2's has: it does
+nothing. It is not listed, and its status is STOPPED with the key that disables it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeVar
 
 from sparkmirror.connect.herder.herder import (
@@ -27,6 +30,7 @@ from sparkmirror.connect.herder.herder import (
 )
 from sparkmirror.errors import Conflict, Forbidden, NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
+from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 from sparkmirror.model import SourceAndTarget
 
 Result = TypeVar("Result")
@@ -34,14 +38,32 @@ Result = TypeVar("Result")
 HEALTHY = "healthy"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowSwitches:
+    """What the properties file enables of one flow."""
+
+    is_enabled: bool = True
+    disabled_by: Mapping[str, str] = field(default_factory=dict)
+    """The connectors that do nothing, with the key that disables each."""
+
+
 class MultiFlowHerder:
     """Implements `Herder` with several herders. Has no state of its own."""
 
-    def __init__(self, herders: Mapping[SourceAndTarget, Herder], file: str) -> None:
-        """`file` is the properties file that configures the connectors."""
+    def __init__(
+        self,
+        herders: Mapping[SourceAndTarget, Herder],
+        file: str,
+        switches: Mapping[SourceAndTarget, FlowSwitches] | None = None,
+    ) -> None:
+        """`file` is the properties file that configures the connectors.
+
+        A flow that `switches` does not have is enabled with all its connectors.
+        """
         assert herders, "a node needs at least one flow"
         self._herders = dict(herders)
         self._file = file
+        self._switches = {flow: (switches or {}).get(flow, FlowSwitches()) for flow in herders}
 
     # -- the worker ------------------------------------------------------------------------------
 
@@ -60,11 +82,12 @@ class MultiFlowHerder:
     # -- queries ---------------------------------------------------------------------------------
 
     def connectors(self) -> Sequence[str]:
-        """Return the connectors of all flows."""
+        """Return the connectors of all flows, except the disabled ones."""
         return [
             flow_connector_name(flow, name)
             for flow, herder in self._herders.items()
             for name in herder.connectors()
+            if name not in self._switches[flow].disabled_by
         ]
 
     def connector_info(self, name: str) -> ConnectorInfo:
@@ -75,7 +98,13 @@ class MultiFlowHerder:
     def connector_status(self, name: str) -> ConnectorStateInfo:
         """Return the states of a connector and its tasks."""
         flow, herder, own_name = self._find_herder(name)
-        return replace(herder.connector_status(own_name), name=flow_connector_name(flow, own_name))
+        status = herder.connector_status(own_name)
+        key = self._switches[flow].disabled_by.get(own_name)
+        if key is not None:
+            why = f"disabled: set {key} = true in {self._file} and restart the node to run it"
+            stopped = replace(status.connector, state=LifecycleState.STOPPED.value, trace=why)
+            status = replace(status, connector=stopped)
+        return replace(status, name=flow_connector_name(flow, own_name))
 
     def task_status(self, name: str, task: int) -> StateInfo:
         """Return the state of a task."""
@@ -202,13 +231,25 @@ class MultiFlowHerder:
             prefix = flow_connector_name(flow, "")
             if name.startswith(prefix):
                 return flow, herder, name.removeprefix(prefix)
-        found = [(f, h, name) for f, h in self._herders.items() if name in h.connectors()]
-        if len(found) > 1:
-            names = ", ".join(flow_connector_name(flow, name) for flow, _, _ in found)
+        found = [flow for flow, herder in self._herders.items() if name in herder.connectors()]
+        flows = self._enabled_first(found, name)
+        if len(flows) > 1:
+            names = ", ".join(flow_connector_name(flow, name) for flow in flows)
             raise Conflict(f"Several flows have a connector {name}: say which of {names}")
-        if not found:
+        if not flows:
             raise NotFound(f"Connector {name} not found")
-        return found[0]
+        return flows[0], self._herders[flows[0]], name
+
+    def _enabled_first(
+        self, flows: Sequence[SourceAndTarget], name: str
+    ) -> Sequence[SourceAndTarget]:
+        """Return the enabled ones of these flows; if none is, those whose connector runs; or all.
+
+        A disabled flow still has a heartbeat connector that runs.
+        """
+        running = [flow for flow in flows if name not in self._switches[flow].disabled_by]
+        enabled = [flow for flow in running if self._switches[flow].is_enabled]
+        return enabled or running or flows
 
     def _reject_change(self) -> NoReturn:
         raise Forbidden(

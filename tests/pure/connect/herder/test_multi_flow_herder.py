@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder
+from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches, MultiFlowHerder
 from sparkmirror.errors import Conflict, Forbidden, NotFound
 from sparkmirror.model import SourceAndTarget
 from tests.support.connect.in_memory_herder import (
@@ -36,6 +36,45 @@ def flows() -> Iterator[MultiFlowHerder]:
         yield MultiFlowHerder(
             {flow: harness.herder for flow, harness in harnesses.items()}, "mm2.properties"
         )
+
+
+@pytest.fixture
+def one_enabled_flow() -> Iterator[MultiFlowHerder]:
+    """Two flows with both connectors; the file enables only heartbeats of the second one."""
+    with ExitStack() as stack:
+        harnesses = {flow: stack.enter_context(running_herder()) for flow in (THERE, BACK)}
+        for flow, harness in harnesses.items():
+            source = named_config("copy", SOURCE_CONFIG, enabled=str(flow == THERE).lower())
+            harness.herder.put_connector_config("copy", source)
+            harness.herder.put_connector_config(
+                "heartbeat", named_config("heartbeat", HEARTBEAT_CONFIG)
+            )
+            harness.wait_for_states("heartbeat", "RUNNING", "RUNNING")
+        harnesses[BACK].wait_for_states("copy", "RUNNING")
+        yield MultiFlowHerder(
+            {flow: harness.herder for flow, harness in harnesses.items()},
+            "mm2.properties",
+            {BACK: FlowSwitches(is_enabled=False, disabled_by={"copy": "B->A.enabled"})},
+        )
+
+
+def test_a_disabled_connector_is_not_listed_and_does_not_claim_to_run(
+    one_enabled_flow: MultiFlowHerder,
+) -> None:
+    listed = {"A->B.copy", "A->B.heartbeat", "B->A.heartbeat"}
+    assert set(one_enabled_flow.connectors()) == listed
+    status = one_enabled_flow.connector_status("B->A.copy")
+    assert (status.connector.state, status.tasks) == ("STOPPED", {})
+    assert status.connector.trace == (
+        "disabled: set B->A.enabled = true in mm2.properties and restart the node to run it"
+    )
+
+
+def test_a_name_alone_means_the_connector_of_the_enabled_flow(
+    one_enabled_flow: MultiFlowHerder,
+) -> None:
+    assert one_enabled_flow.connector_info("copy").name == "A->B.copy"
+    assert one_enabled_flow.connector_status("heartbeat").name == "A->B.heartbeat"
 
 
 def test_every_connector_is_listed_under_its_flow(flows: MultiFlowHerder) -> None:
