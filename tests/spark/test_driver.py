@@ -191,7 +191,7 @@ def test_the_status_names_an_unreachable_cluster_until_it_answers(
     driver = ObservedDriver(spec, "tests.support.spark.noop_driver", tmp_path)
     try:
         waiting = driver.wait_for_status("the problem", lambda s: "not there yet" in s.problem)
-        assert waiting.problem.startswith("waiting for cluster source: ")
+        assert waiting.problem.startswith("waiting for source cluster source: ")
         assert waiting.phase is DriverPhase.STARTING
         driver.wait_for_status("the end of the problem", lambda status: not status.problem)
         driver.wait_for_status("Spark", lambda status: status.phase is DriverPhase.RUNNING)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from sparkmirror.errors import ClusterError, MirrorError
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.target_limits import ALL_CODECS, TargetLimits
 
@@ -52,6 +53,18 @@ class CopySettings:
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Read what `to_json` wrote."""
         return cls(**value)
+
+
+def cluster_side(error: MirrorError, settings: CopySettings) -> str:
+    """Return `source` or `target` for an error of one of the two clusters, else an empty text."""
+    sides = {settings.source_alias: "source", settings.target_alias: "target"}
+    return sides.get(error.cluster, "") if isinstance(error, ClusterError) else ""
+
+
+def with_side(error: MirrorError, settings: CopySettings) -> str:
+    """Return the text of an error, behind the side of its cluster: `target: backup: ...`."""
+    side = cluster_side(error, settings)
+    return f"{side}: {error}" if side else str(error)
 
 
 def rate_per_task(bytes_per_s: int, tasks: int) -> int:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
+
+from sparkmirror.copy.job import CopyJob
+
+SPARK_STARTS = "Spark starts"
+"""Why no partition is copied in the first seconds of a driver."""
+_WAITING = "waiting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +85,21 @@ class CopySnapshot:
         """Bytes copied since the driver started, of all partitions."""
         return sum(view.bytes for view in self.partitions.values())
 
+    def while_stalled(self, reason: str) -> CopySnapshot:
+        """Return the snapshot while no task copies: the source's ends are unknown.
+
+        `reason` says why. A halted partition keeps its own reason and state.
+        """
+        return replace(
+            self,
+            partitions={
+                key: view
+                if view.halted
+                else replace(view, state=_WAITING, end=-1, reason=reason or view.reason)
+                for key, view in self.partitions.items()
+            },
+        )
+
     def to_json(self, since: CopySnapshot | None = None) -> dict[str, Any]:
         """Return the changes since another snapshot, which the reader has too, as JSON values.
 
@@ -114,3 +135,19 @@ class CopySnapshot:
             lanes=value.get("lanes", before.lanes),
             events=events,
         )
+
+
+def starting_snapshot(job: CopyJob) -> CopySnapshot:
+    """Return the snapshot of a job before its driver knows anything about its partitions."""
+    return CopySnapshot(
+        partitions={
+            str(partition): PartitionView(
+                remote=job.remote_topics[partition.topic],
+                task=task,
+                state=_WAITING,
+                reason=SPARK_STARTS,
+            )
+            for task, partitions in enumerate(job.tasks)
+            for partition in partitions
+        }
+    )

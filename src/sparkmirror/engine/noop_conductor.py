@@ -103,6 +103,10 @@ class NoopConductor:
         with self._lock:
             return CopySnapshot(lanes={_NAME: dict(self.counts)})
 
+    def problem(self) -> str:
+        """There is none."""
+        return ""
+
     def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
         """No receipt is missing. Keeps the number of the epoch in the counts."""
         self.counts["last_succeeded_epoch" if succeeded else "last_failed_epoch"] = epoch

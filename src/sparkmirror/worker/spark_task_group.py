@@ -207,7 +207,7 @@ class SparkTaskGroup:
             return  # the driver has not read the plan yet
         if status.phase is DriverPhase.STARTING and not status.problem:
             return
-        remarks = remarks_by_task(status.snapshot)
+        remarks = remarks_by_task(status.snapshot, except_for=status.problem)
         for task in range(self._task_count()):
             texts = [text for text in (status.problem, remarks.get(task, "")) if text]
             self._listener.on_running(task, "; ".join(texts))
@@ -219,11 +219,14 @@ class SparkTaskGroup:
             self._listener.on_paused(task)
 
 
-def remarks_by_task(snapshot: CopySnapshot) -> dict[int, str]:
-    """Why partitions are not copied, by task: one text per cause."""
+def remarks_by_task(snapshot: CopySnapshot, except_for: str = "") -> dict[int, str]:
+    """Why partitions are not copied, by task: one text per cause.
+
+    Leaves out the reason `except_for`: the status has it already.
+    """
     by_task: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for partition, view in snapshot.partitions.items():
-        if view.reason:
+        if view.reason and view.reason != except_for:
             by_task[view.task].append((partition, view.reason))
     return {
         task: "; ".join(first_causes(cause_texts(reasons))) for task, reasons in by_task.items()

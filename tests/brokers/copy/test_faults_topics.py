@@ -51,10 +51,14 @@ def test_a_recreated_source_topic_halts_the_partition(
         harness.wait_until_caught_up({str(partition): 30})
         recreate(flow, topic, on_source=True)
         writer.write_batch(partition, new)
-        harness.wait_for_event("recreated")
+        event = harness.wait_for_event("recreated")
+        assert (event.lost_from, event.lost_to) == (30, -1), "what came after them is unknown"
         harness.wait_for_snapshot(
             "the partition to halt", lambda seen: "created again" in reason(seen, partition)
         )
+        halted = harness.snapshot.partitions[str(partition)]
+        assert halted.end == -1, "the new topic says nothing about the position in the old one"
+        assert "sparkmirror.on.loss=skip" in halted.reason
         harness.drain()
     assert_copied(old, flow.partition_logs(partition)[1])
 

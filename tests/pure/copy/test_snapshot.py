@@ -1,10 +1,17 @@
-"""What a snapshot says of the lag: an unknown one is never 0."""
+"""What a snapshot says of the lag, and while no task copies: an unknown lag is never 0."""
 
 from __future__ import annotations
 
 import pytest
 
-from sparkmirror.copy.snapshot import PartitionView, total_lag
+from sparkmirror.copy.snapshot import (
+    CopySnapshot,
+    PartitionView,
+    starting_snapshot,
+    total_lag,
+)
+from sparkmirror.model import TopicPartition
+from tests.support.copy.scripted_clusters import copy_job
 
 
 @pytest.mark.parametrize(
@@ -30,3 +37,26 @@ def test_sum_of_lags_is_unknown_if_one_of_them_is() -> None:
     assert total_lag([3, 4]) == 7
     assert total_lag([3, None, 4]) is None
     assert total_lag([]) == 0
+
+
+def test_before_the_first_status_every_partition_waits_with_a_reason_and_no_end() -> None:
+    snapshot = starting_snapshot(copy_job((TopicPartition("t", 0),), (TopicPartition("t", 1),)))
+    assert {
+        key: (view.remote, view.task, view.state, view.end, view.reason)
+        for key, view in snapshot.partitions.items()
+    } == {
+        "t-0": ("A.t", 0, "waiting", -1, "Spark starts"),
+        "t-1": ("A.t", 1, "waiting", -1, "Spark starts"),
+    }
+
+
+def test_without_a_driver_no_end_is_known_and_positions_stay() -> None:
+    copied = PartitionView(remote="A.t", task=0, state="leased", position=7, end=7, records=7)
+    halted = PartitionView(
+        remote="A.t", task=0, state="held", position=3, reason="decide", halted=True
+    )
+    snapshot = CopySnapshot(partitions={"t-0": copied, "t-1": halted})
+    stalled = snapshot.while_stalled("the driver died").partitions
+    assert (stalled["t-0"].state, stalled["t-0"].end) == ("waiting", -1)
+    assert (stalled["t-0"].reason, stalled["t-0"].position) == ("the driver died", 7)
+    assert stalled["t-1"] == halted

@@ -14,12 +14,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Self
+from uuid import UUID
 
-from kafka.protocol.metadata import ApiVersionsResponse
+from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.protocol.error_codes import ErrorCode
 
 API_VERSIONS = 18
 API_VERSION_RANGES: Mapping[int, tuple[int, int]] = {
@@ -108,13 +110,16 @@ def api_versions_reply(ranges: Mapping[int, tuple[int, int]] = API_VERSION_RANGE
 class FakeBroker:
     """Answers with its replies in turn, over all connections; after the last it sends nothing."""
 
-    def __init__(self, replies: Iterable[Reply] = (), *, sends_api_versions: bool = True) -> None:
+    def __init__(
+        self, replies: Iterable[Reply] = (), *, sends_api_versions: bool = True, port: int = 0
+    ) -> None:
+        """`port` 0 means any free port."""
         self.requests: list[ReceivedRequest] = []
         """Every request in order, also ApiVersions."""
         self.connections = 0
         self._replies = chain([api_versions_reply()] if sends_api_versions else [], replies)
         self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.address = Address(*self._listener.getsockname())
         self._connections: list[socket.socket] = []
         self._closing = False
@@ -141,6 +146,12 @@ class FakeBroker:
         for thread in list(self._threads):
             thread.join(50)
             assert not thread.is_alive(), "a thread of the fake broker does not end"
+
+    def cut_connections(self) -> None:
+        """Close all connections; the broker keeps listening."""
+        with self._lock:
+            for connection in self._connections:
+                _close_socket(connection)
 
     def _accept(self) -> None:
         while True:
@@ -170,6 +181,49 @@ class FakeBroker:
                 connection.sendall(b"".join(last_words.args))
             except OSError:
                 return
+
+
+def answering_broker(
+    answers: Mapping[int, Callable[[FakeBroker], Any]],
+    *,
+    port: int = 0,
+    ranges: Mapping[int, tuple[int, int]] = API_VERSION_RANGES,
+) -> FakeBroker:
+    """A broker that answers every request of a kind in the same way, and others as ApiVersions."""
+
+    def reply(request: ReceivedRequest) -> bytes:
+        if request.api_key in answers:
+            return response_reply(answers[request.api_key](broker))(request)
+        return api_versions_reply(ranges)(request)
+
+    broker = FakeBroker(repeat(reply), sends_api_versions=False, port=port)
+    return broker
+
+
+def leader_metadata(
+    broker: FakeBroker,
+    code: ErrorCode = ErrorCode.NONE,
+    topic_id: UUID | None = None,
+    *,
+    leader: int = 1,
+) -> Any:
+    """Metadata of the topic `t` with one partition. The broker has the node id 1."""
+    topic = MetadataResponse.MetadataResponseTopic
+    led = topic.MetadataResponsePartition(
+        partition_index=0, leader_id=leader, leader_epoch=1, replica_nodes=[], isr_nodes=[]
+    )
+    found = topic(error_code=code.value, name="t", topic_id=topic_id or UUID(int=0))
+    found.partitions = [led]
+    return MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(
+                node_id=1, host=broker.address.host, port=broker.address.port
+            )
+        ],
+        topics=[found],
+        cluster_id="c",
+        controller_id=1,
+    )
 
 
 def _read_request(connection: socket.socket) -> ReceivedRequest | None:

@@ -18,6 +18,7 @@ STUCK_AFTER_S = 60.0
 """A held partition may take this long to continue. A broker restarts within this time."""
 
 _HELD = "held"
+_WAITING = "waiting"
 
 
 class CopyState(enum.Enum):
@@ -91,7 +92,9 @@ def blocked_partitions(snapshot: CopySnapshot) -> list[BlockedPartition]:
 
 
 def blocked_partition(partition: str, view: PartitionView) -> BlockedPartition | None:
-    """Return why a partition does not move; None if it moves."""
+    """Return why a partition does not move; None if it moves, or if Spark only starts its task."""
     if view.state != _HELD and not view.reason:
+        return None
+    if view.state == _WAITING and view.position < 0:
         return None
     return BlockedPartition(partition=partition, reason=view.reason, is_halted=view.halted)

@@ -5,12 +5,12 @@ Blocks; belongs to the conductor's thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.settings import CopySettings
-from sparkmirror.errors import UnsupportedByBroker
+from sparkmirror.errors import ClusterError, ClusterUnavailable, UnsupportedByBroker
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.leader_calls import ApiResult
@@ -29,6 +29,8 @@ from sparkmirror.wire.protocol.topics.topic_log_config import describe_topic_log
 
 QUERY_TIMEOUT_S = 3.0
 """The limit for partitions without a leader: all others wait as long. They are queried again."""
+METADATA_TIMEOUT_S = 5.0
+"""After so long without metadata, the partitions that need it get the cluster's error as reason."""
 FIRST_METADATA_TIMEOUT_S = 1.0
 """Time for the first metadata of a cluster, before an error tells the operator."""
 
@@ -78,8 +80,13 @@ class ClusterQueries:
             self.metadata_timeout_s,
             min(2 * self.metadata_timeout_s, CALL_TIMEOUT_S),
         )
-        self.source.refresh(sources, timeout_s=timeout_s)
-        self.target.refresh(targets, timeout_s=timeout_s)
+        errors = [
+            error
+            for router, topics in ((self.source, sources), (self.target, targets))
+            if (error := _refresh_error(router, topics, timeout_s))
+        ]
+        if errors:
+            raise combined_error(errors)
 
     def close(self) -> None:
         """Close the connections to both clusters."""
@@ -128,7 +135,7 @@ class ClusterQueries:
     def topic_ids(self, router: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
         """Return topic ids as hex; '' from brokers without topic ids, a code for unknown topics."""
         wanted = set(topics)
-        known = router.refresh(wanted)
+        known = router.refresh(wanted, timeout_s=METADATA_TIMEOUT_S)
         return {name: _topic_id_hex(known.topics.get(name)) for name in wanted}
 
     def target_limits(self, topics: Iterable[str]) -> dict[str, TargetLimits | ErrorCode]:
@@ -142,6 +149,23 @@ class ClusterQueries:
             else outcome.code
             for name, outcome in describe_topic_log_configs(self.target, set(topics)).items()
         }
+
+
+def combined_error(errors: Sequence[ClusterError]) -> ClusterError:
+    """Return one error for the source and the target; one that a retry cannot solve wins."""
+    first, *others = sorted(errors, key=lambda error: error.retriable)
+    if not others or not first.retriable:
+        return first
+    text = str(first).removeprefix(f"{first.cluster}: ")
+    return ClusterUnavailable(first.cluster, f"{text}; and for target cluster {others[0]}")
+
+
+def _refresh_error(router: Router, topics: Iterable[str], timeout_s: float) -> ClusterError | None:
+    try:
+        router.refresh(topics, timeout_s=timeout_s)
+    except ClusterError as error:
+        return error
+    return None
 
 
 def _log_ranges(

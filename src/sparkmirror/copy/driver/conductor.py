@@ -30,7 +30,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from sparkmirror.copy.control.messages import ControlMessage, Hello
+from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.event_log import EventLog
 from sparkmirror.copy.driver.fencing.fence import DriverFenced, PartitionFencer
@@ -48,6 +48,7 @@ from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
+from sparkmirror.copy.settings import with_side
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -147,7 +148,14 @@ class Conductor:
         )
 
     def on_task_message(self, hello: Hello, message: ControlMessage) -> None:
-        """Handle a message of a task attempt (ProgressReport, LeaseEnded, TaskDone)."""
+        """Handle a message of a task attempt (ProgressReport, LeaseEnded, TaskDone).
+
+        The snapshot shows the reasons of a report at once. The thread may wait for a cluster that
+        does not answer, and just then the operator needs the reasons.
+        """
+        if isinstance(message, ProgressReport):
+            with self._lock:
+                self._task_events.show_report(hello, message)
         self._inbox.put(lambda: self._task_events.on_message(hello, message))
 
     def on_task_left(self, hello: Hello) -> None:
@@ -178,7 +186,12 @@ class Conductor:
     def snapshot(self) -> CopySnapshot:
         """Return the state of all partitions as of the last reports. Cheap; any thread."""
         with self._lock:
-            return self._task_events.snapshot()
+            return self._task_events.snapshot(time.monotonic(), self._last_error)
+
+    def problem(self) -> str:
+        """Return why positions are not written or leases not granted now; empty if they are."""
+        error = self._last_error
+        return f"the driver cannot grant leases or write positions: {error}" if error else ""
 
     def runs(self, partition: TopicPartition) -> tuple[OffsetRun, ...]:
         """Return the run map of a source partition."""
@@ -237,7 +250,7 @@ class Conductor:
             return
 
     def _tick(self, now: float) -> None:
-        """Expire, resolve, grant, flush. Logs the error of a cluster and continues."""
+        """Expire, resolve, grant, flush. Keeps the error of a cluster for `problem`, continues."""
         try:
             with self._lock:
                 self._task_events.expire_silent(now)
@@ -254,9 +267,10 @@ class Conductor:
         except DriverFenced:
             raise
         except MirrorError as error:
-            if str(error) != self._last_error:
-                log.warning("Connector %s: %s", self.job.connector, error)
-            self._last_error = str(error)
+            text = with_side(error, self.job.settings)
+            if text != self._last_error:
+                log.warning("Connector %s: %s", self.job.connector, text)
+            self._last_error = text
 
     def _resolve_doubtful(self, now: float) -> None:
         before = [p for p in self._partitions.values() if p.state is LeaseState.DOUBTFUL]

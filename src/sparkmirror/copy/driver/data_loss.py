@@ -25,6 +25,8 @@ from sparkmirror.copy.driver.cluster_queries import LogRange
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.ledger import LedgerEntry
 
+UNKNOWN_OFFSET = -1
+
 
 class LossKind(enum.StrEnum):
     """The cause of a data loss."""
@@ -37,7 +39,10 @@ class LossKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataLoss:
-    """Source offsets from `lost_from` up to, not including, `lost_to` are lost."""
+    """Source offsets from `lost_from` up to, not including, `lost_to` are lost.
+
+    `lost_to` is -1 if the end of the lost range is unknown: that of a recreated topic.
+    """
 
     kind: LossKind
     lost_from: int
@@ -58,9 +63,15 @@ class DataLoss:
 
 
 def find_loss(
-    entry: LedgerEntry, source_range: LogRange, topic_ids: tuple[str, str]
+    entry: LedgerEntry,
+    source_range: LogRange,
+    topic_ids: tuple[str, str],
+    last_known_end: int = UNKNOWN_OFFSET,
 ) -> DataLoss | None:
-    """Compare a ledger entry with the logs. `topic_ids`: of the source and the remote topic."""
+    """Compare a ledger entry with the logs. `topic_ids`: of the source and the remote topic.
+
+    `last_known_end` is the last end of the source's log that a task saw; -1 if none did.
+    """
     position, extension = entry.position, entry.extension
     source_id, target_id = topic_ids
     if extension and _differ(extension.source_topic_id, source_id):
@@ -68,8 +79,9 @@ def find_loss(
             LossKind.RECREATED,
             source_range,
             position,
-            (source_range.start, source_range.start),
-            "the source topic was deleted and created again; nothing of the old one is left",
+            (position, last_known_end if last_known_end > position else UNKNOWN_OFFSET),
+            "the source topic was deleted and created again;"
+            f" {_recreated_text(position, last_known_end)}",
         )
     if extension and _differ(extension.target_topic_id, target_id):
         return _loss(
@@ -90,6 +102,16 @@ def find_loss(
             " replica that was behind leads now",
         )
     return _find_range_loss(position, source_range)
+
+
+def _recreated_text(position: int, last_known_end: int) -> str:
+    """Say what of a deleted topic was copied. What was appended after the last fetch is unknown."""
+    if last_known_end > position:
+        return (
+            f"offsets {position} to {last_known_end - 1} of the old topic, and any after them, are"
+            " lost"
+        )
+    return f"offsets from {position} on of the old topic, if there were any, are lost"
 
 
 def _find_range_loss(position: int, source_range: LogRange) -> DataLoss | None:

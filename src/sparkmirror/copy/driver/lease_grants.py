@@ -18,7 +18,7 @@ from sparkmirror.copy.driver.event_log import EventLog
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.resume_points import ResumePoint, ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
-from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
+from sparkmirror.copy.driver.tracked_partition import UNKNOWN_END, LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.settings import target_limits_to_json
 from sparkmirror.wire.batch.target_limits import TargetLimits
@@ -26,6 +26,13 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
 
 MAX_PARTITIONS_PER_GRANT = 500
 """Few requests per grant; and the conductor handles messages between two grants."""
+
+
+DECIDE = (
+    "decide: sparkmirror.on.loss=skip goes on with what the source has,"
+    " sparkmirror.on.loss=restart copies the partition from its beginning"
+)
+"""How the operator ends a halt. `sparkmirror copy` has the option --on-loss for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +50,7 @@ def decide_loss(loss: DataLoss, policy: DataLossPolicy) -> LossDecision:
     if position is None:
         return LossDecision(
             event_text=f"{loss.text}; copying stops",
-            halt_reason=f"{loss.text}; decide with the loss policy",
+            halt_reason=f"{loss.text}; {DECIDE}",
         )
     return LossDecision(event_text=f"{loss.text}; going on at offset {position}", position=position)
 
@@ -132,7 +139,8 @@ class LeaseGranter:
         self, tracked: TrackedPartition, resume_point: ResumePoint, now: float
     ) -> None:
         """Set the lease of a partition, or hold it; publish a warning or a loss. Lock required."""
-        tracked.end_offset = resume_point.source_end
+        tracked.set_end(resume_point.source_end)
+        tracked.waiting_since = now
         if resume_point.error or resume_point.lease is None:
             tracked.hold(resume_point.error, now, then=LeaseState.WAITING)
             return
@@ -151,6 +159,7 @@ class LeaseGranter:
         )
         if decision.position is None:
             tracked.hold(decision.halt_reason, now, then=LeaseState.WAITING, forever=True)
+            tracked.end_offset = UNKNOWN_END  # it says nothing about this position
         else:
             tracked.seek(decision.position)
 

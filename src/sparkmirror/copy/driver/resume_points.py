@@ -120,13 +120,19 @@ class ResumePointFinder:
                 found[tracked] = ResumePoint(error=logs)
             else:
                 entry, start = entries.get(tracked.source), starts.get(tracked.source)
-                found[tracked] = self._find_one(logs, entry, start)
+                found[tracked] = self._find_one(logs, entry, start, tracked.last_known_end)
         return found
 
     def _find_one(
-        self, logs: PartitionLogs, entry: LedgerEntry | None, start: int | None
+        self,
+        logs: PartitionLogs,
+        entry: LedgerEntry | None,
+        start: int | None,
+        last_known_end: int,
     ) -> ResumePoint:
-        loss = find_loss(entry, logs.source_range, logs.topic_ids) if entry else None
+        loss = (
+            find_loss(entry, logs.source_range, logs.topic_ids, last_known_end) if entry else None
+        )
         mode = resume_mode(entry, loss, logs.target_end, self.job.is_exactly_once)
         identity = self._new_identity(logs) if mode.needs_new_identity else None
         if entry is None:

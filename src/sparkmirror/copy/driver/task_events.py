@@ -39,7 +39,12 @@ from sparkmirror.copy.driver.pending_receipts import PendingReceipts
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume_points import ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt, TaskAttempts
-from sparkmirror.copy.driver.tracked_partition import NO_TASK, LeaseState, TrackedPartition
+from sparkmirror.copy.driver.tracked_partition import (
+    MAX_END_AGE_S,
+    NO_TASK,
+    LeaseState,
+    TrackedPartition,
+)
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -69,6 +74,27 @@ def lease_end_action(reason: LeaseEndReason, *, is_transaction_doubtful: bool) -
             return LeaseEndAction.NOTHING
 
 
+def waiting_reason(
+    tracked: TrackedPartition, now: float, *, is_task_started: bool, error: str
+) -> str:
+    """Return why a partition without an owner waits; empty while it changes owners.
+
+    `error` is why the driver cannot grant leases now.
+    """
+    has_waited = tracked.last_owner is None or now - tracked.waiting_since > MAX_END_AGE_S
+    match tracked.state:
+        case LeaseState.WAITING | LeaseState.DOUBTFUL if error:
+            return error
+        case LeaseState.WAITING if has_waited and not is_task_started:
+            return f"Spark has not started task {tracked.task} yet"
+        case LeaseState.WAITING if has_waited:
+            return "the driver asks both clusters where to continue"
+        case LeaseState.DOUBTFUL if has_waited:
+            return "its last task did not end cleanly; the driver compares both logs"
+        case _:
+            return ""
+
+
 @dataclass(slots=True, kw_only=True)
 class TaskEventHandler:
     """Tracks the partitions of a job and the task attempts that are connected."""
@@ -92,11 +118,22 @@ class TaskEventHandler:
             for partition in partitions
         }
 
-    def snapshot(self) -> CopySnapshot:
-        """Return the state of all partitions as of the last reports."""
+    def snapshot(self, now: float, driver_error: str = "") -> CopySnapshot:
+        """Return the state of all partitions as of the last reports.
+
+        `driver_error` is why the driver cannot grant leases now; empty if it can.
+        """
+        silent = {attempt.hello for attempt in self.attempts.silent_since(now - MAX_END_AGE_S)}
+        started = {attempt.hello.task for attempt in self.attempts}
         return CopySnapshot(
             partitions={
-                str(partition): tracked.view()
+                str(partition): tracked.view(
+                    now,
+                    is_owner_silent=tracked.owner in silent,
+                    default_reason=waiting_reason(
+                        tracked, now, is_task_started=tracked.task in started, error=driver_error
+                    ),
+                )
                 for partition, tracked in self.partitions.items()
                 if tracked.is_planned or tracked.state is LeaseState.LEASED
             },
@@ -141,6 +178,15 @@ class TaskEventHandler:
                 log.warning(
                     "Task %d: ignored unexpected message %s", hello.task, type(message).__name__
                 )
+
+    def show_report(self, hello: Hello, report: ProgressReport) -> None:
+        """Apply only what operators see of a report; `on_message` applies all of it later."""
+        if attempt := self.attempts.find(hello):
+            attempt.last_message_at = time.monotonic()
+        for key, progress in report.progress.items():
+            tracked = self._partition_owned_by(hello, key)
+            if tracked:
+                tracked.show_progress(progress)
 
     def _on_report(self, hello: Hello, report: ProgressReport) -> None:
         for topic, counts in report.lanes.items():

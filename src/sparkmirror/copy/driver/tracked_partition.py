@@ -24,6 +24,9 @@ from sparkmirror.model import TopicPartition
 NEVER = float("inf")
 NO_TASK = -1
 """The task of a partition that the job no longer contains."""
+UNKNOWN_END = -1
+MAX_END_AGE_S = 5.0
+"""After so long without an owner that reports, the end of the source's log may have moved."""
 
 
 class LeaseState(enum.StrEnum):
@@ -45,7 +48,10 @@ class TrackedPartition:
     state: LeaseState = LeaseState.WAITING
     lease: Lease | None = None
     owner: Hello | None = None
-    end_offset: int = -1
+    end_offset: int = UNKNOWN_END
+    """The end of the source's log; -1 while it is unknown."""
+    last_known_end: int = UNKNOWN_END
+    """The last end that was known, also while it is unknown now; -1 before the first."""
     bytes: int = 0
     """Bytes copied since the driver started, from reports of tasks."""
     reason: str = ""
@@ -58,6 +64,8 @@ class TrackedPartition:
     is_repositioned: bool = False
     """Whether `seek` moved the position: the end of the target log then says nothing about it."""
     doubtful_since: float = 0.0
+    waiting_since: float = 0.0
+    """When it lost its last owner, or when both logs were last queried."""
     may_have_hanging_transaction: bool = True
     """Whether a transaction may hang in the remote partition (exactly-once mode)."""
     last_owner: Hello | None = None
@@ -111,9 +119,20 @@ class TrackedPartition:
         self.advance_to(progress.position, progress.expected, progress.records)
         if self.lease and self.lease.source_epoch != progress.leader_epoch:
             self.lease = self.lease.with_source_epoch(progress.leader_epoch)
-        self.end_offset, self.reason = progress.end_offset, progress.held_reason
+        self.show_progress(progress)
         if not progress.held_reason:
             self._backoff.reset()
+
+    def show_progress(self, progress: LeaseProgress) -> None:
+        """Apply only what operators see of a report of its owner: the end and the reason."""
+        self.set_end(progress.end_offset)
+        self.reason = progress.held_reason
+
+    def set_end(self, end_offset: int) -> None:
+        """Set the end of the source's log; -1 if it is unknown now."""
+        self.end_offset = end_offset
+        if end_offset != UNKNOWN_END:
+            self.last_known_end = end_offset
 
     def add_run(self, source_first: int, target_first: int, length: int) -> None:
         """Add a run to the map. A run that contradicts the map starts a new map."""
@@ -154,7 +173,7 @@ class TrackedPartition:
         self.state = LeaseState.WAITING if clean else LeaseState.DOUBTFUL
         self.is_dirty = self.is_dirty or clean
         self.may_have_hanging_transaction = self.may_have_hanging_transaction or not clean
-        self.doubtful_since = now
+        self.doubtful_since = self.waiting_since = now
 
     def hold(self, reason: str, now: float, *, then: LeaseState, forever: bool = False) -> None:
         """Hold it for the backoff time, or `forever`; then it gets the state `then`."""
@@ -188,17 +207,33 @@ class TrackedPartition:
         self.runs.reset()
         self.is_dirty = self.is_repositioned = True
 
-    def view(self) -> PartitionView:
-        """Return its part of the snapshot."""
+    def known_end(self, now: float, *, is_owner_silent: bool = False) -> int:
+        """Return the end of the source's log, or -1 if it may have moved unnoticed.
+
+        A lag above 0 stays as it is, because it is at least so large. A lag of 0 is shown only
+        while a task reports it, and for `MAX_END_AGE_S` after its last report.
+        """
+        if self.lease is None or self.lease.position < self.end_offset:
+            return self.end_offset
+        if self.state is LeaseState.LEASED:
+            return UNKNOWN_END if is_owner_silent else self.end_offset
+        is_recent = now - self.waiting_since <= MAX_END_AGE_S
+        is_known = is_recent and self.state is LeaseState.WAITING
+        return self.end_offset if is_known else UNKNOWN_END
+
+    def view(
+        self, now: float, *, is_owner_silent: bool = False, default_reason: str = ""
+    ) -> PartitionView:
+        """Return its part of the snapshot; `default_reason` stands for a missing reason."""
         return PartitionView(
             remote=self.target.topic,
             task=self.task,
             state=self.state.value,
             position=self.lease.position if self.lease else -1,
             expected=self.lease.expected if self.lease else -1,
-            end=self.end_offset,
+            end=self.known_end(now, is_owner_silent=is_owner_silent),
             records=self.lease.records if self.lease else 0,
             bytes=self.bytes,
-            reason=self.reason,
+            reason=self.reason or default_reason,
             halted=self.is_halted,
         )

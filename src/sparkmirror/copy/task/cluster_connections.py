@@ -3,13 +3,18 @@
 Belongs to the task's thread. Connections are opened and metadata is requested in the background.
 Until the result is there, `leader_node` and `connection` return None. The partitions concerned
 wait; all others continue.
+
+The task keeps a connection to the leader of every leased partition (`connect_leaders`), also while
+it has nothing to send. So the selector notices a broker that closes the connection, and
+`error_for` says why it cannot be opened again. Brokers close connections that are idle for long:
+a lost connection is an error only when the next one cannot be opened at once.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -22,7 +27,7 @@ from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.topics.leaders import BrokerNode, LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.leaders import NO_NODE_ID, BrokerNode, LeaderAndEpoch
 from sparkmirror.wire.protocol.topics.metadata import MetadataSnapshot
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
@@ -30,6 +35,10 @@ log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 METADATA_MAX_AGE_S = 300.0
+REOPEN_GRACE_S = 2.0
+"""How long a lost connection may take to be opened again before the loss is an error."""
+STABLE_CONNECTION_S = 5.0
+"""After a connection of this length the pause before the next one is short again."""
 
 
 @dataclass(slots=True)
@@ -38,10 +47,20 @@ class _BrokerState:
 
     connection: BrokerConnection | None = None
     is_opening: bool = False
+    opened_at: float = 0.0
     retry_at: float = 0.0
-    error: str = ""
-    """Why it is closed."""
+    lost_at: float = 0.0
+    lost_error: str = ""
+    """Why the last connection was lost; empty while there is one."""
+    open_error: str = ""
+    """Why the last attempt to open a connection failed; empty after a success."""
     backoff: Backoff = field(default_factory=Backoff)
+
+    def error(self, now: float) -> str:
+        """Return why there is no connection; empty while another one may soon be open."""
+        if self.open_error or now < self.lost_at + REOPEN_GRACE_S:
+            return self.open_error
+        return self.lost_error
 
 
 class ClusterConnections:
@@ -65,10 +84,14 @@ class ClusterConnections:
         self._metadata = MetadataSnapshot()
         self._pool = BufferPool(budget)
         self._brokers: dict[int, _BrokerState] = {}
+        self._last_leaders: dict[TopicPartition, int] = {}
+        self._removed_errors: dict[int, str] = {}
+        """Why brokers were unreachable that the cluster no longer names."""
         self._topic_ids: dict[str, UUID] = {}
         self._topics: set[str] = set()
         self._stale_topics: set[str] = set()
-        self._is_refreshing = False
+        self.is_refreshing = False
+        self._is_closed = False
         self._refreshed_at = float("-inf")
         self._retry_at = 0.0
         self._backoff = Backoff()
@@ -102,13 +125,39 @@ class ClusterConnections:
             return None
         return leader.node_id
 
+    def connect_leaders(self, partitions: Iterable[TopicPartition]) -> None:
+        """Start to open a connection to every leader that has none; sends no request."""
+        for partition in partitions:
+            node_id = self.leader_node(partition)
+            if node_id is not None:
+                self._last_leaders[partition] = node_id
+                self.connection(node_id)
+
     def error_for(self, partition: TopicPartition) -> str:
-        """Return why the leader of a partition is unreachable; empty if it is not."""
+        """Return why the leader of a partition is unreachable; empty if it is not.
+
+        The text names the cluster and, if one is known, the address of the broker.
+        """
         leader = self._metadata.leader_of(partition)
         if leader is None:
-            return self.metadata_error
+            return self.metadata_error or self._no_leader_text(partition)
         state = self._brokers.get(leader.node_id)
-        return "" if state is None or state.connection else state.error or self.metadata_error
+        if state is None or state.connection:
+            return ""
+        return state.error(time.monotonic()) or self.metadata_error
+
+    def _no_leader_text(self, partition: TopicPartition) -> str:
+        """Return that a partition has no leader; empty before the metadata has the partition."""
+        topic = self._metadata.topics.get(partition.topic)
+        if topic is None or partition.partition not in topic.partitions:
+            return ""
+        broker_error = self._removed_errors.get(self._last_leaders.get(partition, NO_NODE_ID))
+        if broker_error:
+            return f"{broker_error}; {partition} has no leader"
+        return (
+            f"{self._client.cluster}: {partition} has no leader; check whether all brokers are up"
+            " and can be reached"
+        )
 
     def topic_key(self, name: str, topic_id: str, *, by_id: bool) -> TopicKey:
         """Return the name or the id by which a request names a topic."""
@@ -130,13 +179,17 @@ class ClusterConnections:
     def is_unreachable(self, node_id: int) -> bool:
         """Whether the last attempt to connect failed, or the connection was lost."""
         state = self._brokers.get(node_id)
-        return state is not None and state.connection is None and bool(state.error)
+        return (
+            state is not None
+            and state.connection is None
+            and bool(state.open_error or state.lost_error)
+        )
 
     def poll(self, now: float) -> None:
         """Request metadata that is missing or old; close connections with overdue responses."""
         if now - self._refreshed_at > METADATA_MAX_AGE_S:
             self._stale_topics |= self._topics
-        if self._stale_topics and not self._is_refreshing and now >= self._retry_at:
+        if self._stale_topics and not self.is_refreshing and now >= self._retry_at:
             self._refresh_metadata(now)
         for state in self._brokers.values():
             connection = state.connection
@@ -145,6 +198,9 @@ class ClusterConnections:
 
     def close(self) -> None:
         """Close every connection."""
+        self._is_closed = True
+        if not self.is_refreshing:  # else a background thread uses the router, and closes it
+            self._router.close()
         for state in self._brokers.values():
             if state.connection:
                 self.loop.unregister(state.connection)
@@ -154,15 +210,22 @@ class ClusterConnections:
 
     def _refresh_metadata(self, now: float) -> None:
         topics, self._stale_topics = self._stale_topics, set()
-        self._is_refreshing, self._refreshed_at = True, now
+        self.is_refreshing, self._refreshed_at = True, now
         self.loop.run_in_executor(
-            lambda: self._router.refresh(topics, timeout_s=CONNECT_TIMEOUT_S),
+            lambda: self._request_metadata(topics),
             self._apply_metadata,
             lambda error: self._on_metadata_error(error, topics),
         )
 
+    def _request_metadata(self, topics: set[str]) -> MetadataSnapshot:
+        try:
+            return self._router.refresh(topics, timeout_s=CONNECT_TIMEOUT_S)
+        finally:
+            if self._is_closed:
+                self._router.close()
+
     def _apply_metadata(self, metadata: MetadataSnapshot) -> None:
-        self._is_refreshing, self.metadata_error = False, ""
+        self.is_refreshing, self.metadata_error = False, ""
         self._metadata = self._metadata.merge_with(
             metadata
         )  # it may be older than a response that named a leader
@@ -176,7 +239,7 @@ class ClusterConnections:
                 self._remove(node_id)
 
     def _on_metadata_error(self, error: MirrorError, topics: set[str]) -> None:
-        self._is_refreshing, self.metadata_error = False, str(error)
+        self.is_refreshing, self.metadata_error = False, str(error)
         self._stale_topics |= topics
         self._retry_at = time.monotonic() + self._backoff.next_delay_s()
         log.warning("Metadata request failed, another one follows: %s", error)
@@ -193,27 +256,40 @@ class ClusterConnections:
                 self._client, broker.address, timeout_s=CONNECT_TIMEOUT_S, pool=self._pool
             ),
             lambda connection: self._on_opened(node_id, state, connection),
-            lambda error: self._on_lost(state, error),
+            lambda error: self._on_open_failed(state, error),
         )
 
     def _on_opened(self, node_id: int, state: _BrokerState, connection: BrokerConnection) -> None:
-        state.is_opening, state.error = False, ""
-        state.backoff.reset()
+        state.is_opening, state.open_error, state.lost_error = False, "", ""
         if self._brokers.get(node_id) is not state:
             connection.close()
             return
-        state.connection = connection
+        self._removed_errors.pop(node_id, None)
+        state.connection, state.opened_at = connection, time.monotonic()
         self.loop.register(connection, lambda error: self._on_lost(state, error))
 
+    def _on_open_failed(self, state: _BrokerState, error: MirrorError) -> None:
+        if str(error) != state.open_error:
+            log.info("Cannot connect to a broker, another attempt follows: %s", error)
+        state.is_opening, state.open_error = False, str(error)
+        self._retry_later(state)
+
     def _on_lost(self, state: _BrokerState, error: MirrorError) -> None:
+        log.info("Lost a broker connection, another attempt follows: %s", error)
+        now = time.monotonic()
+        state.connection, state.lost_error, state.lost_at = None, str(error), now
+        if now - state.opened_at >= STABLE_CONNECTION_S:
+            state.backoff.reset()
+        self._retry_later(state)
+
+    def _retry_later(self, state: _BrokerState) -> None:
         """Wait before the next attempt to connect; the leaders may have changed."""
-        state.is_opening, state.connection, state.error = False, None, str(error)
         state.retry_at = time.monotonic() + state.backoff.next_delay_s()
         self._stale_topics |= self._topics
-        log.info("Lost a broker connection, another attempt follows: %s", error)
 
     def _remove(self, node_id: int) -> None:
         state = self._brokers.pop(node_id)
+        self._removed_errors[node_id] = state.open_error or state.lost_error
         if state.connection:
             self.loop.unregister(state.connection)
             state.connection.close()

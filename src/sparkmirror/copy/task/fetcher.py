@@ -18,7 +18,7 @@ from functools import partial
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.fetch_plan import MIN_FETCH_BYTES, FetchPlan, FetchSizeEstimator
-from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.leased_partition import UNKNOWN_END_OFFSET, LeasedPartition
 from sparkmirror.copy.task.produce.error_reactions import lease_end_for_fetch_error
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.throttle import Throttle
@@ -43,6 +43,8 @@ MAX_BUFFERED_RESPONSES = 4
 """How many responses may be in memory before the next fetch waits for acknowledgements."""
 LONG_POLL_MS = 500
 SHORT_POLL_MS = 5
+MAX_END_AGE_S = 5.0
+"""After so long without an answer to a fetch, the end of the source's log may have moved."""
 REFRESH_INTERVAL_S = 0.5
 """How often to assign partitions to brokers again if no event invalidates the assignment."""
 
@@ -62,6 +64,15 @@ class Fetcher:
     _by_broker: dict[int, list[LeasedPartition]] = field(default_factory=dict)
     """The partitions to fetch from each broker."""
     _refresh_at: float = 0.0
+    _answered_at: dict[int, float] = field(default_factory=dict)
+    """When each broker last answered a fetch."""
+
+    def is_answered(self, partition: LeasedPartition, now: float) -> bool:
+        """Whether the broker of a partition has answered a fetch within `MAX_END_AGE_S`."""
+        node = partition.preferred_read_replica
+        if node is None:
+            node = self.cluster.leader_node(partition.source)
+        return node is not None and now - self._answered_at.get(node, 0.0) <= MAX_END_AGE_S
 
     def invalidate_brokers(self) -> None:
         """Assign partitions to brokers again: partitions, leaders or replicas have changed."""
@@ -121,7 +132,7 @@ class Fetcher:
         if plan and plan.can_continue(
             connection, _partition_max_bytes(size, len(plan.requested)), can_fetch
         ):
-            self._send_fetch(plan, plan.next_incremental(), (), size, estimator, now)
+            self._send_fetch(node, plan, plan.next_incremental(), (), size, estimator, now)
             return
         remaining = [partition for partition in assigned if not partition.is_ending]
         fetchable = [partition for partition in remaining if can_fetch(partition)]
@@ -135,7 +146,7 @@ class Fetcher:
         positions, forgotten = plan.next_full(
             fetchable, _partition_max_bytes(size, len(fetchable)), topic_key
         )
-        self._send_fetch(plan, positions, forgotten, size, estimator, now)
+        self._send_fetch(node, plan, positions, forgotten, size, estimator, now)
 
     def _plan_for(
         self, node: int, connection: BrokerConnection, partitions: list[LeasedPartition]
@@ -156,6 +167,7 @@ class Fetcher:
 
     def _send_fetch(
         self,
+        node: int,
         plan: FetchPlan,
         positions: list[FetchPosition],
         forgotten: tuple[TopicKeyPartition, ...],
@@ -178,7 +190,7 @@ class Fetcher:
             connection,
             lambda: connection.send(
                 request,
-                on_response=partial(self._on_response, plan, estimator, now),
+                on_response=partial(self._on_response, node, plan, estimator, now),
                 on_error=partial(self._on_request_lost, plan),
                 deadline=now + self.request_timeout_s,
             ),
@@ -188,12 +200,13 @@ class Fetcher:
 
     def _on_response(
         self,
+        node: int,
         plan: FetchPlan,
         estimator: FetchSizeEstimator,
         sent_at: float,
         response: FetchResponseData,
     ) -> None:
-        now = time.monotonic()
+        now = self._answered_at[node] = time.monotonic()
         estimator.update(response.frame.size, now - sent_at)
         if response.error_code in SESSION_ERRORS:
             plan.session.reset()  # the next request names every partition again
@@ -220,6 +233,7 @@ class Fetcher:
                     f"the source was truncated: its epoch {fetched.diverging_epoch.epoch} ends at"
                     f" offset {fetched.diverging_epoch.end_offset}, before the position {offset}",
                 )
+                partition.end_offset = UNKNOWN_END_OFFSET
             else:
                 self._handle_records(partition, fetched, response)
 
@@ -259,6 +273,7 @@ class Fetcher:
         end = lease_end_for_fetch_error(partition.source, partition.queue.next_fetch_offset, code)
         if end:
             partition.end_after_queue(*end)
+            partition.end_offset = UNKNOWN_END_OFFSET
         else:
             partition.fetch_backoff.start(f"source: {code}", now)
             self.cluster.request_metadata_update(partition.source.topic)

@@ -22,6 +22,25 @@ from sparkmirror.model import TopicPartition
 UNKNOWN_END_OFFSET = -1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerReachability:
+    """Whether the brokers of a partition can be reached. An error is empty if they can."""
+
+    source_error: str = ""
+    target_error: str = ""
+    is_source_silent: bool = False
+    """Whether the source has not answered a fetch for so long that the end may have moved."""
+
+    @property
+    def error(self) -> str:
+        """Both errors with their sides; empty if both brokers can be reached."""
+        sides = {"target": self.target_error, "source": self.source_error}
+        return "; ".join(f"{side}: {error}" for side, error in sides.items() if error)
+
+
+REACHABLE = BrokerReachability()
+
+
 @dataclass(slots=True)
 class PartitionBackoff:
     """A partition waits before it fetches or sends again, longer each time."""
@@ -126,17 +145,30 @@ class LeasedPartition:
         if self.can_send:
             self.end_reason, self.end_message, self._sends_queue_first = reason, message, False
 
-    def progress(self, connection_error: str = "") -> LeaseProgress:
+    def known_end(self, position: int, brokers: BrokerReachability) -> int:
+        """Return the end of the source's log, or -1 if it is unknown now.
+
+        It is unknown while the source refuses or cannot be reached. A source that is only silent
+        leaves a lag above 0 as it is, because the lag is at least so large. It makes a lag of 0
+        unknown.
+        """
+        if brokers.source_error or self.fetch_backoff.reason:
+            return UNKNOWN_END_OFFSET
+        if brokers.is_source_silent and position >= self.end_offset:
+            return UNKNOWN_END_OFFSET
+        return self.end_offset
+
+    def progress(self, brokers: BrokerReachability = REACHABLE) -> LeaseProgress:
         """Return the state of the partition for the report to the driver."""
         lease = self.queue.durable_lease
         return LeaseProgress(
             position=lease.position,
             expected=lease.expected,
             records=lease.records,
-            end_offset=self.end_offset,
+            end_offset=self.known_end(lease.position, brokers),
             max_timestamp_ms=self.max_timestamp_ms,
             held_reason=self.end_message
-            or connection_error
+            or brokers.error
             or self.send_backoff.reason
             or self.fetch_backoff.reason,
             leader_epoch=self.converter.leader_epoch,

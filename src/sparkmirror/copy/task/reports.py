@@ -4,7 +4,7 @@ Between two reports it counts acknowledged batches, and joins offset runs that c
 A report leaves out the partitions whose state the driver already has. Each report that the driver
 acknowledges renews the lease, counted from the moment at which the report was sent.
 
-No connection to a broker: the task passes a function that returns connection errors.
+No connection to a broker: the task passes a function that says which brokers can be reached.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, LeaseProgress, ProgressReport
-from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.leased_partition import BrokerReachability, LeasedPartition
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -50,8 +50,8 @@ class TaskReporter:
 
     interval_s: float
     send: Callable[[ControlMessage], None]
-    connection_error: Callable[[LeasedPartition], str]
-    """Returns why the brokers of a partition are unreachable; empty if they are reachable."""
+    reachability: Callable[[LeasedPartition], BrokerReachability]
+    """Returns whether the brokers of a partition can be reached."""
     lease_renewed_at: float = field(default_factory=time.monotonic)
     """When the last acknowledged report was sent."""
     next_report_at: float = 0.0
@@ -106,7 +106,7 @@ class TaskReporter:
     ) -> dict[str, LeaseProgress]:
         """Return the state of the partitions that changed since the last report."""
         current = {
-            partition.key: partition.progress(self.connection_error(partition))
+            partition.key: partition.progress(self.reachability(partition))
             for partition in partitions
         }
         reported, self._reported = self._reported, current

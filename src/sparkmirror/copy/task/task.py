@@ -29,7 +29,7 @@ from sparkmirror.copy.task.driver_messages import (
     connect_to_driver,
 )
 from sparkmirror.copy.task.fetcher import Fetcher
-from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.leased_partition import BrokerReachability, LeasedPartition
 from sparkmirror.copy.task.leases import TaskLeases
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction import Transaction
@@ -46,6 +46,8 @@ RETRY_WAIT_S = 0.01
 HOUSEKEEPING_INTERVAL_S = 0.01
 """How often the task checks every partition. At a thousand records a second there are two thousand
 turns, and each of them concerns one partition."""
+CONNECT_INTERVAL_S = 0.5
+"""How often the task checks whether the leader of every partition is connected."""
 
 
 class CopyTask:
@@ -70,7 +72,7 @@ class CopyTask:
         self.target = ClusterConnections(self.loop, *target, MemoryBudget(0))
         self.throttle = Throttle(settings.bytes_per_s)
         self.reporter = TaskReporter(
-            settings.report_interval_s, connection.send, self._connection_error
+            settings.report_interval_s, connection.send, self._reachability
         )
         self.sender = Sender(
             self.target, self.reporter, settings.max_in_flight, settings.produce_timeout_s
@@ -98,7 +100,7 @@ class CopyTask:
         )
         self._partitions = self.leases.partitions
         self._message_handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
-        self._housekeeping_at = 0.0
+        self._housekeeping_at = self._connect_at = 0.0
         connection.on_message = self._on_message
         for message in messages:
             self._on_message(message)
@@ -148,6 +150,7 @@ class CopyTask:
 
     def _run_housekeeping(self, now: float) -> None:
         """Do everything that need not be done in every turn."""
+        self._connect_leaders(now)
         self.source.poll(now)
         self.target.poll(now)
         self.resend_checker.poll(self._partitions, now)
@@ -193,5 +196,20 @@ class CopyTask:
         )
         return TransactionManager(self.loop, transaction, committer, self.reporter)
 
-    def _connection_error(self, partition: LeasedPartition) -> str:
-        return self.target.error_for(partition.target) or self.source.error_for(partition.source)
+    def _connect_leaders(self, now: float) -> None:
+        """Keep a connection to the brokers of every partition: the loop notices when it closes."""
+        if now >= self._connect_at:
+            self._connect_at = now + CONNECT_INTERVAL_S
+            self.target.connect_leaders(partition.target for partition in self._partitions)
+            self.source.connect_leaders(
+                partition.source
+                for partition in self._partitions
+                if partition.preferred_read_replica is None
+            )
+
+    def _reachability(self, partition: LeasedPartition) -> BrokerReachability:
+        return BrokerReachability(
+            source_error=self.source.error_for(partition.source),
+            target_error=self.target.error_for(partition.target),
+            is_source_silent=not self.fetcher.is_answered(partition, time.monotonic()),
+        )

@@ -54,6 +54,10 @@ class ConductorApi(Protocol):
         """The state of all partitions."""
         ...
 
+    def problem(self) -> str:
+        """A problem that ends nothing and is no reason of one partition; empty if there is none."""
+        ...
+
     def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
         """End an epoch whose Spark job succeeded or failed; returns receipts that no task gave."""
         ...

@@ -30,7 +30,8 @@ from sparkmirror import logs
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.copy.settings import cluster_side
+from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
 from sparkmirror.engine.driver.spark_application import SparkApplication
@@ -93,7 +94,7 @@ class Driver:
 
     def _start_conductor(self) -> None:
         """Try until both clusters are reachable. Runs in its own thread while Spark starts."""
-        backoff = Backoff(initial_s=0.5, max_s=10.0)
+        backoff = Backoff(initial_s=0.5, max_s=2.0)
         while self._phase is DriverPhase.STARTING:
             try:
                 self._conductor.start()
@@ -102,7 +103,7 @@ class Driver:
                 if not error.retriable:
                     self._fail(error)
                     return
-                self._problem = f"waiting for cluster {error}"
+                self._problem = waiting_text(error, self._spec.job)
                 time.sleep(backoff.next_delay_s())
             except Exception as error:
                 log.exception("Connector %s did not start", self._spec.job.connector)
@@ -185,6 +186,12 @@ class Driver:
         self._phase = DriverPhase.FAILED
 
     def _publish_status(self) -> None:
+        snapshot = self._conductor.snapshot()
+        problem = self._problem or self._application.problem()
+        if self._phase in (DriverPhase.STARTING, DriverPhase.FAILED):
+            snapshot = snapshot.while_stalled(problem or SPARK_STARTS)
+        elif not problem and not any(view.reason for view in snapshot.partitions.values()):
+            problem = self._conductor.problem()
         self._publish(
             DriverStatus(
                 phase=self._phase,
@@ -194,9 +201,9 @@ class Driver:
                 tasks=len(self._spec.job.tasks),
                 epoch=self._application.epoch,
                 unwritten_receipts=self._application.unwritten_receipts,
-                problem=self._problem or self._application.problem(),
+                problem=problem,
                 is_retriable=self._is_retriable,
-                snapshot=self._conductor.snapshot(),
+                snapshot=snapshot,
             )
         )
 
@@ -210,6 +217,12 @@ class Driver:
 
 
 # -- the process -------------------------------------------------------------------------------
+
+
+def waiting_text(error: MirrorError, job: CopyJob) -> str:
+    """Say for which cluster the driver waits, and why."""
+    side = cluster_side(error, job.settings)
+    return f"waiting for {side} cluster {error}" if side else f"waiting: {error}"
 
 
 def make_conductor(job: CopyJob) -> ConductorApi:

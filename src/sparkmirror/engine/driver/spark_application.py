@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control_server import ControlServer
 from sparkmirror.engine.driver.executor_python import link_executor_python
@@ -30,6 +31,11 @@ from sparkmirror.engine.driver.spark_conf import (
     spark_environment,
 )
 from sparkmirror.engine.driver.spark_home import linked_spark_home
+from sparkmirror.engine.driver.spark_master import (
+    master_problem,
+    slow_start_problem,
+    start_failure,
+)
 from sparkmirror.engine.spark.java_check import require_java
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_row
 from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery
@@ -40,6 +46,8 @@ from sparkmirror.java.java_runtime import java_variables
 log = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 2
+SLOW_START_S = 20.0
+"""A cluster that has not accepted the application for so long has a problem."""
 
 
 class _StepTimer:
@@ -71,6 +79,8 @@ class SparkApplication:
         self._query: MirrorStreamingQuery | None = None
         self._control_server: ControlServer | None = None
         self._closing = False
+        self._launched_at = float("inf")
+        self._master_problem = ""
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="spark-application", daemon=True)
 
@@ -86,11 +96,22 @@ class SparkApplication:
     def problem(self) -> str:
         """A problem of Spark that does not end it, as a sentence for the operator."""
         tasks = len(self._spec.job.tasks)
-        waiting = self._control_server.tasks_without_slot() if self._control_server else []
+        if self._control_server is None:
+            return self._start_problem()
+        waiting = self._control_server.tasks_without_slot()
         if waiting:
-            return slot_shortage_text(tasks, tasks - len(waiting))
+            shortage = slot_shortage_text(tasks, tasks - len(waiting))
+            return f"{shortage}; {self._master_problem}" if self._master_problem else shortage
         query_problem = self._query.problem if self._query else ""
         return query_problem or slot_shortage_warning(self._spec)
+
+    def _start_problem(self) -> str:
+        """Why Spark has not started yet; empty while it may only need time."""
+        if self._master_problem or is_local_master(effective_master(self._spec)):
+            return self._master_problem
+        if time.monotonic() < self._launched_at + SLOW_START_S:
+            return ""
+        return slow_start_problem(effective_master(self._spec), SLOW_START_S, self._spec.log)
 
     def end_epoch(self) -> None:
         """End the running epoch, so that every task starts again."""
@@ -155,6 +176,7 @@ class SparkApplication:
             query = self._start_query()
             while self.is_streaming and not query.await_termination(POLL_INTERVAL_S):
                 self.slots = query.slots()
+                self._check_master()
         except Exception as error:
             if not self._closing:
                 log.exception("Spark has failed; the driver ends")
@@ -163,8 +185,10 @@ class SparkApplication:
     def _start_query(self) -> MirrorStreamingQuery:
         """Start Spark, the control server, then the stream, unless `close` was called."""
         spec, endpoint_file = self._spec, self._directory / "control_endpoint.json"
+        settings = self._prepare_process()
+        self._await_master()
         timer = _StepTimer()
-        self._query = query = MirrorStreamingQuery(self._prepare_process())
+        self._query = query = self._start_spark(settings)
         self.application_id, self.web_ui = query.application_id, query.web_ui
         timer.log_step("Spark started")
         self._control_server = server = self._open_control_server(query)
@@ -186,6 +210,34 @@ class SparkApplication:
             timer.log_step("Streaming query started")
             self.is_streaming = True
         return query
+
+    def _await_master(self) -> None:
+        """Wait until a standalone master accepts connections; `problem` says why it does not."""
+        master, backoff = effective_master(self._spec), Backoff(initial_s=0.5, max_s=5.0)
+        while not self._closing:
+            problem = master_problem(master)
+            if problem != self._master_problem:
+                log.warning("%s", problem or f"Spark master {master} answers")
+            self._master_problem = problem
+            if not problem:
+                return
+            time.sleep(backoff.next_delay_s())
+
+    def _start_spark(self, settings: dict[str, str]) -> MirrorStreamingQuery:
+        self._launched_at = time.monotonic()
+        master = effective_master(self._spec)
+        try:
+            return MirrorStreamingQuery(settings)
+        except DriverLost as error:
+            if is_local_master(master):
+                raise
+            raise DriverLost(start_failure(master, str(error), self._spec.log)) from error
+
+    def _check_master(self) -> None:
+        """Find out whether the master answers, if tasks have no slot: it may explain that."""
+        assert self._control_server is not None
+        has_shortage = self._control_server.tasks_without_slot()
+        self._master_problem = master_problem(effective_master(self._spec)) if has_shortage else ""
 
     def _prepare_process(self) -> dict[str, str]:
         """Set environment variables and links for Spark; returns the Spark settings."""

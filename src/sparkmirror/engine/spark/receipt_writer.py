@@ -2,7 +2,8 @@
 
 Nothing is copied between two epochs, and Spark takes a few hundred milliseconds to write a file. So
 one thread writes the receipts later, all waiting rows at once. It retries rows that cannot be
-written, and `problem` says why.
+written, and `problem` says why. Its first write has no rows: a directory that cannot be written is
+a problem at once, not only at the end of the first epoch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ class ReceiptWriter:
     """Writes rows in the background. Any thread may call it."""
 
     def __init__(self, write: Callable[[Sequence[ReceiptRow]], None]) -> None:
-        """`write` appends rows to the receipts directory, or raises MirrorError."""
+        """`write` appends rows to the receipts directory, or raises MirrorError.
+
+        The text of the error begins with the directory.
+        """
         self.problem = ""
         """Why the last write failed; empty if it succeeded."""
         self._write = write
@@ -61,9 +65,11 @@ class ReceiptWriter:
             self._condition.notify_all()
 
     def _run(self) -> None:
+        has_written = False
         while True:
             with self._condition:
-                self._condition.wait_for(lambda: self._rows or self._closed)
+                if has_written:
+                    self._condition.wait_for(lambda: self._rows or self._closed)
                 if self._closed:
                     return
                 waiting = list(self._rows)
@@ -74,7 +80,7 @@ class ReceiptWriter:
             else:
                 with self._condition:
                     del self._rows[: len(waiting)]
-                self.problem = ""
+                self.problem, has_written = "", True
                 self._backoff.reset()
 
     def _back_off(self, error: MirrorError) -> None:
@@ -84,7 +90,10 @@ class ReceiptWriter:
             log.error(
                 "%d receipts not written; they are tried again", len(self._rows), exc_info=error
             )
-            self.problem = f"receipts cannot be written: {error}"
+            self.problem = (
+                f"receipts cannot be written to {error}; copying goes on, and the driver keeps the"
+                " receipts and tries again"
+            )
             self._condition.wait_for(
                 lambda: self._closed or self._retry_requested, timeout=self._backoff.next_delay_s()
             )

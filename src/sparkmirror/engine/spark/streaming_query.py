@@ -36,6 +36,7 @@ from sparkmirror.engine.spark.receipt_rows import (
     ReceiptRow,
 )
 from sparkmirror.engine.spark.receipt_writer import ReceiptWriter
+from sparkmirror.engine.spark.receipts_directory import directory_error
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import MINIMUM_MAJOR
 
@@ -59,9 +60,12 @@ class MirrorStreamingQuery:
         only after its start.
         """
         visible = {key: value for key, value in settings.items() if not SECRET_KEYS.search(key)}
-        with _translate_errors(f"Spark (it needs Java {MINIMUM_MAJOR} or newer) did not start"):
+        with _translate_errors(
+            f"the JVM of Spark did not start (it needs Java {MINIMUM_MAJOR} or newer)"
+        ):
             gateway = _start_jvm(_to_spark_conf(visible))
             self._jvm: subprocess.Popen[bytes] = gateway.proc
+        with _translate_errors("Spark did not start"):
             context = SparkContext(conf=_to_spark_conf(settings), gateway=gateway)
             self._session = SparkSession.builder.getOrCreate()
             self.application_id = context.applicationId
@@ -105,9 +109,8 @@ class MirrorStreamingQuery:
         After each epoch, calls `close_epoch` with whether it succeeded; `close_epoch` returns the
         rows that the tasks did not return.
         """
-        path = f"{receipts.rstrip('/')}/run={self.application_id}"
         with _translate_errors("the query did not start"):
-            writer = self._receipt_writer = ReceiptWriter(partial(self._write_receipts, path))
+            writer = self._receipt_writer = ReceiptWriter(partial(self._write_receipts, receipts))
             writer.start()
             self._streaming_query = (
                 rows.writeStream.queryName(name)
@@ -176,10 +179,18 @@ class MirrorStreamingQuery:
             self._problem = f"the last epoch failed: {_error_summary(failure)}"
             self._backoff_skipped.wait(self._backoff.next_delay_s())
 
-    def _write_receipts(self, path: str, rows: Sequence[ReceiptRow]) -> None:
-        """Append receipts in the JVM alone, as one JSON literal: Python rows would need workers."""
+    def _write_receipts(self, directory: str, rows: Sequence[ReceiptRow]) -> None:
+        """Append receipts in the JVM alone, as one JSON literal: Python rows would need workers.
+
+        Without rows, check only whether the directory can be written.
+        """
+        if error := directory_error(directory):
+            raise DriverLost(f"{directory}: {error}")
+        if not rows:
+            return
+        path = f"{directory.rstrip('/')}/run={self.application_id}"
         rows_json = json.dumps([dict(zip(COLUMN_NAMES, row, strict=True)) for row in rows])
-        with _translate_errors("Spark cannot write the receipts"):
+        with _translate_errors(f"{directory}: Spark cannot write"):
             parsed = functions.from_json(functions.lit(rows_json), RECEIPT_ARRAY_TYPE)
             receipts = self._session.range(0, 1, 1, 1).select(functions.inline(parsed))
             _append_parquet(receipts.selectExpr(*TABLE_COLUMNS), path)

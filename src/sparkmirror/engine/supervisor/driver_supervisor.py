@@ -22,7 +22,7 @@ from typing import Self
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.copy.snapshot import CopySnapshot, starting_snapshot
 from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_process import DriverProcess
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 DRIVER_MODULE = "sparkmirror.engine.driver.driver_main"
 STATUS_TIMEOUT_S = 60.0
 """A driver without a status for so long is killed."""
+SILENT_S = 10.0
+"""A driver without a status for so long has a problem. It prints one every second."""
 DRAIN_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
 STABLE_RUN_S = 60.0
@@ -56,11 +58,16 @@ class DriverSupervisor:
         self._module = module
         self._backoff = backoff or Backoff(initial_s=1.0, max_s=60.0)
         self._condition = threading.Condition()
-        self._status = DriverStatus(phase=DriverPhase.STARTING, tasks=len(spec.job.tasks))
+        self._status = DriverStatus(
+            phase=DriverPhase.STARTING,
+            tasks=len(spec.job.tasks),
+            snapshot=starting_snapshot(spec.job),
+        )
         self._status_number = 0
         self._process: DriverProcess | None = None
         self._has_reached_running = False
         self._failed_starts = 0
+        self._is_silence_published = False
         self._should_run = True
         self._final_command: DriverCommand | None = None
         self._is_finished = False
@@ -70,6 +77,7 @@ class DriverSupervisor:
 
     def start(self) -> None:
         """Start the thread; returns at once."""
+        self._publish(self._status)
         self._thread.start()
 
     @property
@@ -166,6 +174,8 @@ class DriverSupervisor:
                     code = self._run_driver(Path(temporary))
                 if self._should_run:
                     self._restart_or_give_up(code, time.monotonic() - began)
+        except OSError as error:
+            self._give_up(MirrorError(f"cannot start the Spark driver: {error}"))
         finally:
             with self._condition:
                 self._is_finished = True
@@ -193,6 +203,16 @@ class DriverSupervisor:
         return code
 
     def _read_timeout_s(self, silent_s: float) -> float:
+        """Return how long to wait for the next status; publish that the driver is silent."""
+        if silent_s <= SILENT_S:
+            self._is_silence_published = False
+        elif self._should_run and not self._is_silence_published:
+            self._is_silence_published = True
+            problem = (
+                f"the Spark driver has sent no status for {SILENT_S:.0f} s; after"
+                f" {STATUS_TIMEOUT_S:.0f} s it is killed and started again; see {self._spec.log}"
+            )
+            self._publish_stalled(self._status.phase, problem)
         return min(STATUS_TIMEOUT_S - silent_s, self._end_deadline - time.monotonic())
 
     def _restart_or_give_up(self, code: int, lasted_s: float) -> None:
@@ -204,8 +224,7 @@ class DriverSupervisor:
         self._failed_starts = 0 if self._has_reached_running else self._failed_starts + 1
         is_final = last.phase is DriverPhase.FAILED and not last.is_retriable
         if is_final or self._failed_starts >= MAX_FAILED_STARTS:
-            self._failure = MirrorError(why) if is_final else DriverLost(why)
-            self._publish(replace(last, phase=DriverPhase.FAILED, problem=why, slots=0))
+            self._give_up(MirrorError(why) if is_final else DriverLost(why))
             return
         if lasted_s > STABLE_RUN_S:
             self._backoff.reset()
@@ -216,9 +235,26 @@ class DriverSupervisor:
             why,
             pause_s,
         )
-        self._publish(replace(last, phase=DriverPhase.RESTARTING, problem=why, slots=0))
+        self._publish_stalled(DriverPhase.RESTARTING, why)
         with self._condition:
             self._condition.wait_for(lambda: not self._should_run, timeout=pause_s)
+
+    def _give_up(self, failure: MirrorError) -> None:
+        self._failure = failure
+        self._publish_stalled(DriverPhase.FAILED, str(failure))
+
+    def _publish_stalled(self, phase: DriverPhase, problem: str) -> None:
+        """Publish that no driver reports: what the last one said of the source is not known now."""
+        last = self._status
+        self._publish(
+            replace(
+                last,
+                phase=phase,
+                problem=problem,
+                slots=last.slots if phase is last.phase else 0,
+                snapshot=last.snapshot.while_stalled(problem),
+            )
+        )
 
     def _publish(self, status: DriverStatus) -> None:
         with self._condition:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import time
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from uuid import UUID
 
 import pytest
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetForLeaderEpochResponse
-from kafka.protocol.metadata import MetadataResponse
 
 from sparkmirror.copy.driver.cluster_queries import (
     FIRST_METADATA_TIMEOUT_S,
@@ -25,9 +23,8 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
 from tests.support.kafka.fake_broker import (
     API_VERSION_RANGES,
     FakeBroker,
-    ReceivedRequest,
-    api_versions_reply,
-    response_reply,
+    answering_broker,
+    leader_metadata,
 )
 
 LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH = 2, 3, 23
@@ -54,6 +51,14 @@ def test_the_first_try_reports_a_silent_host_as_soon() -> None:
         assert time.monotonic() - began < 25 * FIRST_METADATA_TIMEOUT_S
 
 
+def test_two_unreachable_clusters_are_named_with_their_sides() -> None:
+    with pytest.raises(
+        ClusterUnavailable,
+        match=r"source: .*127.0.0.1:1: connection refused.*; and for target cluster target: .*:1: ",
+    ):
+        clusters("127.0.0.1:1").find_topics(["a"], ["a"])
+
+
 def test_each_try_doubles_the_time_limit() -> None:
     slow = clusters("127.0.0.1:1")
     slow.metadata_timeout_s = 0.01
@@ -65,37 +70,12 @@ def test_each_try_doubles_the_time_limit() -> None:
     assert given == [0.01, 0.02, 0.04]
 
 
-def answering_broker(answers: dict[int, Callable[[FakeBroker], Any]]) -> FakeBroker:
-    """A broker that answers every request of a kind in the same way."""
-
-    def reply(request: ReceivedRequest) -> bytes:
-        if request.api_key in answers:
-            return response_reply(answers[request.api_key](broker))(request)
-        return api_versions_reply({**API_VERSION_RANGES, OFFSET_FOR_LEADER_EPOCH: (2, 4)})(request)
-
-    broker = FakeBroker(itertools.repeat(reply), sends_api_versions=False)
-    return broker
+EPOCH_RANGES = {**API_VERSION_RANGES, OFFSET_FOR_LEADER_EPOCH: (2, 4)}
 
 
-def metadata(
-    broker: FakeBroker, code: ErrorCode = ErrorCode.NONE, topic_id: UUID | None = None
-) -> Any:
-    topic = MetadataResponse.MetadataResponseTopic
-    led = topic.MetadataResponsePartition(
-        partition_index=0, leader_id=1, leader_epoch=1, replica_nodes=[], isr_nodes=[]
-    )
-    found = topic(error_code=code.value, name="t", topic_id=topic_id or UUID(int=0))
-    found.partitions = [led]
-    return MetadataResponse(
-        brokers=[
-            MetadataResponse.MetadataResponseBroker(
-                node_id=1, host=broker.address.host, port=broker.address.port
-            )
-        ],
-        topics=[found],
-        cluster_id="c",
-        controller_id=1,
-    )
+def epoch_broker(answers: dict[int, Callable[[FakeBroker], Any]]) -> FakeBroker:
+    """A broker that knows OffsetForLeaderEpoch."""
+    return answering_broker(answers, ranges=EPOCH_RANGES)
 
 
 def epoch_end(code: ErrorCode, end: int) -> Any:
@@ -114,8 +94,8 @@ def listed(code: ErrorCode, offset: int) -> Any:
 
 def test_an_error_code_is_not_taken_for_an_offset() -> None:
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    with answering_broker(
-        {METADATA: metadata, LIST_OFFSETS: lambda _: listed(refused, -1)}
+    with epoch_broker(
+        {METADATA: leader_metadata, LIST_OFFSETS: lambda _: listed(refused, -1)}
     ) as broker:
         queries = clusters(str(broker.address))
         assert queries.source_ranges([PARTITION]) == {PARTITION: refused}
@@ -125,8 +105,8 @@ def test_an_error_code_is_not_taken_for_an_offset() -> None:
 
 
 def test_the_range_of_a_log_is_what_its_leader_lists() -> None:
-    with answering_broker(
-        {METADATA: metadata, LIST_OFFSETS: lambda _: listed(ErrorCode.NONE, 7)}
+    with epoch_broker(
+        {METADATA: leader_metadata, LIST_OFFSETS: lambda _: listed(ErrorCode.NONE, 7)}
     ) as broker:
         queries = clusters(str(broker.address))
         expected = LogRange(start=7, end=7, high_watermark=7)
@@ -151,8 +131,8 @@ def test_the_range_of_a_log_is_what_its_leader_lists() -> None:
 def test_a_retriable_error_is_not_taken_for_an_unknown_epoch(
     code: ErrorCode, end: int, found: dict[TopicPartition, int | ErrorCode]
 ) -> None:
-    answers = {METADATA: metadata, OFFSET_FOR_LEADER_EPOCH: lambda _: epoch_end(code, end)}
-    with answering_broker(answers) as broker:
+    answers = {METADATA: leader_metadata, OFFSET_FOR_LEADER_EPOCH: lambda _: epoch_end(code, end)}
+    with epoch_broker(answers) as broker:
         queries = clusters(str(broker.address))
         assert queries.epoch_ends({PARTITION: 1}) == found
         queries.close()
@@ -175,7 +155,7 @@ def test_a_retriable_error_is_not_taken_for_an_unknown_epoch(
 def test_an_unknown_topic_is_not_taken_for_one_without_an_id(
     code: ErrorCode, topic_id: UUID | None, found: str | ErrorCode
 ) -> None:
-    with answering_broker({METADATA: lambda broker: metadata(broker, code, topic_id)}) as broker:
+    with epoch_broker({METADATA: lambda broker: leader_metadata(broker, code, topic_id)}) as broker:
         queries = clusters(str(broker.address))
         assert queries.topic_ids(queries.source, ["t"]) == {"t": found}
         queries.close()

@@ -85,3 +85,22 @@ def test_the_lost_range_is_named() -> None:
     assert loss
     assert (loss.lost_from, loss.lost_to) == (100, 120)
     assert "100 to 119" in loss.text
+
+
+@pytest.mark.parametrize(
+    ("known_end", "lost", "text"),
+    [
+        (150, (100, 150), "offsets 100 to 149 of the old topic, and any after them, are lost"),
+        (100, (100, -1), "offsets from 100 on of the old topic, if there were any, are lost"),
+        (-1, (100, -1), "offsets from 100 on of the old topic, if there were any, are lost"),
+    ],
+    ids=["behind", "caught-up", "unknown"],
+)
+def test_a_recreated_topic_has_the_lost_range_as_far_as_it_is_known(
+    known_end: int, lost: tuple[int, int], text: str
+) -> None:
+    log_range = LogRange(start=0, end=7, high_watermark=7)
+    loss = find_loss(stored_entry(), log_range, ("other", "t"), known_end)
+    assert loss
+    assert (loss.lost_from, loss.lost_to) == lost
+    assert loss.text.endswith(text)

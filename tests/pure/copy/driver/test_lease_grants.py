@@ -84,9 +84,10 @@ def test_a_loss_halts_or_moves_the_position_by_policy(
     kind: LossKind, skip: int, restart: int
 ) -> None:
     loss = DataLoss(kind=kind, lost_from=90, lost_to=120, text="x", start=5, position=100)
-    assert decide_loss(loss, HALT) == LossDecision(
-        event_text="x; copying stops", halt_reason="x; decide with the loss policy"
-    )
+    halted = decide_loss(loss, HALT)
+    assert halted == LossDecision(event_text="x; copying stops", halt_reason=halted.halt_reason)
+    for choice in ("sparkmirror.on.loss=skip", "sparkmirror.on.loss=restart"):
+        assert choice in halted.halt_reason, "the operator learns the key and its values"
     assert decide_loss(loss, SKIP) == LossDecision(
         event_text=f"x; going on at offset {skip}", position=skip
     )
@@ -123,6 +124,8 @@ def test_a_recreated_source_topic_halts_or_restarts(
     assert granting.event_kinds == ["recreated"]
     assert [lease.position for lease in granting.granted] == ([] if position is None else [0])
     assert granting.tracked.is_halted == (policy is HALT)
+    if policy is HALT:
+        assert granting.tracked.view(0.0).end == -1, "the new topic says nothing about the position"
 
 
 @pytest.mark.parametrize(("policy", "position"), [(HALT, None), (SKIP, 100), (RESTART, 0)], ids=str)

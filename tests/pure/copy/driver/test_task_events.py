@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -28,7 +29,12 @@ from sparkmirror.copy.driver.pending_receipts import PendingReceipts
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume_points import ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
-from sparkmirror.copy.driver.task_events import LeaseEndAction, TaskEventHandler, lease_end_action
+from sparkmirror.copy.driver.task_events import (
+    LeaseEndAction,
+    TaskEventHandler,
+    lease_end_action,
+    waiting_reason,
+)
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
@@ -264,9 +270,9 @@ def test_reports_count_only_for_partitions_that_the_attempt_owns() -> None:
         progress={str(P0): progress}, runs=[(str(P0), 100, 50, 5)], bytes={str(P0): 700}
     )
     driver.handler.on_message(other, report)
-    assert driver.tracked(P0).view().position == 100
+    assert driver.tracked(P0).view(0.0).position == 100
     driver.handler.on_message(hello, report)
-    view = driver.tracked(P0).view()
+    view = driver.tracked(P0).view(0.0)
     assert (view.position, view.expected, view.records, view.bytes, view.end) == (
         *(105, 55, 5, 700),
         120,
@@ -313,9 +319,9 @@ def test_a_partition_that_left_the_job_is_hidden_and_reopened_when_it_returns() 
     driver.grant(hello, P0)
     job = driver.handler.job
     driver.handler.replan(replace(job, tasks=((P1,), (P2,))))
-    assert str(P0) in driver.handler.snapshot().partitions, "its task still copies"
+    assert str(P0) in driver.handler.snapshot(0.0).partitions, "its task still copies"
     driver.end(hello, LeaseEndReason.CLOSED)
-    assert str(P0) not in driver.handler.snapshot().partitions
+    assert str(P0) not in driver.handler.snapshot(0.0).partitions
     driver.handler.replan(job)
     tracked = driver.tracked(P0)
     assert (tracked.task, tracked.needs_resume_point) == (0, True)
@@ -339,3 +345,69 @@ def test_a_rate_limit_reaches_every_attempt_and_those_that_connect_later() -> No
     (welcome,) = driver.sent[driver.join(1)]
     assert isinstance(welcome, Welcome)
     assert welcome.settings["bytes_per_s"] == 500
+
+
+# -- what operators see ----------------------------------------------------------------------------
+
+
+def progress_report(end_offset: int, reason: str) -> ProgressReport:
+    progress = LeaseProgress(
+        position=100, expected=50, records=0, end_offset=end_offset, held_reason=reason
+    )
+    return ProgressReport(progress={str(P0): progress})
+
+
+def test_a_report_is_shown_before_it_is_handled() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.handler.show_report(hello, progress_report(-1, "target: backup: down"))
+    view = driver.tracked(P0).view(0.0)
+    assert (view.reason, view.end, view.position) == ("target: backup: down", -1, 100)
+
+
+def test_a_report_of_a_former_owner_is_not_shown() -> None:
+    driver = Driver()
+    old, new = driver.join(attempt=0), driver.join(attempt=1)
+    driver.grant(new, P0)
+    driver.handler.show_report(old, progress_report(5, "old"))
+    assert driver.tracked(P0).view(0.0).reason == ""
+
+
+def test_a_lag_of_0_needs_an_owner_that_reports() -> None:
+    driver = Driver()
+    now = time.monotonic()
+    hello = driver.join(at=now)
+    driver.grant(hello, P0)
+    driver.handler.on_message(hello, progress_report(100, ""))
+    assert driver.handler.snapshot(now + 1).partitions[str(P0)].end == 100
+    assert driver.handler.snapshot(now + 60).partitions[str(P0)].end == -1
+
+
+@pytest.mark.parametrize(
+    ("state", "waited_s", "is_task_started", "error", "reason"),
+    [
+        (LeaseState.WAITING, 0, False, "", ""),
+        (LeaseState.WAITING, 9, False, "", "Spark has not started task 0 yet"),
+        (LeaseState.WAITING, 9, True, "", "the driver asks both clusters where to continue"),
+        (LeaseState.WAITING, 0, True, "source: A: down", "source: A: down"),
+        (LeaseState.DOUBTFUL, 0, True, "", ""),
+        (LeaseState.DOUBTFUL, 9, True, "", "its last task did not end cleanly"),
+        (LeaseState.DOUBTFUL, 0, True, "target: B: down", "target: B: down"),
+        (LeaseState.LEASED, 9, True, "target: B: down", ""),
+    ],
+)
+def test_a_partition_without_an_owner_says_what_it_waits_for(
+    state: LeaseState, waited_s: int, is_task_started: bool, error: str, reason: str
+) -> None:
+    driver = Driver()
+    tracked = driver.tracked(P0)
+    tracked.state, tracked.last_owner = state, Hello(task=0, attempt=0, host="h", pid=1)
+    found = waiting_reason(tracked, waited_s, is_task_started=is_task_started, error=error)
+    assert found.startswith(reason) if reason else found == ""
+
+
+def test_a_partition_that_never_had_an_owner_has_a_reason_at_once() -> None:
+    views = Driver().handler.snapshot(0.0).partitions
+    assert views[str(P2)].reason == "Spark has not started task 1 yet"
+    assert views[str(P2)].end == -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkmirror.copy.control.messages import Hello
+from sparkmirror.copy.control.messages import Hello, LeaseProgress
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.model import TopicPartition
 from tests.support.copy.pending_batches import make_lease
@@ -20,8 +20,8 @@ def test_a_hold_ends_and_a_halt_does_not() -> None:
     held, halted = tracked_partition(), tracked_partition()
     held.hold("no leader", 0.0, then=LeaseState.WAITING)
     halted.hold("gone", 0.0, then=LeaseState.WAITING, forever=True)
-    assert [one.view().halted for one in (held, halted)] == [False, True]
-    assert [one.view().reason for one in (held, halted)] == ["no leader", "gone"]
+    assert [one.view(0.0).halted for one in (held, halted)] == [False, True]
+    assert [one.view(0.0).reason for one in (held, halted)] == ["no leader", "gone"]
     for one in (held, halted):
         one.end_hold_if_due(1e9)
     assert [one.state for one in (held, halted)] == [LeaseState.WAITING, LeaseState.HELD]
@@ -43,3 +43,45 @@ def test_a_clean_end_without_any_record_must_still_be_stored_as_closed() -> None
     tracked.grant_to(TASK)
     tracked.release(clean=True, now=1.0)
     assert tracked.is_dirty
+
+
+def caught_up_partition() -> TrackedPartition:
+    """Return a leased partition that is copied up to the end of the source."""
+    tracked = tracked_partition()
+    tracked.grant_to(TASK)
+    lease = tracked.lease
+    assert lease
+    tracked.on_progress(
+        LeaseProgress(
+            position=lease.position, expected=lease.expected, records=0, end_offset=lease.position
+        )
+    )
+    return tracked
+
+
+def test_a_lag_of_0_is_shown_only_while_its_owner_reports_it() -> None:
+    tracked = caught_up_partition()
+    assert tracked.view(1e9).end >= 0
+    assert tracked.view(1e9, is_owner_silent=True).end == -1
+    tracked.release(clean=True, now=10.0)
+    assert tracked.view(12.0).end >= 0, "the next owner comes soon"
+    assert tracked.view(16.0).end == -1
+    tracked.release(clean=False, now=10.0)
+    assert tracked.view(10.0).end == -1
+    assert tracked.last_known_end >= 0
+
+
+def test_a_lag_above_0_stays_while_nothing_is_copied() -> None:
+    tracked = caught_up_partition()
+    assert tracked.lease
+    tracked.set_end(tracked.lease.position + 5)
+    tracked.release(clean=False, now=10.0)
+    assert tracked.view(1e9).end == tracked.lease.position + 5
+
+
+def test_an_end_that_the_owner_does_not_know_is_unknown() -> None:
+    tracked = caught_up_partition()
+    end = tracked.end_offset
+    tracked.set_end(-1)
+    assert tracked.view(0.0).end == -1
+    assert tracked.last_known_end == end

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.task.leased_partition import LeasedPartition, PartitionBackoff
+from sparkmirror.copy.task.leased_partition import (
+    REACHABLE,
+    BrokerReachability,
+    LeasedPartition,
+    PartitionBackoff,
+)
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from tests.support.copy.pending_batches import make_batch, make_lease, make_partition
 
@@ -108,3 +113,41 @@ def test_a_backoff_or_a_sequence_check_keeps_the_task_awake(cause: str) -> None:
         partition.send_backoff.start("why", 0.0)
     partition.needs_sequence_check = cause == "sequence"
     assert partition.is_waiting == (cause != "none")
+
+
+SOURCE_DOWN = BrokerReachability(source_error="primary: a:1: connection refused")
+SILENT = BrokerReachability(is_source_silent=True)
+
+
+@pytest.mark.parametrize(
+    ("end", "brokers", "shown"),
+    [
+        pytest.param(9, REACHABLE, 9, id="behind"),
+        pytest.param(0, REACHABLE, 0, id="caught-up"),
+        pytest.param(9, SOURCE_DOWN, -1, id="source-down"),
+        pytest.param(9, SILENT, 9, id="silent-behind"),
+        pytest.param(0, SILENT, -1, id="silent-caught-up"),
+    ],
+)
+def test_the_end_is_unknown_when_the_source_does_not_answer(
+    end: int, brokers: BrokerReachability, shown: int
+) -> None:
+    partition = make_partition(PartitionQueue(make_lease(position=0)))
+    partition.end_offset = end
+    assert partition.progress(brokers).end_offset == shown
+
+
+def test_the_end_is_unknown_while_the_source_refuses_a_fetch() -> None:
+    partition = make_partition(PartitionQueue(make_lease(position=0)))
+    partition.end_offset = 0
+    partition.fetch_backoff.start("source: NOT_LEADER_OR_FOLLOWER", 0.0)
+    assert partition.progress().end_offset == -1
+    partition.fetch_backoff.clear()
+    assert partition.progress().end_offset == 0
+
+
+def test_the_reason_names_each_side_that_cannot_be_reached() -> None:
+    both = BrokerReachability(source_error="primary: down", target_error="backup: down")
+    partition = make_partition(PartitionQueue(make_lease()))
+    assert partition.progress(both).held_reason == "target: backup: down; source: primary: down"
+    assert partition.progress().held_reason == ""

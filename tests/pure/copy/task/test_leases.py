@@ -22,6 +22,7 @@ from sparkmirror.copy.settings import CopySettings, target_limits_to_json
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.driver_messages import DriverMessageHandler, LeaseLost
 from sparkmirror.copy.task.fetcher import Fetcher
+from sparkmirror.copy.task.leased_partition import REACHABLE
 from sparkmirror.copy.task.leases import TaskLeases
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction import Transaction
@@ -48,7 +49,7 @@ class TaskWithoutBrokers:
         settings = CopySettings(drain_timeout_s=5.0)
         source = ClusterConnections(loop, ClientConfig(cluster="source"), [], MemoryBudget(0))
         target = ClusterConnections(loop, ClientConfig(cluster="target"), [], MemoryBudget(0))
-        self.reporter = TaskReporter(1.0, self.sent.append, lambda _: "")
+        self.reporter = TaskReporter(1.0, self.sent.append, lambda _: REACHABLE)
         self.throttle = Throttle()
         sender = Sender(target, self.reporter, 5, 15.0)
         self.leases = TaskLeases(

@@ -20,7 +20,8 @@ class Disk:
         self.tried = threading.Event()
 
     def write(self, rows: Sequence[ReceiptRow]) -> None:
-        self.tried.set()
+        if rows:
+            self.tried.set()
         if self.is_full:
             raise DriverLost("the disk is full")
         self.rows += rows
@@ -44,6 +45,7 @@ def test_a_failed_write_is_a_problem_and_is_retried() -> None:
     writer.start()
     writer.add([(1,)])
     wait_until(lambda: "the disk is full" in writer.problem, "the problem")
+    assert "copying goes on" in writer.problem
     assert writer.pending_rows == 1
     disk.is_full = False
     writer.retry_now()
@@ -60,3 +62,15 @@ def test_nothing_is_written_after_close() -> None:
     writer.close()
     writer.add([(1,)])
     assert not disk.tried.wait(0.2)
+
+
+def test_a_directory_that_cannot_be_written_is_a_problem_before_the_first_receipt() -> None:
+    disk = Disk()
+    disk.is_full = True
+    writer = ReceiptWriter(disk.write)
+    writer.start()
+    wait_until(lambda: writer.problem.startswith("receipts cannot be written to"), "the problem")
+    disk.is_full = False
+    writer.retry_now()
+    wait_until(lambda: writer.problem == "", "the end of the problem")
+    writer.close()

@@ -1,0 +1,112 @@
+"""Connections of a task to one cluster: what is wrong with a broker, and when it is well again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from sparkmirror.copy.event_loop import EventLoop
+from sparkmirror.copy.task.cluster_connections import ClusterConnections
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.net.buffers import MemoryBudget
+from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.protocol.topics.leaders import NO_NODE_ID
+from tests.support.kafka.fake_broker import FakeBroker, answering_broker, leader_metadata
+from tests.support.waiting import wait_until
+
+API_VERSIONS, METADATA = 18, 3
+PARTITION = TopicPartition("t", 0)
+
+
+class IdleTask:
+    """Keeps the leader of one partition connected, and sends nothing."""
+
+    def __init__(self, loop: EventLoop, bootstrap: Address) -> None:
+        self.cluster = ClusterConnections(
+            loop, ClientConfig(cluster="backup"), [bootstrap], MemoryBudget(0)
+        )
+        self.cluster.add_topic("t")
+        self.errors: list[str] = []
+
+    def has_error(self, text: str) -> bool:
+        """Run one turn; return whether the error contains a text, empty: whether there is none."""
+        self.cluster.poll(time.monotonic())
+        self.cluster.connect_leaders([PARTITION])
+        self.cluster.loop.run_once(0.01)
+        self.errors.append(self.cluster.error_for(PARTITION))
+        return text in self.errors[-1] if text else not self.errors[-1]
+
+    def close(self) -> None:
+        """Close the cluster when no metadata request is under way."""
+        wait_until(self._is_settled, "the answer")
+        self.cluster.close()
+
+    def _is_settled(self) -> bool:
+        self.has_error("")
+        return not self.cluster.is_refreshing
+
+    def is_connected(self) -> bool:
+        """Run one turn; return whether the leader is connected."""
+        return self.has_error("") and self.cluster.connection(1) is not None
+
+
+@pytest.fixture
+def loop() -> Iterator[EventLoop]:
+    made = EventLoop()
+    yield made
+    made.close()
+
+
+def led_broker(port: int = 0) -> FakeBroker:
+    return answering_broker({METADATA: leader_metadata}, port=port)
+
+
+def sends_nothing(task: IdleTask, broker: FakeBroker) -> bool:
+    """Run many turns; return whether they sent no request."""
+    before = len(broker.requests)
+    for _ in range(50):
+        task.has_error("")
+    return len(broker.requests) == before
+
+
+def test_an_idle_task_notices_that_the_leader_is_gone_and_that_it_is_back(loop: EventLoop) -> None:
+    with led_broker() as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(task.is_connected, "the leader")
+        wait_until(partial(sends_nothing, task, broker), "an idle task to send nothing")
+    expected = f"backup: PLAINTEXT {broker.address}: connection refused"
+    wait_until(partial(task.has_error, expected), "the error", 20)
+    with led_broker(broker.address.port):
+        wait_until(task.is_connected, "the leader again", 20)
+        task.close()
+
+
+def test_a_broker_that_closes_an_idle_connection_is_no_error(loop: EventLoop) -> None:
+    with led_broker() as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(task.is_connected, "the leader")
+        task.errors.clear()
+        opened = broker.connections
+        broker.cut_connections()
+        wait_until(
+            lambda: task.is_connected() and broker.connections > opened, "another connection"
+        )
+        assert set(task.errors) == {""}
+        task.close()
+
+
+def test_a_partition_without_a_leader_says_so(loop: EventLoop) -> None:
+    leaderless = {METADATA: partial(leader_metadata, leader=NO_NODE_ID)}
+    with answering_broker(leaderless) as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(partial(task.has_error, "backup: t-0 has no leader; check"), "the error")
+        task.close()
+
+
+def test_an_unknown_partition_is_no_error_yet(loop: EventLoop) -> None:
+    task = IdleTask(loop, Address("127.0.0.1", 1))
+    assert task.cluster.error_for(PARTITION) == ""
