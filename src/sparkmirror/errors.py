@@ -7,6 +7,7 @@
     ├─ RequestError                the caller asked for something impossible
     │  ├─ NotFound  AlreadyExists  BadRequest  Conflict  Forbidden
     │  ├─ OffsetsRejected          source offsets that the connector cannot use
+    │  ├─ WorkerStarting           the worker has not read its topics yet
     │  └─ RequestFailed            the worker could not do it, or not in time
     │     └─ ConnectRestError      a worker's REST API answered with an HTTP error
     ├─ ClusterError                a request to one Kafka cluster failed
@@ -139,6 +140,10 @@ class ConnectRestError(RequestFailed):
         self.status = status
         self.body = body
         super().__init__(f"{url} answered {status}: {body}")
+
+
+class WorkerStarting(RequestError):
+    """The worker has not read its topics yet. The message says what it waits for."""
 
 
 class OffsetsRejected(RequestError):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
@@ -17,8 +18,10 @@ from sparkmirror.store.storage_topics import StorageTopic, StorageTopics
 from sparkmirror.store.store_api import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sparkmirror.store.topic_setup import create_or_verify_topic
 
-TOPIC_SETUP_TIMEOUT_S = 15.0
-"""How long one attempt to find or create a topic may take."""
+FIRST_SETUP_TIMEOUT_S = 1.0
+MAX_SETUP_TIMEOUT_S = 15.0
+"""How long one attempt to find or create a topic may take. The first one ends soon, so that the
+operator learns early why the worker waits; each further one may take twice as long."""
 _FENCED_LEADER_MODES = ("preparing", "enabled")
 
 
@@ -29,6 +32,11 @@ class BackingStores:
     configs: ConfigBackingStore
     offsets: OffsetBackingStore
     statuses: StatusBackingStore
+
+    def problem(self) -> str:
+        """Return why one of the topics cannot be read or written now; empty if all can."""
+        stores = (self.configs, self.statuses, self.offsets)
+        return next((text for store in stores if (text := store.problem())), "")
 
 
 def kafka_backing_stores(worker: Mapping[str, str], access: ClusterAccess) -> BackingStores:
@@ -57,8 +65,10 @@ def kafka_backing_stores(worker: Mapping[str, str], access: ClusterAccess) -> Ba
 def _kafka_based_log(
     topic: StorageTopic, access: ClusterAccess, client_id: str, transactional_id: str | None = None
 ) -> KafkaBasedLog:
+    timeouts = Backoff(initial_s=FIRST_SETUP_TIMEOUT_S, max_s=MAX_SETUP_TIMEOUT_S)
+
     def set_up_topic() -> None:
-        with Admin(access, TOPIC_SETUP_TIMEOUT_S) as admin:
+        with Admin(access, timeouts.next_delay_s()) as admin:
             create_or_verify_topic(admin, topic)
 
     return KafkaBasedLog(

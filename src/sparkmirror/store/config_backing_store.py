@@ -89,6 +89,10 @@ class KafkaConfigBackingStore:
         """Read the topic to its end. Blocks."""
         self._log.read_to_end()
 
+    def problem(self) -> str:
+        """Return why the topic cannot be read now; empty if it can."""
+        return self._log.problem()
+
     def _on_record(self, consumed: ConsumedRecord) -> None:
         with self._lock:
             change = self._state.apply(

@@ -3,7 +3,7 @@
     the caller's threads    append, read_to_end          one router, behind a lock
     the thread `follow-…`   fetches, calls the callback  its own router
 
-Brokers may be unavailable. The thread retries without end, a write retries for half a minute. The
+Brokers may be unavailable. The thread retries without end, a write retries for some seconds. The
 log says once why the topic cannot be read, again every minute, and when it can be read again.
 Partitions that are added to the topic are followed after a restart, as in Connect.
 """
@@ -38,6 +38,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 READ_TO_END_TIMEOUT_S = 30.0
+WRITE_TIMEOUT_S = 8.0
+"""How long a write may take. REST answers within 10 s, with the cause."""
+TRANSACTION_TIMEOUT_S = 20.0
+"""How long a write in a transaction may take: brokers may have to load their coordinators first."""
 METADATA_TIMEOUT_S = 5.0
 """How long brokers may be unavailable before the log says so."""
 PROGRESS_LOG_INTERVAL_S = 5.0
@@ -45,6 +49,8 @@ STOP_TIMEOUT_S = 15.0
 CLOSE_TIMEOUT_S = 1.0
 REPEAT_WARNING_S = 60.0
 MAX_RETRY_DELAY_S = 2.0
+PROBLEM_AFTER_S = 1.0
+"""A shorter failure to read is no problem: leaders move."""
 
 ConsumedCallback: TypeAlias = Callable[[ConsumedRecord], None]
 """Receives one record. Called by one thread at a time, in the order of each partition."""
@@ -59,6 +65,7 @@ class CompactedLog(Protocol):
     def append(self, records: Sequence[RecordBytes]) -> None: ...
     def claim_write_privileges(self) -> None: ...
     def append_privileged(self, records: Sequence[RecordBytes]) -> None: ...
+    def problem(self) -> str: ...
 
 
 class KafkaBasedLog:
@@ -134,6 +141,12 @@ class KafkaBasedLog:
         if self._write_lock.acquire(timeout=CLOSE_TIMEOUT_S):
             self._close_router()
             self._write_lock.release()
+
+    def problem(self) -> str:
+        """Return why the topic cannot be read now; empty if it can."""
+        if self._error is not None:
+            return f"{self.topic} is not followed any more; restart the worker: {self._error}"
+        return self._read_errors.problem
 
     def _is_started_or_ended(self) -> bool:
         return self._ready or self._error is not None or self._stopping.is_set()
@@ -213,7 +226,7 @@ class KafkaBasedLog:
 
         Raises ClusterTimeout, or ClusterUnavailable if the thread has ended.
         """
-        with self._locked_router() as router:
+        with self._locked_router() as router, router.time_limit(WRITE_TIMEOUT_S):
             partitions = topic_partitions(router, self.topic)
             ends = end_offsets(router, [p for p in partitions if p.partition in self._positions])
         with self._progress:
@@ -239,7 +252,7 @@ class KafkaBasedLog:
 
     def append(self, records: Sequence[RecordBytes]) -> None:
         """Append records in order. Returns when the brokers have them. Raises ClusterError."""
-        with self._locked_router() as router:
+        with self._locked_router() as router, router.time_limit(WRITE_TIMEOUT_S):
             append_keyed(router, self.topic, records, self._clock_ms())
 
     def claim_write_privileges(self) -> None:
@@ -253,7 +266,7 @@ class KafkaBasedLog:
         if self._fenced_writer is None:
             self.append(records)
             return
-        with self._locked_router() as router:
+        with self._locked_router() as router, router.time_limit(TRANSACTION_TIMEOUT_S):
             self._fenced_writer.append(
                 router, TopicPartition(self.topic, 0), records, self._clock_ms()
             )
@@ -301,6 +314,12 @@ class _ReadErrors:
         if before is None or now - self._logged_at > REPEAT_WARNING_S:
             self._logged_at = now
             log.warning("Topic %s cannot be read, trying again: %s", self._topic, error)
+
+    @property
+    def problem(self) -> str:
+        error = self._error
+        lasts_s = time.monotonic() - self._since
+        return "" if error is None or lasts_s < PROBLEM_AFTER_S else str(error)
 
     def next_delay_s(self) -> float:
         return self._backoff.next_delay_s()

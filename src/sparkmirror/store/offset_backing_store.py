@@ -34,6 +34,10 @@ class KafkaOffsetBackingStore:
         """Read the topic to its end. Blocks."""
         self._log.read_to_end()
 
+    def problem(self) -> str:
+        """Return why the topic cannot be read now; empty if it can."""
+        return self._log.problem()
+
     def connector_offsets(self, connector: str) -> tuple[StoredOffset, ...]:
         """Return all offsets of one connector."""
         with self._lock:

@@ -38,6 +38,7 @@ class RecordSink(Protocol):
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def send(self, queued: QueuedRecord) -> None: ...
+    def problem(self) -> str: ...
 
 
 class Outbox:
@@ -48,6 +49,7 @@ class Outbox:
         self._changed = threading.Condition()
         self._queue: list[QueuedRecord] = []
         self._stopping = False
+        self._problem = ""
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
 
     def start(self) -> None:
@@ -67,6 +69,10 @@ class Outbox:
         with self._changed:
             self._queue.append(queued)
             self._changed.notify_all()
+
+    def problem(self) -> str:
+        """Return why queued records cannot be written now; empty if they can."""
+        return self._problem
 
     def _run(self) -> None:
         backoff = Backoff(max_s=MAX_RETRY_DELAY_S)
@@ -96,11 +102,14 @@ class Outbox:
             self._log.append([queued.record for queued in batch])
         except ClusterError as error:
             if error.retriable:
-                log.warning("Status updates cannot be written, trying again: %s", error)
+                if str(error) != self._problem:
+                    log.warning("Status updates cannot be written, trying again: %s", error)
+                self._problem = str(error)
                 return batch
             if len(batch) > 1:  # one record is the cause; the others can be written alone
                 return [failed for queued in batch for failed in self._write([queued])]
             log.error("Dropped the status update %r: %s", batch[0].record.key, error)
+        self._problem = ""
         return []
 
 

@@ -1,4 +1,8 @@
-"""The status store on a log. An outbox writes the statuses, reads come from the topic.
+"""The status store on a log. An outbox writes the statuses in the background.
+
+A status that this worker has put is visible at once, even if the brokers cannot store it now: the
+worker knows the state of its own connectors and tasks. When the store has read the status from the
+topic, or the status of a later generation, the topic counts.
 
 A worker that reports FAILED or UNASSIGNED must not overwrite the status of a newer owner. Such a
 status is written safely: `can_write_safely` is asked before each attempt.
@@ -12,7 +16,9 @@ from functools import partial
 
 from sparkmirror.mirror.connect_topics.connect_statuses import (
     ConnectStatus,
+    LifecycleState,
     StatusState,
+    StatusTombstone,
     TopicStatus,
     can_write_safely,
 )
@@ -29,6 +35,8 @@ class KafkaStatusBackingStore:
         self._outbox = outbox
         self._lock = threading.Lock()
         self._state = StatusState()
+        self._unread: dict[tuple[str, int | None], ConnectStatus] = {}
+        """Statuses that this worker has put and the store has not read from the topic yet."""
 
     def start(self) -> None:
         """Read the topic to its end, keep following it, and start the outbox. Blocks."""
@@ -44,14 +52,23 @@ class KafkaStatusBackingStore:
         """Read the topic to its end. Blocks. Does not wait for queued statuses."""
         self._log.read_to_end()
 
+    def problem(self) -> str:
+        """Return why the topic cannot be read or written now; empty if it can."""
+        return self._log.problem() or self._outbox.problem()
+
     # -- writing -------------------------------------------------------------------------------
 
     def put(self, status: ConnectStatus) -> None:
-        """Queue a status."""
+        """Queue a status. It is visible at once."""
+        with self._lock:
+            self._unread[status.connector, status.task] = status
         self._outbox.send(QueuedRecord(record=status.encode(), should_write=_always))
 
     def put_safe(self, status: ConnectStatus) -> None:
         """Queue a status that is dropped if a newer owner has written one."""
+        with self._lock:
+            if can_write_safely(self._current_status(status.connector, status.task), status):
+                self._unread[status.connector, status.task] = status
         self._outbox.send(
             QueuedRecord(record=status.encode(), should_write=partial(self._may_write, status))
         )
@@ -62,29 +79,30 @@ class KafkaStatusBackingStore:
 
     def _may_write(self, status: ConnectStatus) -> bool:
         with self._lock:
-            return can_write_safely(self._current_status(status.connector, status.task), status)
+            return can_write_safely(self._read_status(status.connector, status.task), status)
 
     # -- reading -------------------------------------------------------------------------------
 
     def connectors(self) -> tuple[str, ...]:
         """Return the names of all connectors that have a status, or a task with a status."""
         with self._lock:
-            return self._state.connectors()
+            names = (*self._state.connectors(), *(name for name, _ in self._unread))
+            return tuple(name for name in dict.fromkeys(names) if self._has_status(name))
 
     def connector_status(self, name: str) -> ConnectStatus | None:
         """Return the status of a connector, if there is one."""
         with self._lock:
-            return self._state.connector_status(name)
+            return self._current_status(name, None)
 
     def task_status(self, connector: str, task: int) -> ConnectStatus | None:
         """Return the status of a task, if there is one."""
         with self._lock:
-            return self._state.task_status(connector, task)
+            return self._current_status(connector, task)
 
     def task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]:
         """Return the statuses of a connector's tasks, by task number."""
         with self._lock:
-            return self._state.task_statuses(connector)
+            return self._current_task_statuses(connector)
 
     def topic_status(self, connector: str, topic: str) -> TopicStatus | None:
         """Return since when a connector uses a topic, if it is an active topic."""
@@ -96,14 +114,43 @@ class KafkaStatusBackingStore:
         with self._lock:
             return self._state.topic_statuses(connector)
 
+    def _has_status(self, name: str) -> bool:
+        return bool(self._current_status(name, None) or self._current_task_statuses(name))
+
+    def _current_task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]:
+        read = {status.task for status in self._state.task_statuses(connector)}
+        unread = {task for name, task in self._unread if name == connector}
+        tasks = sorted(task for task in read | unread if task is not None)
+        found = (self._current_status(connector, task) for task in tasks)
+        return tuple(status for status in found if status is not None)
+
     def _current_status(self, connector: str, task: int | None) -> ConnectStatus | None:
+        unread = self._unread.get((connector, task))
+        if unread is None:
+            return self._read_status(connector, task)
+        return None if unread.state is LifecycleState.DESTROYED else unread
+
+    def _read_status(self, connector: str, task: int | None) -> ConnectStatus | None:
+        """Return the status as of the last record of the topic."""
         if task is None:
             return self._state.connector_status(connector)
         return self._state.task_status(connector, task)
 
     def _on_record(self, consumed: ConsumedRecord) -> None:
         with self._lock:
-            self._state.apply(consumed.record, location=str(consumed))
+            change = self._state.apply(consumed.record, location=str(consumed))
+            if isinstance(change, ConnectStatus | StatusTombstone):
+                key = (change.connector, change.task)
+                unread = self._unread.get(key)
+                if unread is not None and _replaces(change, unread):
+                    del self._unread[key]
+
+
+def _replaces(change: ConnectStatus | StatusTombstone, unread: ConnectStatus) -> bool:
+    """Whether a record of the topic is the unread status, or of a later generation."""
+    if isinstance(change, StatusTombstone):
+        return unread.state is LifecycleState.DESTROYED
+    return change == unread or change.generation > unread.generation
 
 
 def _always() -> bool:

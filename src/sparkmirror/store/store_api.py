@@ -10,6 +10,8 @@ three:
 - Writing methods of configs and offsets return when the brokers have the records and, for configs,
   when the store has read them back. They raise ClusterError. Statuses are written in the
   background.
+- `problem` returns why the topic cannot be read or written now, with the cluster and the cause; it
+  is empty if all is well. It does not block.
 - `stop` ends the store's threads and connections. Queued statuses are tried once more.
 """
 
@@ -60,6 +62,7 @@ class ConfigBackingStore(Protocol):
         ...
 
     def refresh(self) -> None: ...
+    def problem(self) -> str: ...
 
     def claim_write_privileges(self) -> None:
         """Become the only writer. A worker calls this when it becomes the leader of its group.
@@ -97,12 +100,14 @@ class ConfigBackingStore(Protocol):
 class StatusBackingStore(Protocol):
     """The statuses of connectors and tasks, and the active topics of connectors.
 
-    `put` does not block. The store returns a status only after it has read it from the topic.
+    `put` does not block. The store returns what this worker has put at once, and what other workers
+    have put after it has read it from the topic.
     """
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def refresh(self) -> None: ...
+    def problem(self) -> str: ...
 
     def put(self, status: ConnectStatus) -> None:
         """Write a status. DESTROYED removes the stored one."""
@@ -133,6 +138,7 @@ class OffsetBackingStore(Protocol):
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def refresh(self) -> None: ...
+    def problem(self) -> str: ...
 
     def connector_offsets(self, connector: str) -> tuple[StoredOffset, ...]: ...
 

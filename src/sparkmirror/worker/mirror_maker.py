@@ -91,6 +91,10 @@ class FlowHerder:
                 fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
                 on_tasks_ended=monitor.on_tasks_ended,
+                configured_connectors={
+                    config["name"]: config
+                    for config in map(self._connector_config, CONNECTOR_ORDER)
+                },
             ),
         )
 
@@ -105,6 +109,9 @@ class FlowHerder:
         """Stop connectors and tasks and write their statuses."""
         self._worker_info.stop()
         self.herder.shut_down()
+
+    def _connector_config(self, connector: MirrorConnector) -> Mapping[str, str]:
+        return self._file.layered_connector_config(self.flow, connector).props
 
     def _configure_connectors(self) -> None:
         try:

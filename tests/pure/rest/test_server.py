@@ -100,7 +100,7 @@ def test_a_herder_that_has_not_started_is_reported_as_starting() -> None:
         assert (health.status, health.json["status"]) == (503, "starting")
         assert health.json["message"].startswith("Worker is still starting up.")
         late = client.request("GET", "/connectors")
-        assert (late.status, late.message) == (500, "Request timed out.")
+        assert (late.status, late.message) == (503, "Worker is still starting up.")
         assert client.request("GET", "/").json["version"] == "4.3.0"
         assert client.request("GET", "/connector-plugins").status == 200
         herder.start()

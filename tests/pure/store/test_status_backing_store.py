@@ -123,8 +123,53 @@ def test_a_write_is_retried_while_brokers_are_unavailable() -> None:
     store = KafkaStatusBackingStore(log, Outbox(log))
     store.start()
     store.put(status(LifecycleState.RUNNING))
-    wait_until(lambda: store.connector_status("c") is not None, "the status to arrive")
+    wait_until(lambda: bool(log.records), "the status to be written")
     assert log.attempts == 3
+    store.stop()
+
+
+def test_a_status_is_visible_while_brokers_cannot_store_it() -> None:
+    log = FailingLog(*[ClusterUnavailable("B", "no broker")] * 1000)
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    store.start()
+    MemoryLog.append(log, [status(LifecycleState.RUNNING, worker="w0", generation=0).encode()])
+    store.put(status(LifecycleState.PAUSED))
+    store.put(status(LifecycleState.RUNNING, task=0))
+    assert store.connector_status("c") == status(LifecycleState.PAUSED)
+    assert store.task_statuses("c") == (status(LifecycleState.RUNNING, task=0),)
+    wait_until(lambda: store.problem() == "B: no broker", "an attempt to fail")
+    log.errors.clear()
+    wait_until(lambda: len(log.records) == 3, "an attempt to succeed")
+    wait_until(lambda: store.problem() == "", "the problem to be solved")
+    store.stop()
+
+
+def test_a_removed_status_is_gone_before_the_brokers_have_the_tombstone() -> None:
+    log = FailingLog()
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    store.start()
+    MemoryLog.append(log, [status(LifecycleState.RUNNING).encode()])
+    log.released.clear()
+    store.put(status(LifecycleState.DESTROYED))
+    assert store.connector_status("c") is None
+    assert store.connectors() == ()
+    log.released.set()
+    store.stop()
+
+
+def test_the_status_of_a_later_generation_replaces_one_that_is_not_stored() -> None:
+    log = FailingLog()
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    store.start()
+    log.released.clear()
+    store.put(status(LifecycleState.RUNNING, generation=3))
+    older = status(LifecycleState.FAILED, worker="w0", generation=2)
+    MemoryLog.append(log, [older.encode()])
+    assert store.connector_status("c") == status(LifecycleState.RUNNING, generation=3)
+    newer = status(LifecycleState.RUNNING, worker="w2", generation=4)
+    MemoryLog.append(log, [newer.encode()])
+    assert store.connector_status("c") == newer
+    log.released.set()
     store.stop()
 
 
@@ -137,7 +182,7 @@ def test_only_the_last_queued_status_of_each_key_is_written() -> None:
     store.put(status(LifecycleState.PAUSED))
     store.put(status(LifecycleState.RUNNING, task=0))
     log.released.set()
-    wait_until(lambda: store.task_status("c", 0) is not None, "the queued statuses to be written")
+    wait_until(lambda: len(log.records) == 2, "the queued statuses to be written")
     assert [record.key for record in log.records] == [b"status-connector-c", b"status-task-c-0"]
     store.stop()
 
@@ -169,7 +214,7 @@ def test_a_refused_status_does_not_stop_the_others(
     store.put(status(LifecycleState.RUNNING, task=1))
     store.put(status(LifecycleState.RUNNING, task=2))
     log.released.set()
-    wait_until(lambda: store.task_status("c", 2) is not None, "the last status to arrive")
+    wait_until(lambda: len(log.records) == 2, "the other statuses to be written")
     store.stop()
     assert "Dropped the status update b'status-task-c-0'" in caplog.text
 

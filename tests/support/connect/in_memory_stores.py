@@ -56,6 +56,9 @@ class MemoryLog:
     def read_to_end(self) -> None:
         """No-op: `append` has called the callback already."""
 
+    def problem(self) -> str:
+        return ""
+
 
 class ImmediateRecordSink:
     """A `RecordSink` that writes in `send`."""
@@ -68,6 +71,9 @@ class ImmediateRecordSink:
 
     def stop(self) -> None:
         """No-op."""
+
+    def problem(self) -> str:
+        return ""
 
     def send(self, queued: QueuedRecord) -> None:
         if queued.should_write():

@@ -6,6 +6,7 @@ Any thread may call; no query waits for the herder thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.validation import CONNECTOR_CLASS
@@ -14,6 +15,7 @@ from sparkmirror.connect.herder.herder import (
     ConnectorInfo,
     ConnectorStateInfo,
     ConnectorTaskId,
+    RawConfig,
     StateInfo,
     TaskInfo,
 )
@@ -24,6 +26,17 @@ from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
 from sparkmirror.store.store_api import ConfigBackingStore, StatusBackingStore
 
 UNKNOWN_TYPE = "unknown"
+
+
+class Queries(Protocol):
+    """Reads of connectors. Any thread may call; no method waits for a cluster."""
+
+    def connectors(self) -> Sequence[str]: ...
+    def connector_info(self, name: str) -> ConnectorInfo: ...
+    def task_configs(self, name: str) -> Sequence[TaskInfo]: ...
+    def connector_status(self, name: str) -> ConnectorStateInfo: ...
+    def task_status(self, name: str, task: int) -> StateInfo: ...
+    def active_topics(self, name: str) -> Sequence[str]: ...
 
 
 class ConnectorQueries:
@@ -53,7 +66,7 @@ class ConnectorQueries:
                 ConnectorTaskId(connector=name, task=task)
                 for task in range(len(state.task_configs(name)))
             ),
-            type=_type(config),
+            type=connector_type(config),
         )
 
     def task_configs(self, name: str) -> Sequence[TaskInfo]:
@@ -78,7 +91,7 @@ class ConnectorQueries:
             connector=_state(status),
             tasks={task.task: _state(task) for task in self._statuses.task_statuses(name)
                    if task.task is not None},
-            type=_type(self._configs.snapshot().connector_config(name)),
+            type=connector_type(self._configs.snapshot().connector_config(name)),
         )  # fmt: skip
 
     def task_status(self, name: str, task: int) -> StateInfo:
@@ -95,7 +108,8 @@ class ConnectorQueries:
         return [status.topic for status in self._statuses.topic_statuses(name)]
 
 
-def _type(config: ConfigProperties | None) -> str:
+def connector_type(config: ConfigProperties | RawConfig | None) -> str:
+    """Return `source` or `sink` by the class in a connector's config, else `unknown`."""
     named = None if config is None else config.get(CONNECTOR_CLASS)
     plugin = None if named is None else find_connector(trim(named))
     return UNKNOWN_TYPE if plugin is None else plugin.type.value

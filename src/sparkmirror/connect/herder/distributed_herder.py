@@ -82,23 +82,23 @@ class DistributedHerder:
 
     def connectors(self) -> Sequence[str]:
         """Return the names of all connectors."""
-        return self._parts.await_queries().connectors()
+        return self._parts.find_queries().connectors()
 
     def connector_info(self, name: str) -> ConnectorInfo:
         """Return config, tasks and type of a connector."""
-        return self._parts.await_queries().connector_info(name)
+        return self._parts.find_queries().connector_info(name)
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
         """Return the states of a connector and its tasks."""
-        return self._parts.await_queries().connector_status(name)
+        return self._parts.find_queries().connector_status(name)
 
     def task_status(self, name: str, task: int) -> StateInfo:
         """Return the state of a task."""
-        return self._parts.await_queries().task_status(name, task)
+        return self._parts.find_queries().task_status(name, task)
 
     def task_configs(self, name: str) -> Sequence[TaskInfo]:
         """Return a connector's task configs."""
-        return self._parts.await_queries().task_configs(name)
+        return self._parts.find_queries().task_configs(name)
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class DistributedHerder:
 
     def active_topics(self, name: str) -> Sequence[str]:
         """Return the topics that a connector has used."""
-        return self._parts.await_queries().active_topics(name)
+        return self._parts.find_queries().active_topics(name)
 
     def reset_active_topics(self, name: str) -> None:
         """Reset the active topics of a connector."""
@@ -196,7 +196,7 @@ class DistributedHerder:
 
     def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
         """Return a connector's stored offsets."""
-        self._parts.await_queries()
+        self._parts.find_queries()
         return self._parts.offset_requests.connector_offsets(name)
 
     def alter_connector_offsets(self, name: str, offsets: Sequence[ConnectorOffset]) -> str:

@@ -12,6 +12,7 @@ certain: a change has been read back from the config topic. It raises subclasses
     BadRequest        400
     Forbidden         403      this worker does not allow it (tracking of topics)
     OffsetsRejected   500      as in Connect, although the caller is at fault
+    WorkerStarting    503      the stores are not read yet; the message says why
     RequestFailed     500      timed out, could not be written, a start failed, a class is unknown
                                to `validate`
 """

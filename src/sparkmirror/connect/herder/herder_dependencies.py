@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.config.secrets.variables import ConfigProvider
-from sparkmirror.connect.herder.herder import ServerInfo
+from sparkmirror.connect.herder.herder import RawConfig, ServerInfo
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
 from sparkmirror.connect.runtime.run_context import TasksEndedListener, ignore_ended_tasks
@@ -26,3 +26,5 @@ class HerderDependencies:
     log_levels: LogLevels = field(default_factory=LogLevels)
     """One for the process, shared by all its herders."""
     on_tasks_ended: TasksEndedListener = ignore_ended_tasks
+    configured_connectors: Mapping[str, RawConfig] = field(default_factory=dict)
+    """The connectors that a file configures, by name. Reads get them until the stores are read."""

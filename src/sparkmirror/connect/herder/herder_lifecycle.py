@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 THREAD_STOP_TIMEOUT_S = 5.0
 """How long the herder thread may take to end after connectors and tasks have stopped."""
+PROBLEM_CHECK_S = 0.05
+"""How often a request that waits for the start looks for a problem of a store."""
 
 
 class HerderLifecycle:
@@ -65,7 +67,7 @@ class HerderLifecycle:
         return self._failure is not None
 
     def start(self) -> None:
-        """Start; does not block. Requests wait until the start has ended."""
+        """Start; does not block."""
         self._is_start_requested = True
         self._herder_thread.submit(self._run_start)
         self._herder_thread.start()
@@ -77,12 +79,19 @@ class HerderLifecycle:
             raise self._failure
         return has_started
 
-    def require_started(self) -> None:
-        """Wait for the end of the start. Raises RequestFailed if it takes too long or failed."""
-        if not self._has_started.wait(self._settings.request_timeout_s):
-            raise RequestFailed(f"Request timed out. {self._tick_stage.summary()}".rstrip())
+    def await_stores(self, timeout_s: float) -> bool:
+        """Wait until the start has ended; return whether it has.
+
+        Returns False at once if a store has a problem: the start then lasts until it is solved.
+        Raises RequestFailed if the start has failed.
+        """
+        deadline = time.monotonic() + min(timeout_s, self._settings.request_timeout_s)
+        while not self._has_started.wait(PROBLEM_CHECK_S):
+            if self._stores.problem() or time.monotonic() > deadline:
+                return False
         if self._failure is not None:
             raise RequestFailed(f"The worker could not start: {self._failure}")
+        return True
 
     def await_stopped(self, timeout_s: float | None = None) -> Exception | None:
         """Wait until the herder has stopped, or its start has failed; return that failure."""

@@ -1,7 +1,8 @@
 """The parts of one herder, and how a request reaches them.
 
-A query reads the stores in the calling thread. A change runs on the herder thread. Both wait until
-the herder has started.
+A query reads the stores in the calling thread. A change runs on the herder thread. Neither waits
+long for a cluster: a query of a herder that starts answers from the file, a change fails with the
+cause.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
+from sparkmirror.connect.herder import worker_health
 from sparkmirror.connect.herder.config_changes import ConfigChanges
 from sparkmirror.connect.herder.config_validator import ConfigValidator
-from sparkmirror.connect.herder.connector_queries import ConnectorQueries
-from sparkmirror.connect.herder.herder import WorkerStatus
+from sparkmirror.connect.herder.configured_connectors import ConfiguredConnectors
+from sparkmirror.connect.herder.connector_queries import ConnectorQueries, Queries
+from sparkmirror.connect.herder.herder import ConnectorStateInfo, WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_lifecycle import HerderLifecycle
 from sparkmirror.connect.herder.requests.config_requests import ConfigRequests
@@ -29,11 +32,16 @@ from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
-from sparkmirror.errors import RequestFailed
+from sparkmirror.errors import NotFound, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigRecord
 from sparkmirror.store.backing_stores import BackingStores
 
 Result = TypeVar("Result")
+
+START_PATIENCE_S = 3.0
+"""How long a read waits for the end of a start without a known problem."""
+WRITE_PATIENCE_S = 9.0
+"""How long a change waits for the end of a start without a known problem."""
 
 
 class HerderParts:
@@ -43,6 +51,8 @@ class HerderParts:
         self, settings: WorkerSettings, stores: BackingStores, dependencies: HerderDependencies
     ) -> None:
         self.settings = settings
+        self._stores = stores
+        self._configured = dependencies.configured_connectors
         self.validator = ConfigValidator(settings.terms, dependencies.providers)
         self._tick_stage = TickThreadStage()
         self._herder_thread = HerderThread(
@@ -92,38 +102,58 @@ class HerderParts:
     def _on_config_change(self, change: ConfigRecord) -> None:
         self._herder_thread.submit(partial(self._config_changes.apply, change))
 
-    def await_queries(self) -> ConnectorQueries:
-        """Return the queries when the stores have been read."""
-        self.lifecycle.require_started()
-        return self.queries
+    def find_queries(self) -> Queries:
+        """Return what answers reads: the stores, or before they are read what the file configures.
+
+        Waits a moment for the end of the start. Raises WorkerStarting if nothing is known yet.
+        """
+        if self.lifecycle.await_stores(START_PATIENCE_S):
+            return self.queries
+        if not self._configured:
+            raise WorkerStarting(self.health().message)
+        return ConfiguredConnectors(
+            configs=self._configured,
+            worker_id=self.settings.worker_id,
+            waits_for=self.health().message,
+        )
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function on the herder thread and return its result."""
-        self.lifecycle.require_started()
-        return self._herder_thread.call(function, self.settings.request_timeout_s)
+        self._require_started()
+        return self._herder_thread.call(
+            function, self.settings.request_timeout_s, self._stores.problem
+        )
 
     def call_with_future(self, action: Callable[[Future[Result]], None]) -> Result:
         """Run an action on the herder thread; wait until a later action completes its future."""
-        self.lifecycle.require_started()
-        return self._herder_thread.call_with_future(action, self.settings.request_timeout_s)
+        self._require_started()
+        return self._herder_thread.call_with_future(
+            action, self.settings.request_timeout_s, self._stores.problem
+        )
+
+    def _require_started(self) -> None:
+        if not self.lifecycle.await_stores(WRITE_PATIENCE_S):
+            raise WorkerStarting(self.health().message)
 
     def health(self) -> WorkerStatus:
-        """Return whether the herder thread answers within the timeout."""
-        if self._is_responsive():
-            message = "Worker has completed startup and is ready to handle requests."
-            return WorkerStatus(status="healthy", message=message)
-        stage = self._tick_stage.summary()
+        """Return whether the worker can handle requests, and what is wrong with its connectors."""
+        stage, problem = self._tick_stage.summary(), self._stores.problem()
         if not self.lifecycle.has_started:
-            message = f"Worker is still starting up. {stage}"
-            return WorkerStatus(status="starting", message=message.rstrip())
-        message = (
-            "Worker was unable to handle this request and may be unable to handle other requests."
-        )
-        return WorkerStatus(status="unhealthy", message=f"{message} {stage}".rstrip())
+            return worker_health.starting(stage, problem)
+        if problem or self.lifecycle.has_failed or not self._is_responsive():
+            return worker_health.unhealthy(self._tick_stage.summary(), problem)
+        names = self.queries.connectors()
+        return worker_health.ready(filter(None, map(self._find_status, names)))
+
+    def _find_status(self, name: str) -> ConnectorStateInfo | None:
+        try:
+            return self.queries.connector_status(name)
+        except NotFound:
+            return None
 
     def _is_responsive(self) -> bool:
         try:
             self._herder_thread.call(lambda: None, self.settings.health_timeout_s)
         except RequestFailed:
             return False
-        return not self.lifecycle.has_failed
+        return True

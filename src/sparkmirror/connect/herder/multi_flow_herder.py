@@ -28,14 +28,13 @@ from sparkmirror.connect.herder.herder import (
     TaskInfo,
     WorkerStatus,
 )
+from sparkmirror.connect.herder.worker_health import merge_healths
 from sparkmirror.errors import Conflict, Forbidden, NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 from sparkmirror.model import SourceAndTarget
 
 Result = TypeVar("Result")
-
-HEALTHY = "healthy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +71,8 @@ class MultiFlowHerder:
         return self._first_herder().server_info()
 
     def health(self) -> WorkerStatus:
-        """Return the first flow that is not healthy, or a healthy one."""
-        healths = {flow: herder.health() for flow, herder in self._herders.items()}
-        for flow, health in healths.items():
-            if health.status != HEALTHY:
-                return replace(health, message=f"{flow}: {health.message}")
-        return next(iter(healths.values()))
+        """Return the worst health of all flows, and the flow that has it."""
+        return merge_healths({str(flow): herder.health() for flow, herder in self._herders.items()})
 
     # -- queries ---------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from sparkmirror.errors import (
     Forbidden,
     MirrorError,
     NotFound,
+    WorkerStarting,
 )
 from sparkmirror.rest.http.call import Reply, error_reply
 
@@ -22,6 +23,7 @@ _STATUSES: tuple[tuple[type[MirrorError], int], ...] = (
     (Conflict, 409),
     (BadRequest, 400),
     (Forbidden, 403),
+    (WorkerStarting, 503),
 )
 _DEFAULT_STATUS = 500
 

@@ -24,7 +24,7 @@ from sparkmirror.rest.http.call import Call, Reply, json_reply
 from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.routes import json_answers, request_bodies
 
-_HEALTH_STATUSES = {"healthy": 200, "starting": 503, "unhealthy": 500}
+_HEALTH_STATUSES = {"healthy": 200, "degraded": 200, "starting": 503, "unhealthy": 500}
 _UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests. "
 
 

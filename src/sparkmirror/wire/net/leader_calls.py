@@ -52,7 +52,7 @@ def call_leaders(
 ) -> dict[TopicPartition, ApiResult[V]]:
     """Call the leaders of partitions. Every partition has a result."""
     started = time.monotonic()
-    deadline, new_until = started + timeout_s, started + NEW_TOPIC_WAIT_S
+    deadline, new_until = router.deadline_after(timeout_s), started + NEW_TOPIC_WAIT_S
     results: dict[TopicPartition, ApiResult[V]] = {}
     backoff = Backoff()
     waiting = set(partitions)

@@ -12,6 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NoReturn, TypeAlias
@@ -116,6 +117,21 @@ class Router:
         """
         self._cancelled.set()
 
+        self._deadline = float("inf")
+
+    @contextmanager
+    def time_limit(self, timeout_s: float) -> Iterator[None]:
+        """End every call of the block within `timeout_s` from now, whatever its own timeout."""
+        before, self._deadline = self._deadline, time.monotonic() + timeout_s
+        try:
+            yield
+        finally:
+            self._deadline = before
+
+    def deadline_after(self, timeout_s: float) -> float:
+        """Return when a call with this timeout must end, within the time limit of the block."""
+        return min(time.monotonic() + timeout_s, self._deadline)
+
     def call(
         self,
         api: Api[Q, A],
@@ -132,7 +148,7 @@ class Router:
         error codes of a response. After the timeout this returns the last response with its codes,
         or raises the last error. UNKNOWN_TOPIC_OR_PARTITION is not retried: the caller decides.
         """
-        deadline = time.monotonic() + timeout_s
+        deadline = self.deadline_after(timeout_s)
         backoff = Backoff()
         while True:
             self._raise_if_cancelled()
@@ -162,7 +178,7 @@ class Router:
     ) -> MetadataSnapshot:
         """Request metadata of brokers and some topics (None: all). Returns the merged snapshot."""
         wanted = None if topics is None else list(topics)
-        deadline = time.monotonic() + timeout_s
+        deadline = self.deadline_after(timeout_s)
         time.sleep(max(self._refreshed_at + MIN_REFRESH_INTERVAL_S - time.monotonic(), 0.0))
         answer = self.call(
             METADATA,
@@ -237,7 +253,7 @@ class Router:
         self, to: Destination, *, timeout_s: float = CALL_TIMEOUT_S
     ) -> BrokerConnection:
         """Return an open connection to a destination. Raises ClusterError."""
-        deadline = time.monotonic() + timeout_s
+        deadline = self.deadline_after(timeout_s)
         return self.connections.get(self.find_address(to, deadline), deadline)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from sparkmirror.backoff import Backoff
+from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.errors import ClusterError, RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
@@ -22,6 +22,7 @@ from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, pr
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
 APPEND_TIMEOUT_S = 30.0
+MIN_WAIT_S = 0.5
 PRODUCE_TIMEOUT_MS = 10_000
 
 
@@ -59,7 +60,7 @@ def append_batch(
     Retriable errors are retried, so a batch without a producer id may be appended twice.
     `implicit_add` is false for a transaction whose partitions are added one by one.
     """
-    deadline, backoff = time.monotonic() + timeout_s, Backoff()
+    deadline, backoff = router.deadline_after(timeout_s), Backoff()
     outgoing = OutgoingBatch(partition.topic, partition.partition, buffers)
     while True:
         error: ClusterError
@@ -74,7 +75,8 @@ def append_batch(
                 timeout_ms=PRODUCE_TIMEOUT_MS,
                 transactional_id=transactional_id,
             )
-            answer = connection.send_and_wait(request, PRODUCE_TIMEOUT_MS / 1000 + 5)
+            wait_s = min(PRODUCE_TIMEOUT_MS / 1000 + 5, seconds_left(deadline, MIN_WAIT_S))
+            answer = connection.send_and_wait(request, wait_s)
             (result,) = answer.partition_responses.values()
             if result.error_code == 0:
                 return result.base_offset

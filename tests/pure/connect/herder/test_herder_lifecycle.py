@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
-from sparkmirror.connect.herder.herder import ServerInfo
+from sparkmirror.connect.herder.herder import RawConfig, ServerInfo
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
-from sparkmirror.errors import ClusterTimeout, MirrorError, RequestFailed
+from sparkmirror.errors import ClusterTimeout, MirrorError, NotFound, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConfigProperties,
     ConnectorConfig,
@@ -64,7 +65,10 @@ class SlowConfigs(KafkaConfigBackingStore):
 
 
 def herder_on(
-    configs: KafkaConfigBackingStore, *, has_long_timeout: bool = True
+    configs: KafkaConfigBackingStore,
+    *,
+    has_long_timeout: bool = True,
+    configured: Mapping[str, RawConfig] = MappingProxyType({}),
 ) -> DistributedHerder:
     """A herder whose requests have a long timeout, or a very short one."""
     return DistributedHerder(
@@ -79,6 +83,7 @@ def herder_on(
         HerderDependencies(
             registry=fake_connector_registry(ConnectorProbe()),
             get_server_info=lambda: ServerInfo(version="4.3.0", commit="c", kafka_cluster_id=None),
+            configured_connectors=configured,
         ),
     )
 
@@ -201,14 +206,58 @@ def test_requests_during_the_start_say_that_the_worker_starts() -> None:
         lambda: herder.health().message.startswith(message), "the start to reach the config topic"
     )
     assert herder.health().status == "starting"
-    with pytest.raises(RequestFailed, match=r"Request timed out\. The worker is currently read"):
+    with pytest.raises(WorkerStarting, match=r"starting up\. The worker is currently reading the"):
         herder.connectors()
-    with pytest.raises(RequestFailed, match=r"Request timed out\."):
+    with pytest.raises(WorkerStarting, match="still starting up"):
         herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
     configs.may_start.set()
     assert herder.await_started(50)
     poll_until(lambda: herder.health().status == "healthy", "healthy")
     assert herder.connectors() == ()
+    herder.shut_down()
+
+
+def test_reads_do_not_wait_for_a_cluster_that_is_down() -> None:
+    class UnreachableConfigs(SlowConfigs):
+        def problem(self) -> str:
+            return "" if self.may_start.is_set() else "backup: b1:9092: connection refused"
+
+    configs = UnreachableConfigs()
+    herder = herder_on(configs, configured={"c": named_config("c", SOURCE_CONFIG)})
+    herder.start()
+    assert herder.connectors() == ("c",)
+    assert herder.connector_info("c").tasks == ()
+    assert herder.connector_info("c").type == "source"
+    status = herder.connector_status("c")
+    assert (status.connector.state, status.tasks) == ("UNASSIGNED", {})
+    assert str(status.connector.trace).endswith("backup: b1:9092: connection refused")
+    with pytest.raises(NotFound):
+        herder.connector_info("d")
+    with pytest.raises(WorkerStarting, match="backup: b1:9092: connection refused"):
+        herder.pause_connector("c")
+    assert herder.health().status == "starting"
+    configs.may_start.set()
+    assert herder.await_started(50)
+    assert herder.connectors() == ()
+    herder.shut_down()
+
+
+def test_a_worker_that_cannot_reach_its_topics_is_unhealthy_and_names_the_cause() -> None:
+    class FailingLaterConfigs(KafkaConfigBackingStore):
+        fails = False
+
+        def problem(self) -> str:
+            return "backup: b1:9092: connection refused" if self.fails else ""
+
+    configs = FailingLaterConfigs(MemoryLog())
+    herder = herder_on(configs)
+    herder.start()
+    assert herder.await_started(50)
+    assert herder.health().status == "healthy"
+    configs.fails = True
+    health = herder.health()
+    assert health.status == "unhealthy"
+    assert health.message.endswith("backup: b1:9092: connection refused")
     herder.shut_down()
 
 
@@ -234,16 +283,18 @@ def test_a_herder_can_be_shut_down_during_its_start() -> None:
     assert herder.await_stopped(0) is None
 
 
-def test_a_failed_write_names_the_operation() -> None:
+def test_a_failed_write_names_the_operation_and_the_cause() -> None:
     class FailingConfigs(KafkaConfigBackingStore):
         def put_target_state(self, name: str, state: TargetState) -> None:
-            raise MirrorError(f"no broker accepts {name} {state}")
+            raise MirrorError(f"no broker accepts {name} {state.value}")
 
     herder = herder_on(FailingConfigs(MemoryLog()))
     herder.start()
     assert herder.await_started(50)
     herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
-    with pytest.raises(RequestFailed, match="^Error writing target state to Kafka$"):
+    with pytest.raises(
+        RequestFailed, match="^Error writing target state to Kafka: no broker accepts c PAUSED$"
+    ):
         herder.pause_connector("c")
     assert herder.health().status == "healthy"
     herder.shut_down()

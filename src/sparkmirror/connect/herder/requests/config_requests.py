@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from sparkmirror.connect.herder.herder import RawConfig
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
-from sparkmirror.errors import AlreadyExists, LeadershipLost, MirrorError, NotFound, RequestFailed
+from sparkmirror.errors import AlreadyExists, MirrorError, NotFound, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConfigProperties,
     RestartRequest,
@@ -92,7 +92,5 @@ class ConfigRequests:
         try:
             with self._tick_stage.enter(description):
                 yield
-        except LeadershipLost as error:
-            raise RequestFailed(f"Error {description}: {error}") from error
         except MirrorError as error:
-            raise RequestFailed(f"Error {description}") from error
+            raise RequestFailed(f"Error {description}: {error}") from error

@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 HerderAction: TypeAlias = Callable[[], None]
 
+PATIENCE_S = 9.0
+"""How long a caller waits for its action while the worker has a problem."""
+PROBLEM_CHECK_S = 1.0
+
 
 class HerderThread:
     """One thread and its queue of actions. Two actions never run at the same time."""
@@ -57,19 +61,28 @@ class HerderThread:
             heapq.heappush(self._queue, (due, next(self._sequence), action))
             self._condition.notify()
 
-    def call(self, function: Callable[[], Result], timeout_s: float) -> Result:
+    def call(
+        self,
+        function: Callable[[], Result],
+        timeout_s: float,
+        get_problem: Callable[[], str] = lambda: "",
+    ) -> Result:
         """Run a function on the herder thread and return its result. Blocks the caller.
 
-        Raises what the function raises, or RequestFailed after the timeout.
+        Raises what the function raises, or RequestFailed after the timeout; after PATIENCE_S if
+        `get_problem` returns a problem of the worker then.
         """
 
         def action(future: Future[Result]) -> None:
             future.set_result(function())
 
-        return self.call_with_future(action, timeout_s)
+        return self.call_with_future(action, timeout_s, get_problem)
 
     def call_with_future(
-        self, action: Callable[[Future[Result]], None], timeout_s: float
+        self,
+        action: Callable[[Future[Result]], None],
+        timeout_s: float,
+        get_problem: Callable[[], str] = lambda: "",
     ) -> Result:
         """Wait for the result that the action, or a later one, sets in the future."""
         assert threading.current_thread() is not self._thread
@@ -86,13 +99,19 @@ class HerderThread:
         if self._is_closed:
             raise RequestFailed("The worker is shutting down.")
         self.submit(run)
-        try:
-            return future.result(timeout=timeout_s)
-        except FutureTimeout:
-            future.cancel()
-            raise RequestFailed(
-                f"Request timed out. {self._tick_stage.summary()}".rstrip()
-            ) from None
+        deadline = time.monotonic() + timeout_s
+        patience_s = min(timeout_s, PATIENCE_S)
+        while True:
+            try:
+                return future.result(timeout=patience_s)
+            except FutureTimeout:
+                problem = get_problem()
+                patience_s = min(deadline - time.monotonic(), PROBLEM_CHECK_S)
+                if not problem and patience_s > 0:
+                    continue
+                future.cancel()
+                parts = ("Request timed out.", self._tick_stage.summary(), problem)
+                raise RequestFailed(" ".join(filter(None, parts))) from None
 
     def close(self, timeout_s: float) -> None:
         """End the thread after the running action and all that are due; wait for it."""
