@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.value_types import ParsedValue
@@ -37,9 +38,11 @@ from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
 from sparkmirror.worker.flow_connectors import configure_connector, flow_switches
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
+from sparkmirror.worker.process_identity import ProcessIdentity
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
+from sparkmirror.worker.worker_group import WorkerGroup
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +63,7 @@ class SharedFlowSettings:
 
     spark: SparkSettings
     log_levels: LogLevels
+    state_directory: Path
 
 
 class FlowHerder:
@@ -79,6 +83,9 @@ class FlowHerder:
         access = ClusterAccess.from_properties(flow.target, properties)
         settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
         self._worker_info = WorkerInfoProvider(access)
+        self._identity = ProcessIdentity(
+            shared.state_directory / "workers" / flow.target, settings.group_id
+        )
         self.herder = DistributedHerder(
             settings,
             kafka_backing_stores(properties, access),
@@ -91,6 +98,7 @@ class FlowHerder:
                 fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
                 on_tasks_ended=monitor.on_tasks_ended,
+                worker_membership=WorkerGroup(settings.group_id, access, self._identity.client_id),
                 configured_connectors={
                     config["name"]: config
                     for config in map(self._connector_config, CONNECTOR_ORDER)
@@ -109,6 +117,7 @@ class FlowHerder:
         """Stop connectors and tasks and write their statuses."""
         self._worker_info.stop()
         self.herder.shut_down()
+        self._identity.close()
 
     def _connector_config(self, connector: MirrorConnector) -> Mapping[str, str]:
         return self._file.layered_connector_config(self.flow, connector).props
@@ -148,6 +157,7 @@ class MirrorMaker:
                 file.engine_config(), "mm2", state_directory(environment)
             ),
             log_levels=LogLevels(),
+            state_directory=state_directory(environment),
         )
         monitor = WorkerMonitor()
         self.flow_herders: Sequence[FlowHerder] = [

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sparkmirror.config.secrets.variables import ConfigProvider
 from sparkmirror.connect.herder.herder import RawConfig, ServerInfo
 from sparkmirror.connect.herder.log_levels import LogLevels
+from sparkmirror.connect.herder.worker_membership import NoMembership, WorkerMembership
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
 from sparkmirror.connect.runtime.run_context import TasksEndedListener, ignore_ended_tasks
 from sparkmirror.connect.runtime.zombie_fencing import ProducerFencer
@@ -28,3 +29,4 @@ class HerderDependencies:
     on_tasks_ended: TasksEndedListener = ignore_ended_tasks
     configured_connectors: Mapping[str, RawConfig] = field(default_factory=dict)
     """The connectors that a file configures, by name. Reads get them until the stores are read."""
+    worker_membership: WorkerMembership = field(default_factory=NoMembership)

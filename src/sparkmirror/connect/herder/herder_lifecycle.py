@@ -1,6 +1,7 @@
 """Starts and stops one herder.
 
-open the stores ──▶ join the group ──▶ start connectors ... ──▶ stop connectors ──▶ close stores
+open the stores ──▶ await the turn in the group ──▶ start connectors ...
+... stop connectors ──▶ leave the group ──▶ close the stores
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import logging
 import threading
 import time
 
+from sparkmirror.connect.herder.worker_membership import WorkerMembership
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
@@ -38,6 +40,7 @@ class HerderLifecycle:
         herder_thread: HerderThread,
         tick_stage: TickThreadStage,
         membership: GroupMembership,
+        worker_membership: WorkerMembership,
         statuses: StatusWriter,
         connectors: WorkerConnectors,
         on_config_change: ConfigListener,
@@ -47,6 +50,7 @@ class HerderLifecycle:
         self._herder_thread = herder_thread
         self._tick_stage = tick_stage
         self._membership = membership
+        self._worker_membership = worker_membership
         self._statuses = statuses
         self._connectors = connectors
         self._on_config_change = on_config_change
@@ -87,7 +91,8 @@ class HerderLifecycle:
         """
         deadline = time.monotonic() + min(timeout_s, self._settings.request_timeout_s)
         while not self._has_started.wait(PROBLEM_CHECK_S):
-            if self._stores.problem() or time.monotonic() > deadline:
+            problem = self._stores.problem() or self._worker_membership.problem()
+            if problem or time.monotonic() > deadline:
                 return False
         if self._failure is not None:
             raise RequestFailed(f"The worker could not start: {self._failure}")
@@ -103,11 +108,13 @@ class HerderLifecycle:
         self._log("Herder stopping")
         self._is_stopping = True
         if self._is_start_requested and not self._has_started.is_set():
+            self._worker_membership.leave()
             self._close_stores()  # the start may be blocked in a store
             self._has_started.wait(THREAD_STOP_TIMEOUT_S)
         if self._has_started.is_set():
             self._stop_connectors()
         self._herder_thread.close(THREAD_STOP_TIMEOUT_S)
+        self._worker_membership.leave()
         self._close_stores()
         self._is_stopped.set()
         self._log("Herder stopped")
@@ -131,6 +138,8 @@ class HerderLifecycle:
         try:
             self._log("Herder starting")
             self._open_stores()
+            with self._tick_stage.enter("waiting for its turn in the group of workers"):
+                self._worker_membership.await_turn(self._on_membership_lost)
             if not self._is_stopping:
                 self._start_connectors()
         except Exception as error:
@@ -143,6 +152,11 @@ class HerderLifecycle:
                 self._is_stopped.set()
         self._has_started.set()
 
+    def _on_membership_lost(self, error: Exception) -> None:
+        log.error("%sThis worker ends: %s", self._settings.log_prefix, error)
+        self._failure = error
+        self._is_stopped.set()
+
     def _open_stores(self) -> None:
         stores = self._stores
         with self._tick_stage.enter("reading the offsets topic"):
@@ -151,9 +165,9 @@ class HerderLifecycle:
             stores.statuses.start()
         with self._tick_stage.enter("reading the config topic"):
             stores.configs.start(self._on_config_change)
-            stores.configs.claim_write_privileges()
 
     def _start_connectors(self) -> None:
+        self._stores.configs.claim_write_privileges()
         self._membership.join(self._stores.statuses)
         self._statuses.mark_unassigned(self._stores.configs.snapshot().connectors())
         offset = self._stores.configs.offset()

@@ -52,6 +52,7 @@ class HerderParts:
     ) -> None:
         self.settings = settings
         self._stores = stores
+        self._worker_membership = dependencies.worker_membership
         self._configured = dependencies.configured_connectors
         self.validator = ConfigValidator(settings.terms, dependencies.providers)
         self._tick_stage = TickThreadStage()
@@ -78,6 +79,7 @@ class HerderParts:
             herder_thread=self._herder_thread,
             tick_stage=self._tick_stage,
             membership=membership,
+            worker_membership=dependencies.worker_membership,
             statuses=self.statuses,
             connectors=self.connectors,
             on_config_change=self._on_config_change,
@@ -120,15 +122,13 @@ class HerderParts:
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function on the herder thread and return its result."""
         self._require_started()
-        return self._herder_thread.call(
-            function, self.settings.request_timeout_s, self._stores.problem
-        )
+        return self._herder_thread.call(function, self.settings.request_timeout_s, self._problem)
 
     def call_with_future(self, action: Callable[[Future[Result]], None]) -> Result:
         """Run an action on the herder thread; wait until a later action completes its future."""
         self._require_started()
         return self._herder_thread.call_with_future(
-            action, self.settings.request_timeout_s, self._stores.problem
+            action, self.settings.request_timeout_s, self._problem
         )
 
     def _require_started(self) -> None:
@@ -137,13 +137,16 @@ class HerderParts:
 
     def health(self) -> WorkerStatus:
         """Return whether the worker can handle requests, and what is wrong with its connectors."""
-        stage, problem = self._tick_stage.summary(), self._stores.problem()
+        stage, problem = self._tick_stage.summary(), self._problem()
         if not self.lifecycle.has_started:
             return worker_health.starting(stage, problem)
         if problem or self.lifecycle.has_failed or not self._is_responsive():
             return worker_health.unhealthy(self._tick_stage.summary(), problem)
         names = self.queries.connectors()
         return worker_health.ready(filter(None, map(self._find_status, names)))
+
+    def _problem(self) -> str:
+        return self._stores.problem() or self._worker_membership.problem()
 
     def _find_status(self, name: str) -> ConnectorStateInfo | None:
         try:
