@@ -6,7 +6,7 @@ import logging
 
 from sparkmirror.connect.herder.connector_queries import ConnectorQueries
 from sparkmirror.connect.herder.log_levels import LogLevels
-from sparkmirror.connect.herder.restart_plan import plan_restart
+from sparkmirror.connect.herder.requests.restart_plan import plan_restart
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.errors import NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import (

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from sparkmirror.connect.herder.connector_queries import ConnectorQueries
 from sparkmirror.connect.herder.herder import ConnectorStateInfo
 from sparkmirror.connect.herder.requests.config_requests import ConfigRequests
-from sparkmirror.connect.herder.restart_plan import plan_restart
+from sparkmirror.connect.herder.requests.restart_plan import plan_restart
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.errors import Conflict, NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import RestartRequest

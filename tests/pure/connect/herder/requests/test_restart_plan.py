@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo
-from sparkmirror.connect.herder.restart_plan import plan_restart
+from sparkmirror.connect.herder.requests.restart_plan import plan_restart
 from sparkmirror.mirror.connect_topics.connect_configs import RestartRequest
 
 STATES = st.sampled_from(["RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED"])
