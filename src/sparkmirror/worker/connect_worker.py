@@ -24,10 +24,10 @@ from sparkmirror.rest.settings import rest_settings
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
 from sparkmirror.worker.monitoring import WorkerMonitor
-from sparkmirror.worker.process_identity import ProcessIdentity
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
+from sparkmirror.worker.worker_client_id import WorkerClientId
 from sparkmirror.worker.worker_group import WorkerGroup
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class ConnectWorker:
         flow_monitor = monitor.for_flow()
         log_levels = LogLevels()
         settings = WorkerSettings.from_config(config, rest.worker_id, properties)
-        self._identity = ProcessIdentity(
+        self._client_id = WorkerClientId(
             state_directory(environment) / "workers", settings.group_id
         )
         self.herder = DistributedHerder(
@@ -68,7 +68,7 @@ class ConnectWorker:
                 fencer=partial(fence_producers, access),
                 log_levels=log_levels,
                 on_tasks_ended=flow_monitor.on_tasks_ended,
-                worker_membership=WorkerGroup(settings.group_id, access, self._identity.client_id),
+                worker_membership=WorkerGroup(settings.group_id, access, self._client_id.value),
             ),
         )
         self.rest = RestServer(self.herder, rest.listeners, rest.options, monitor)
@@ -95,5 +95,5 @@ class ConnectWorker:
         self._worker_info.stop()
         self.rest.stop(REST_STOP_TIMEOUT_S)
         self.herder.shut_down()
-        self._identity.close()
+        self._client_id.close()
         log.info("Kafka Connect stopped")

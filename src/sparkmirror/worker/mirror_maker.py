@@ -38,10 +38,10 @@ from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
 from sparkmirror.worker.flow_connectors import configure_connector, flow_switches
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
-from sparkmirror.worker.process_identity import ProcessIdentity
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
+from sparkmirror.worker.worker_client_id import WorkerClientId
 from sparkmirror.worker.worker_group import WorkerGroup
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class FlowHerder:
         access = ClusterAccess.from_properties(flow.target, properties)
         settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
         self._worker_info = WorkerInfoProvider(access)
-        self._identity = ProcessIdentity(
+        self._client_id = WorkerClientId(
             shared.state_directory / "workers" / flow.target, settings.group_id
         )
         self.herder = DistributedHerder(
@@ -98,7 +98,7 @@ class FlowHerder:
                 fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
                 on_tasks_ended=monitor.on_tasks_ended,
-                worker_membership=WorkerGroup(settings.group_id, access, self._identity.client_id),
+                worker_membership=WorkerGroup(settings.group_id, access, self._client_id.value),
                 configured_connectors={
                     config["name"]: config
                     for config in map(self._connector_config, CONNECTOR_ORDER)
@@ -117,7 +117,7 @@ class FlowHerder:
         """Stop connectors and tasks and write their statuses."""
         self._worker_info.stop()
         self.herder.shut_down()
-        self._identity.close()
+        self._client_id.close()
 
     def _connector_config(self, connector: MirrorConnector) -> Mapping[str, str]:
         return self._file.layered_connector_config(self.flow, connector).props

@@ -8,7 +8,7 @@
 The protocol has a name of its own, so Kafka refuses Java workers in the group, and their group
 refuses this worker. A process that was killed stays a member until its session times out; its
 successor on the same computer removes it, because both have the same client id
-(`process_identity`).
+(`worker_client_id`).
 """
 
 from __future__ import annotations

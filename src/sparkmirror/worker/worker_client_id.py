@@ -17,12 +17,12 @@ from urllib.parse import quote
 log = logging.getLogger(__name__)
 
 
-class ProcessIdentity:
+class WorkerClientId:
     """The id of this process for one group. Keeps the lock until the process ends."""
 
     def __init__(self, directory: Path, group_id: str) -> None:
         self._file: int | None = None
-        self.client_id = f"sparkmirror-{group_id}-{self._claim(directory, group_id)}"
+        self.value = f"sparkmirror-{group_id}-{self._claim(directory, group_id)}"
 
     def _claim(self, directory: Path, group_id: str) -> str:
         new = uuid.uuid4().hex[:12]
