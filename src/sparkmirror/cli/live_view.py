@@ -144,6 +144,8 @@ class WorkerPoller:
         partitions: dict[str, tuple[PartitionSummary, ...]] = {}
         events: list[EventSummary] = []
         for connector in connectors:
+            if not connector.has_partitions:
+                continue
             try:
                 partitions[connector.name] = self._client.partitions(connector.name)
                 events += self._client.events(connector.name)

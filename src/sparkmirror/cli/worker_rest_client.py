@@ -17,6 +17,7 @@ DEFAULT_URL = "http://127.0.0.1:8083"
 UNASSIGNED = "UNASSIGNED"
 """The state of a connector that has no status yet."""
 _TIMEOUT_S = 10.0
+_WITHOUT_PARTITIONS = ("MirrorCheckpointConnector", "MirrorHeartbeatConnector")
 NOT_FOUND = 404
 
 
@@ -36,6 +37,8 @@ class ConnectorSummary:
     state: str
     tasks: tuple[str, ...]
     errors: tuple[str, ...]
+    has_partitions: bool = True
+    """Whether it can have partitions and events: source connectors do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +78,10 @@ class WorkerRestClient:
 
     def connectors(self) -> tuple[ConnectorSummary, ...]:
         """Every connector with its state. One that has no status yet is UNASSIGNED."""
-        names, found = self._get("/connectors"), self._get("/connectors?expand=status")
+        names = self._get("/connectors")
+        found = self._get("/connectors?expand=info&expand=status")
         return tuple(
-            _connector_summary(name, found[name]["status"] if name in found else None)
-            for name in sorted({*names, *found}, key=_sort_key)
+            _connector_summary(name, found.get(name)) for name in sorted(names, key=_sort_key)
         )
 
     def health(self) -> HealthSummary:
@@ -141,9 +144,11 @@ class WorkerRestClient:
             ) from error
 
 
-def _connector_summary(name: str, status: Mapping[str, Any] | None) -> ConnectorSummary:
-    if status is None:
+def _connector_summary(name: str, expanded: Mapping[str, Any] | None) -> ConnectorSummary:
+    if expanded is None:
         return ConnectorSummary(name=name, state=UNASSIGNED, tasks=(), errors=())
+    status = expanded["status"]
+    connector_class = expanded["info"]["config"].get("connector.class") or ""
     parts = [status["connector"], *status["tasks"]]
     errors = dict.fromkeys(_first_line(part["trace"]) for part in parts if part.get("trace"))
     return ConnectorSummary(
@@ -151,6 +156,7 @@ def _connector_summary(name: str, status: Mapping[str, Any] | None) -> Connector
         state=status["connector"]["state"],
         tasks=tuple(task["state"] for task in status["tasks"]),
         errors=tuple(errors),
+        has_partitions=not connector_class.endswith(_WITHOUT_PARTITIONS),
     )
 
 

@@ -26,6 +26,7 @@ SILENT_AFTER_S = 15.0
 """A driver sends a status every second. After so long its last figures are not shown any more."""
 STARTING = "the Spark driver is starting"
 NOT_REPORTED = "the Spark driver has not reported the partition yet"
+NOT_COPIED = "no task copies the partition yet"
 SILENT = f"the Spark driver has sent no status for more than {SILENT_AFTER_S:.0f} s"
 
 _REPORTING = (DriverPhase.STARTING, DriverPhase.RUNNING, DriverPhase.DRAINING)
@@ -87,7 +88,8 @@ class SourcePartitions:
         )
         shown = _before_spark if is_starting else _while_running
         self._reported = {
-            key: shown(view, status.problem) for key, view in status.snapshot.partitions.items()
+            key: shown(self._with_last_position(key, view), status.problem)
+            for key, view in status.snapshot.partitions.items()
         }
         known = {key: view for key, view in self._reported.items() if view.position >= 0}
         self._last |= {key: view for key, view in known.items() if key in self._planned}
@@ -108,6 +110,13 @@ class SourcePartitions:
             key: self._idle_view(key, planned, idle) for key, planned in self._planned.items()
         } | dict(reported)
 
+    def _with_last_position(self, key: str, view: PartitionView) -> PartitionView:
+        """Return the view. A driver that has just started does not know the position yet."""
+        last = self._last.get(key)
+        if view.position >= 0 or last is None:
+            return view
+        return replace(view, position=last.position, end=-1, records=last.records, bytes=last.bytes)
+
     def _idle_view(self, key: str, planned: PartitionView, idle: _Idle) -> PartitionView:
         last = self._last.get(key, planned)
         return replace(
@@ -127,7 +136,7 @@ def _before_spark(view: PartitionView, problem: str) -> PartitionView:
 
 
 def _while_running(view: PartitionView, problem: str) -> PartitionView:
-    """Return the view; if it waits for a task without a reason, the driver's problem is one."""
-    if view.state == LeaseState.WAITING and problem and not view.reason:
-        return replace(view, reason=problem)
-    return view
+    """Return the view. One that waits for a task without a reason gets the driver's problem."""
+    if view.state != LeaseState.WAITING or view.reason:
+        return view
+    return replace(view, reason=problem or (NOT_COPIED if view.lag is None else ""))

@@ -11,6 +11,7 @@ from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.source_partitions import (
+    NOT_COPIED,
     NOT_REPORTED,
     SILENT,
     SILENT_AFTER_S,
@@ -105,6 +106,20 @@ def test_figures_of_a_silent_driver_are_not_shown() -> None:
     assert shown(partitions, 101 + SILENT_AFTER_S)["t-0"] == ("held", 7, None, SILENT)
     partitions.on_status(status(t_0=view(8, 8)), 200.0)
     assert shown(partitions, 200.0)["t-0"] == ("leased", 8, 0, "")
+
+
+def test_next_driver_keeps_the_last_position_until_it_knows_its_own() -> None:
+    partitions = running()
+    waiting = PartitionView(remote="A.t", task=0, state="waiting")
+    partitions.on_status(status(t_0=waiting), 101.0)
+    assert shown(partitions)["t-0"] == ("waiting", 7, None, NOT_COPIED)
+    assert partitions.views(101.0)["t-0"].records == 7
+
+
+def test_partition_that_changes_its_task_needs_no_reason() -> None:
+    partitions = planned()
+    partitions.on_status(status(t_0=replace(view(7, 9), state="waiting")), 100.0)
+    assert shown(partitions)["t-0"] == ("waiting", 7, 2, "")
 
 
 def test_paused_connector_keeps_its_partitions_and_their_last_position() -> None:
