@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 ARGS ?=
+# Tests on brokers wait for them half of the time: more of them run than a small machine has cores.
+TEST_WORKERS ?= 3
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	requirements pyproject.toml
 
@@ -56,15 +58,15 @@ test-pure: $(READY) ## the tests that need nothing but Python
 
 test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/brokers --ignore tests/brokers/lab $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/brokers --ignore tests/brokers/lab $(ARGS)
 
 test-spark: jars ## the tests on real Spark
 	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/spark $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/spark $(ARGS)
 
 test-lab: jars ## the tests of the lab itself
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/pure/lab tests/brokers/lab $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/pure/lab tests/brokers/lab $(ARGS)
 
 test-lab-if-changed: $(READY) ## the same, if the lab changed since the last landed commit or if that is unknown
 	@if .ci/changed $(LAB_PATHS); then \

@@ -162,6 +162,8 @@ class WorkerGroup:
         own, others = split_members(found, self._client_id)
         if isinstance(outcome, JoinedGroup):
             leave_group(router, self._group_id, own, timeout_s=REQUEST_TIMEOUT_S)
+        else:
+            log.info("Group %s: the worker cannot join yet: %s", self._group_id, outcome)
         if others:
             raise LeadershipLost(
                 other_worker_text(self._access.cluster, self._group_id, found, others)

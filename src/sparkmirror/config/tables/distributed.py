@@ -39,9 +39,8 @@ _GROUP: Final = ConfigDef(
         Type.STRING,
         REQUIRED,
         HIGH,
-        "Name of the worker's group. Run one worker per group: two workers with the same group id "
-        "on the same cluster would both run all connectors. It must differ from every consumer "
-        "group.",
+        "Name of the worker's group. Run one worker per group: a second worker with the same group "
+        "id waits until the first one has left. It must differ from every consumer group.",
     ),
     ConfigKey(
         "session.timeout.ms",
