@@ -104,6 +104,7 @@ class Router:
         self._coordinators: dict[CoordinatorOf, Address] = {}
         self._refreshed_at = float("-inf")
         self._cancelled = threading.Event()
+        self._deadline = float("inf")
 
     @property
     def cluster(self) -> str:
@@ -116,8 +117,6 @@ class Router:
         Any thread may call this.
         """
         self._cancelled.set()
-
-        self._deadline = float("inf")
 
     @contextmanager
     def time_limit(self, timeout_s: float) -> Iterator[None]:
