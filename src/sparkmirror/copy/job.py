@@ -31,6 +31,17 @@ class DataLossPolicy(enum.StrEnum):
     """Copy the partition again from its beginning."""
 
 
+class ExistingRecordsPolicy(enum.StrEnum):
+    """What to do with a partition without a ledger entry whose remote partition holds records."""
+
+    ADOPT = "adopt"
+    """Search the last of them at the source and go on behind it."""
+    APPEND = "append"
+    """Start where the job says and append behind them."""
+    HALT = "halt"
+    """Copy nothing of the partition until the operator decides."""
+
+
 class StartMode(enum.StrEnum):
     """Where to start with a partition that has no ledger entry."""
 
@@ -74,6 +85,7 @@ class CopyJob:
     """The partitions of each task."""
     start: StartPosition = StartPosition()
     on_loss: DataLossPolicy = DataLossPolicy.HALT
+    on_existing: ExistingRecordsPolicy = ExistingRecordsPolicy.ADOPT
     delivery: DeliveryMode = DeliveryMode.SEQUENCED
     commit_interval_s: float = DEFAULT_COMMIT_INTERVAL_S
     """Seconds between commits in exactly-once mode."""
@@ -115,6 +127,7 @@ class CopyJob:
         start = dict(fields["start"])
         fields["start"] = StartPosition(**(start | {"at": StartMode(start["at"])}))
         fields["on_loss"] = DataLossPolicy(fields["on_loss"])
+        fields["on_existing"] = ExistingRecordsPolicy(fields["on_existing"])
         fields["delivery"] = DeliveryMode(fields["delivery"])
         fields["syncs"] = OffsetSyncsTopic(**fields["syncs"]) if fields.get("syncs") else None
         return cls(**fields)

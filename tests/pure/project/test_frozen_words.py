@@ -14,9 +14,14 @@ from sparkmirror.cli.copy import execution
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.driver.data_loss import LossKind
+from sparkmirror.copy.driver.existing.existing_records import (
+    ADOPTED,
+    EXISTING_RECORDS,
+    FOREIGN_RECORDS,
+)
 from sparkmirror.copy.driver.fencing import transactional_ids
 from sparkmirror.copy.driver.tracked_partition import LeaseState
-from sparkmirror.copy.job import DataLossPolicy, StartMode
+from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy, StartMode
 from sparkmirror.copy.lease import LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, LedgerExtension, decode_entry, encode_entry
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
@@ -98,6 +103,12 @@ def test_partition_states_event_kinds_and_lane_reasons() -> None:
     assert [lane.value for lane in Lane] == ["forward", "reopen", "upgrade", "skip"]
     assert {reason.value: reason.lane.value for reason in LaneReason} == LANE_REASONS
     assert [policy.value for policy in DataLossPolicy] == ["halt", "skip", "restart"]
+    assert [policy.value for policy in ExistingRecordsPolicy] == ["adopt", "append", "halt"]
+    assert (ADOPTED, FOREIGN_RECORDS, EXISTING_RECORDS) == (
+        "adopted",
+        "foreign-records",
+        "existing-records",
+    )
     assert [start.value for start in StartMode] == ["earliest", "latest", "timestamp", "offsets"]
 
 
@@ -156,6 +167,7 @@ def test_the_columns_of_receipts() -> None:
 def test_configuration_keys_of_our_own() -> None:
     assert {key.name for key in SOURCE_ADDITIONS} >= {
         "sparkmirror.on.loss",
+        "sparkmirror.on.existing",
         "sparkmirror.bytes.per.second",
     }
     assert {key.name for key in PROCESS_ADDITIONS} >= {

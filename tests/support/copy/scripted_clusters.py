@@ -41,6 +41,7 @@ class ScriptedClusters(ClusterQueries):
 
     source_range: LogRange | ErrorCode = LogRange(start=0, end=200, high_watermark=200)
     target_end: int | ErrorCode = 50
+    target_range: LogRange | ErrorCode | None = None
     topic_id: str | ErrorCode = ""
     epoch_end: int | ErrorCode = 200
     limits: TargetLimits | ErrorCode = TargetLimits()
@@ -58,6 +59,12 @@ class ScriptedClusters(ClusterQueries):
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int | ErrorCode]:
         return dict.fromkeys(partitions, self.target_end)
+
+    def target_ranges(self, partitions: Iterable[TopicPartition]) -> LogRanges:
+        """Remote partitions that hold nothing, unless a range is scripted."""
+        end = 0 if isinstance(self.target_end, ErrorCode) else self.target_end
+        empty = LogRange(start=end, end=end, high_watermark=end)
+        return dict.fromkeys(partitions, self.target_range or empty)
 
     def topic_ids(self, router: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
         return dict.fromkeys(topics, self.topic_id)

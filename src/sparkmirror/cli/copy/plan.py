@@ -16,7 +16,7 @@ from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
 from sparkmirror.cluster.topics import NewTopic, TopicDescription
 from sparkmirror.config.suggestions import closest_name
-from sparkmirror.copy.job import CopyJob, StartPosition
+from sparkmirror.copy.job import CopyJob, ExistingRecordsPolicy, StartPosition
 from sparkmirror.copy.settings import CopySettings, rate_per_task
 from sparkmirror.errors import BadRequest, NotFound
 from sparkmirror.javaregex.pattern import compile_pattern_list
@@ -188,6 +188,8 @@ def make_job(request: CopyRequest, plan: CopyPlan) -> CopyJob:
         tasks=plan.tasks,
         start=request.start or StartPosition(),
         on_loss=request.on_loss,
+        # The command asks before it appends, and --start says where it starts.
+        on_existing=ExistingRecordsPolicy.APPEND,
         delivery=request.delivery,
         commit_interval_s=request.commit_interval_s,
     )

@@ -25,6 +25,17 @@ SOURCE_ADDITIONS: Final = ConfigDef(
         validator=ValidString(("halt", "skip", "restart")),
     ),
     ConfigKey(
+        "sparkmirror.on.existing",
+        Type.STRING,
+        "adopt",
+        MEDIUM,
+        "What to do with a partition that has no stored offset and whose remote partition holds "
+        "records: adopt them, which searches the last one at the source and goes on behind it; "
+        "append behind them from where auto.offset.reset says, as MirrorMaker 2 does; or halt the "
+        "partition until an operator decides.",
+        validator=ValidString(("adopt", "append", "halt")),
+    ),
+    ConfigKey(
         "sparkmirror.bytes.per.second",
         Type.LONG,
         0,

@@ -37,7 +37,7 @@ FIRST_METADATA_TIMEOUT_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRange:
-    """The readable range of a source log.
+    """The readable range of a log.
 
     With read_committed, `end` is the last stable offset; the log itself ends at `high_watermark`.
     A position between the two is no loss.
@@ -103,6 +103,10 @@ class ClusterQueries:
         """Return the end offsets of remote partitions."""
         listed = _list_offsets(self.target, partitions, LATEST)
         return {p: _offset_or_code(outcome) for p, outcome in listed.items()}
+
+    def target_ranges(self, partitions: Iterable[TopicPartition]) -> LogRanges:
+        """Return the ranges of remote partitions; they end at the last stable offset."""
+        return _log_ranges(self.target, list(partitions), read_committed=True)
 
     def offsets_for_time(
         self, partitions: Iterable[TopicPartition], timestamp_ms: int

@@ -141,10 +141,18 @@ class LeaseGranter:
         """Set the lease of a partition, or hold it; publish a warning or a loss. Lock required."""
         tracked.set_end(resume_point.source_end)
         tracked.waiting_since = now
+        existing = resume_point.existing
+        if existing and existing.kind:
+            self._events.publish(existing.kind, tracked, existing.text)
+        if existing and existing.position is None:
+            tracked.hold(existing.text, now, then=LeaseState.WAITING, forever=True)
+            return
         if resume_point.error or resume_point.lease is None:
             tracked.hold(resume_point.error, now, then=LeaseState.WAITING)
             return
         tracked.set_lease(resume_point.lease)
+        if existing and existing.copied:
+            tracked.add_run(*existing.copied)
         if resume_point.is_doubtful:
             tracked.release(clean=False, now=now)
         if resume_point.warning:

@@ -1,7 +1,8 @@
 """Resume points: the first lease of each partition, from the ledger entry and both logs.
 
     ledger entry            target log                resume mode
-    none                    any                       NEW: where the job says; append at the end
+    none                    holds no records          NEW: where the job says; append at the end
+    none                    holds records             NEW: where `existing` decides, or held
     offset only             any                       ADOPT: Java or an operator wrote the offset
     sparkmirror's, closed   ends where the entry says CONTINUE: same identity, no fence
     sparkmirror's, open     any                       DOUBTFUL: fence and reconcile first
@@ -25,10 +26,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange
 from sparkmirror.copy.driver.data_loss import DataLoss, LossKind, find_loss
+from sparkmirror.copy.driver.existing.existing_records import ExistingDecision, ExistingPartition
+from sparkmirror.copy.driver.existing.existing_records_finder import ExistingRecordsFinder
 from sparkmirror.copy.driver.fencing.fence import PartitionFencer
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.job import CopyJob, StartMode, StartPosition
@@ -64,6 +67,8 @@ class ResumePoint:
     error: str = ""
     warning: str = ""
     source_end: int = -1
+    existing: ExistingDecision | None = None
+    """What was decided about records in the remote partition; without a position it is held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,10 @@ class ResumePointFinder:
     job: CopyJob
     clusters: ClusterQueries
     fences: PartitionFencer
+    existing: ExistingRecordsFinder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.existing = ExistingRecordsFinder(self.clusters)
 
     def find(
         self, partitions: list[TrackedPartition], entries: Mapping[TopicPartition, LedgerEntry]
@@ -104,6 +113,7 @@ class ResumePointFinder:
             self.clusters.target, {tracked.target.topic for tracked in partitions}
         )
         starts = self._start_offsets([p for p in partitions if p.source not in entries], ranges)
+        existing = self._decide_existing(partitions, ranges, ends, starts)
         readable = [p for p in partitions if isinstance(ranges[p.source], LogRange)]
         epoch_ends = self.clusters.epoch_ends(_last_epochs(readable, entries))
         found: dict[TrackedPartition, ResumePoint] = {}
@@ -119,9 +129,48 @@ class ResumePointFinder:
             if isinstance(logs, str):
                 found[tracked] = ResumePoint(error=logs)
             else:
-                entry, start = entries.get(tracked.source), starts.get(tracked.source)
-                found[tracked] = self._find_one(logs, entry, start, tracked.last_known_end)
+                decision = existing.get(tracked.source)
+                if isinstance(decision, str):
+                    found[tracked] = ResumePoint(error=decision)
+                elif decision and decision.position is None:
+                    found[tracked] = ResumePoint(
+                        existing=decision, source_end=logs.source_range.end
+                    )
+                else:
+                    entry = entries.get(tracked.source)
+                    start = decision.position if decision else starts.get(tracked.source)
+                    point = self._find_one(logs, entry, start, tracked.last_known_end)
+                    found[tracked] = replace(point, existing=decision)
         return found
+
+    def _decide_existing(
+        self,
+        partitions: Iterable[TrackedPartition],
+        ranges: Mapping[TopicPartition, LogRange | ErrorCode],
+        ends: Mapping[TopicPartition, int | ErrorCode],
+        starts: Mapping[TopicPartition, int],
+    ) -> Mapping[TopicPartition, ExistingDecision | str]:
+        """Decide for partitions without a ledger entry whose remote partition holds records."""
+        looked_at = [p for p in partitions if p.source in starts and has_offsets(ends[p.target])]
+        target_ranges = (
+            self.clusters.target_ranges([p.target for p in looked_at]) if looked_at else {}
+        )
+        holding: dict[TopicPartition, ExistingPartition] = {}
+        errors: dict[TopicPartition, str] = {}
+        for tracked in looked_at:
+            source_range, target_range = ranges[tracked.source], target_ranges[tracked.target]
+            if isinstance(target_range, ErrorCode):
+                errors[tracked.source] = f"target: {tracked.target}: {target_range}"
+            elif target_range.start < target_range.high_watermark:
+                assert isinstance(source_range, LogRange)
+                holding[tracked.source] = ExistingPartition(
+                    source=tracked.source,
+                    target=tracked.target,
+                    source_range=source_range,
+                    target_range=target_range,
+                    start=starts[tracked.source],
+                )
+        return errors | self.existing.decide(self.job, holding)
 
     def _find_one(
         self,
@@ -166,6 +215,11 @@ class ResumePointFinder:
             partition: start_offset(start, partition, source_range, offsets.get(partition))
             for partition, source_range in readable.items()
         }
+
+
+def has_offsets(end: int | ErrorCode) -> bool:
+    """Whether a log that ends there may hold records."""
+    return not isinstance(end, ErrorCode) and end > 0
 
 
 def start_offset(

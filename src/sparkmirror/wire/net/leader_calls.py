@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.errors import ClusterError
@@ -17,11 +17,14 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, LeaderOf, Router
+from sparkmirror.wire.protocol.api_versions import NodeApiVersions
 from sparkmirror.wire.protocol.apis import A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.request import ClientRequest
 
 V = TypeVar("V")
+R = TypeVar("R")
+V_co = TypeVar("V_co", covariant=True)
 
 NEW_TOPIC_WAIT_S = 3.0
 """An unknown topic may have been created a moment ago: brokers learn of it one after another."""
@@ -34,18 +37,42 @@ class ApiResult(NamedTuple, Generic[V]):
     value: V | None
 
 
+class PartitionCall(Protocol[R, V_co]):
+    """How to build a request for partitions, and how to read the result of each."""
+
+    def build_request(
+        self, partitions: Sequence[TopicPartition], versions: NodeApiVersions
+    ) -> ClientRequest[R]:
+        """Build the request for one leader."""
+        ...
+
+    def read_response(self, response: R) -> Iterable[tuple[TopicPartition, int, V_co]]:
+        """Return the error code and the value of each partition."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderCall(Generic[Q, A, V]):
-    """How to build a request for partitions, and how to read the result of each."""
+    """The call of an API with message classes."""
 
     api: Api[Q, A]
     build_message: Callable[[Sequence[TopicPartition]], Q]
     parse_response: Callable[[A], Iterable[tuple[TopicPartition, int, V]]]
 
+    def build_request(
+        self, partitions: Sequence[TopicPartition], versions: NodeApiVersions
+    ) -> ClientRequest[A]:
+        """Build the request for one leader."""
+        return self.api.build_request(self.build_message(partitions), versions)
+
+    def read_response(self, response: A) -> Iterable[tuple[TopicPartition, int, V]]:
+        """Return the error code and the value of each partition."""
+        return self.parse_response(response)
+
 
 def call_leaders(
     router: Router,
-    call: LeaderCall[Q, A, V],
+    call: PartitionCall[R, V],
     partitions: Iterable[TopicPartition],
     *,
     timeout_s: float = CALL_TIMEOUT_S,
@@ -75,7 +102,7 @@ def _is_retriable(code: ErrorCode, *, may_be_new: bool) -> bool:
 
 def _call_once(
     router: Router,
-    call: LeaderCall[Q, A, V],
+    call: PartitionCall[R, V],
     partitions: Collection[TopicPartition],
     deadline: float,
 ) -> dict[TopicPartition, ApiResult[V]]:
@@ -86,7 +113,7 @@ def _call_once(
     requests = {address: _request_builder(call, sorted(group)) for address, group in groups.items()}
     for answer in router.connections.request_all(requests, deadline).values():
         if not isinstance(answer, ClusterError):
-            for partition, code, value in call.parse_response(answer):
+            for partition, code, value in call.read_response(answer):
                 # Beside an error code, offsets are filled with -1: these are no offsets of a log.
                 results[partition] = ApiResult(ErrorCode(code), None if code else value)
         elif not answer.retriable:
@@ -122,8 +149,6 @@ def _no_leader_code(router: Router, partition: TopicPartition) -> ErrorCode:
 
 
 def _request_builder(
-    call: LeaderCall[Q, A, V], partitions: Sequence[TopicPartition]
-) -> Callable[[BrokerConnection], ClientRequest[A]]:
-    return lambda connection: call.api.build_request(
-        call.build_message(partitions), connection.api_versions
-    )
+    call: PartitionCall[R, V], partitions: Sequence[TopicPartition]
+) -> Callable[[BrokerConnection], ClientRequest[R]]:
+    return lambda connection: call.build_request(partitions, connection.api_versions)

@@ -16,7 +16,7 @@ from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.resume_points import ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
-from sparkmirror.copy.job import DataLossPolicy
+from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
 from sparkmirror.errors import ClusterUnavailable
@@ -47,12 +47,17 @@ HALT, SKIP, RESTART = DataLossPolicy
 class Granting:
     """A granter with one partition, and what the task attempt is sent."""
 
-    def __init__(self, policy: DataLossPolicy = HALT, entry: LedgerEntry | None = CLOSED) -> None:
+    def __init__(
+        self,
+        policy: DataLossPolicy = HALT,
+        entry: LedgerEntry | None = CLOSED,
+        existing: ExistingRecordsPolicy = ExistingRecordsPolicy.ADOPT,
+    ) -> None:
         self.clusters = ScriptedClusters.scripted()
         self.ledger, self.lock, self.events = InMemoryLedger(), threading.Lock(), EventLog()
         self.cache = LedgerCache(self.ledger, self.lock)
         self.cache.entries = {SOURCE: entry} if entry else {}
-        job = copy_job((SOURCE,), on_loss=policy)
+        job = copy_job((SOURCE,), on_loss=policy, on_existing=existing)
         finder = ResumePointFinder(job, self.clusters, ScriptedFences(self.clusters))
         self.granter = LeaseGranter(self.clusters, finder, self.cache, self.events, policy)
         self.tracked = TrackedPartition(SOURCE, TARGET, 0)
@@ -211,3 +216,29 @@ def _with_ids(entry: LedgerEntry, source_id: str, target_id: str) -> LedgerEntry
     assert entry.extension
     extension = replace(entry.extension, source_topic_id=source_id, target_topic_id=target_id)
     return replace(entry, extension=extension)
+
+
+@pytest.mark.parametrize(
+    ("policy", "position"),
+    [(ExistingRecordsPolicy.APPEND, 0), (ExistingRecordsPolicy.HALT, None)],
+)
+def test_existing_records_without_a_position_are_appended_to_or_halt(
+    policy: ExistingRecordsPolicy, position: int | None
+) -> None:
+    granting = Granting(entry=None, existing=policy)
+    granting.clusters.target_range = LogRange(start=0, end=50, high_watermark=50)
+    granting.grant()
+    granting.tracked.end_hold_if_due(1e9)
+    assert [lease.position for lease in granting.granted] == ([] if position is None else [0])
+    assert granting.event_kinds == ["existing-records"]
+    assert granting.tracked.is_halted == (position is None)
+    assert ("sparkmirror.on.existing" in granting.tracked.reason) == (position is None)
+    assert bool(granting.ledger.entries) == (position is not None)
+
+
+def test_a_remote_partition_that_cannot_be_queried_is_tried_again() -> None:
+    granting = Granting(entry=None)
+    granting.clusters.target_range = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    granting.grant()
+    assert granting.tracked.reason == "target: A.t-0: NOT_LEADER_OR_FOLLOWER (6)"
+    assert not granting.tracked.is_halted

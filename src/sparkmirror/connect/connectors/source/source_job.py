@@ -8,12 +8,13 @@ sizes, `linger.ms` and compression have none: batches are copied unchanged.
 
 from __future__ import annotations
 
+import enum
 import logging
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from sparkmirror.config.client_configs import (
     ClientType,
@@ -33,7 +34,14 @@ from sparkmirror.copy.delivery import (
     TransactionBoundary,
     commit_interval_for,
 )
-from sparkmirror.copy.job import CopyJob, DataLossPolicy, OffsetSyncsTopic, StartMode, StartPosition
+from sparkmirror.copy.job import (
+    CopyJob,
+    DataLossPolicy,
+    ExistingRecordsPolicy,
+    OffsetSyncsTopic,
+    StartMode,
+    StartPosition,
+)
 from sparkmirror.copy.settings import CopySettings, rate_per_task
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.topics.task_assignment import assigned_partitions
@@ -42,8 +50,12 @@ log = logging.getLogger(__name__)
 
 ON_LOSS: Final = "sparkmirror.on.loss"
 """What to do when the source has deleted the next offset: halt, skip or restart."""
+ON_EXISTING: Final = "sparkmirror.on.existing"
+"""What to do with records in a remote partition without a stored offset: adopt, append or halt."""
 BYTES_PER_SECOND: Final = "sparkmirror.bytes.per.second"
 """The limit for all tasks of the connector together; 0 means no limit."""
+
+E = TypeVar("E", bound=enum.StrEnum)
 
 _MAX_FLUSH_S = 10.0
 _RESET: Final = "auto.offset.reset"
@@ -90,7 +102,10 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
         },
         tasks=tasks,
         start=parse_offset_reset(consumer[_RESET], time.time()),
-        on_loss=_on_loss(originals),
+        on_loss=_choice(originals, ON_LOSS, DataLossPolicy, DataLossPolicy.HALT),
+        on_existing=_choice(
+            originals, ON_EXISTING, ExistingRecordsPolicy, ExistingRecordsPolicy.ADOPT
+        ),
         flush_interval_s=min(worker.offset_flush_interval_s, _MAX_FLUSH_S),
         syncs=_syncs(config),
     )
@@ -152,13 +167,14 @@ def _reject_transforms(config: Mapping[str, str]) -> None:
         )
 
 
-def _on_loss(config: Mapping[str, str]) -> DataLossPolicy:
-    text = config.get(ON_LOSS, DataLossPolicy.HALT)
+def _choice(config: Mapping[str, str], key: str, choices: type[E], default: E) -> E:
+    """Return the choice that a key names."""
+    text = config.get(key, default.value)
     try:
-        return DataLossPolicy(text)
+        return choices(text)
     except ValueError:
-        known = ", ".join(DataLossPolicy)
-        raise ConfigError.of(ON_LOSS, f"{ON_LOSS} {text} is unknown: use one of {known}") from None
+        known = ", ".join(choices)
+        raise ConfigError.of(key, f"{key} {text} is unknown: use one of {known}") from None
 
 
 def _bytes_per_s(config: Mapping[str, str]) -> int:

@@ -10,7 +10,13 @@ from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientCon
 from sparkmirror.connect.connectors.source.source_job import build_job, parse_offset_reset
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.copy.delivery import DeliveryMode
-from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPosition
+from sparkmirror.copy.job import (
+    CopyJob,
+    DataLossPolicy,
+    ExistingRecordsPolicy,
+    StartMode,
+    StartPosition,
+)
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import TopicPartition
 
@@ -109,7 +115,8 @@ def test_offset_syncs_are_on_the_source_by_default() -> None:
 
 
 def test_a_job_is_the_same_after_json() -> None:
-    job = _job({"sparkmirror.on.loss": "skip"}, {"exactly.once.source.support": "enabled"})
+    own = {"sparkmirror.on.loss": "skip", "sparkmirror.on.existing": "append"}
+    job = _job(own, {"exactly.once.source.support": "enabled"})
     assert CopyJob.from_json(json.loads(json.dumps(job.to_json()))) == job
 
 
@@ -162,8 +169,14 @@ def test_an_unknown_auto_offset_reset_is_rejected(reset: str) -> None:
 
 def test_sparkmirrors_own_keys_are_validated_too() -> None:
     assert _job({"sparkmirror.on.loss": "restart"}).on_loss is DataLossPolicy.RESTART
+    assert _job().on_existing is ExistingRecordsPolicy.ADOPT
+    assert _job({"sparkmirror.on.existing": "halt"}).on_existing is ExistingRecordsPolicy.HALT
     assert _job({"sparkmirror.bytes.per.second": "1000"}).settings.bytes_per_s == 500
-    for wrong in ({"sparkmirror.on.loss": "weep"}, {"sparkmirror.bytes.per.second": "fast"}):
+    for wrong in (
+        {"sparkmirror.on.loss": "weep"},
+        {"sparkmirror.on.existing": "skip"},
+        {"sparkmirror.bytes.per.second": "fast"},
+    ):
         with pytest.raises(ConfigError, match="sparkmirror"):
             _job(wrong)
 
