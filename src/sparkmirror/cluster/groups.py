@@ -87,7 +87,7 @@ def list_consumer_groups(
             if not error.retriable or time.monotonic() >= deadline:
                 raise
             router.on_retry(error)
-        time.sleep(backoff.next_delay_s())
+        router.pause(backoff.next_delay_s())
 
 
 def _list_once(router: Router, deadline: float) -> tuple[GroupListing, ...]:
@@ -137,7 +137,7 @@ def list_consumer_group_offsets(
             break
         for group in waiting:
             router.invalidate(_coordinator(group))
-        time.sleep(min(backoff.next_delay_s(), seconds_left(deadline)))
+        router.pause(min(backoff.next_delay_s(), seconds_left(deadline)))
     return results
 
 

@@ -47,6 +47,7 @@ RECEIVE_LOW_WATERMARK_BYTES = 1 << 19
 
 _REQUEST_HEADER = struct.Struct(">ihhi")
 _MAX_CORRELATION_ID = 0x7FFFFFFF
+_HTTP = b"HTTP"
 _DECODE_ERRORS = (ValueError, IndexError, KeyError, TypeError, struct.error)
 """Exceptions of decoders, our own and kafka-python's, for malformed bytes."""
 
@@ -256,7 +257,9 @@ class Channel:
     def _response_size(self) -> int:
         (size,) = INT32.unpack(self._size_buffer)
         if not INT32.size <= size <= self._max_response_bytes:
-            self._fail(self._protocol_error(f"it announces an answer of {size} bytes"))
+            is_http = bytes(self._size_buffer) == _HTTP
+            what = "it answers in HTTP" if is_http else f"it announces an answer of {size} bytes"
+            self._fail(self._protocol_error(what))
         return int(size)
 
     def _complete(self, frame: ResponseFrame) -> None:

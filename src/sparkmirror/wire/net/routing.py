@@ -131,6 +131,11 @@ class Router:
         """Return when a call with this timeout must end, within the time limit of the block."""
         return min(time.monotonic() + timeout_s, self._deadline)
 
+    def pause(self, seconds: float) -> None:
+        """Wait before the next try. Raises CallCancelled at once if the router is cancelled."""
+        self._cancelled.wait(seconds)
+        self._raise_if_cancelled()
+
     def call(
         self,
         api: Api[Q, A],
@@ -170,7 +175,7 @@ class Router:
                 if address is not None:
                     self.connections.disconnect(address)
                 self.invalidate(to)
-            self._cancelled.wait(min(backoff.next_delay_s(), seconds_left(deadline)))
+            self.pause(min(backoff.next_delay_s(), seconds_left(deadline)))
 
     def refresh(
         self, topics: Iterable[str] | None = (), *, timeout_s: float = CALL_TIMEOUT_S

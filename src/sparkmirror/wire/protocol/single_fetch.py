@@ -63,6 +63,7 @@ def fetch_records(
         except ClusterError as error:
             if not error.retriable:
                 raise
+            router.on_retry(error)
             code, result = ErrorCode.NETWORK_EXCEPTION, None
         if result is not None:
             return result
@@ -73,7 +74,7 @@ def fetch_records(
         if not code.is_retriable or time.monotonic() > deadline:
             break
         router.invalidate(LeaderOf(partition))
-        time.sleep(backoff.next_delay_s())
+        router.pause(backoff.next_delay_s())
     raise_for_code(router, partition, code)
     raise ClusterUnavailable(router.client.cluster, f"{partition} cannot be read: {code}")
 

@@ -87,5 +87,6 @@ def append_batch(
             error = failure
         if not error.retriable or time.monotonic() > deadline:
             raise error
+        router.on_retry(error)
         router.invalidate(LeaderOf(partition))
-        time.sleep(backoff.next_delay_s())
+        router.pause(backoff.next_delay_s())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sparkmirror.cluster.groups import CommittedOffsets, list_consumer_group_offsets
 from sparkmirror.connect.connector import ExpandedConfig
@@ -38,6 +38,7 @@ from sparkmirror.mirror.offsets.checkpoints import Checkpointer, CheckpointOutco
 from sparkmirror.mirror.topics.task_assignment import ASSIGNED_GROUPS, assigned_groups
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.single_produce import append_records
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,10 @@ class MirrorCheckpointTask:
     def written_topics(self) -> frozenset[str]:
         """Return the checkpoints topic after the first write."""
         return self._written_topics
+
+    def clients(self) -> Sequence[Router]:
+        """Return all routers."""
+        return *self._clients.routers(), self._record_offsets.router
 
     def reconfigure(self, config: ExpandedConfig) -> bool:
         """Follow other groups. Any other change needs a new instance."""

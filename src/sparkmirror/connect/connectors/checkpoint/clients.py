@@ -11,6 +11,7 @@ producer     new checkpoints                          the worker's producer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -60,8 +61,11 @@ class CheckpointClients:
             ).new_router(f"connector-producer-{label}"),
         )
 
+    def routers(self) -> Sequence[Router]:
+        """Return all routers."""
+        return [getattr(self, field.name) for field in fields(self)]
+
     def close(self) -> None:
         """Close the connections."""
-        for field in fields(self):
-            router: Router = getattr(self, field.name)
+        for router in self.routers():
             router.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.connect.connector import ExpandedConfig
@@ -14,6 +15,7 @@ from sparkmirror.mirror.connect_topics.connect_records import heartbeat_record
 from sparkmirror.mirror.offsets.records import Heartbeat
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.single_produce import append_records
 
 
@@ -64,6 +66,10 @@ class MirrorHeartbeatTask:
     def written_topics(self) -> frozenset[str]:
         """Return the heartbeats topic after the first write."""
         return self._written_topics
+
+    def clients(self) -> Sequence[Router]:
+        """Return the routers of heartbeats and of the offsets topic."""
+        return self._router, self._record_offsets.router
 
     def reconfigure(self, config: ExpandedConfig) -> bool:
         """Accept only an unchanged config; any other needs a new instance."""

@@ -22,7 +22,8 @@ class RecordOffsets:
         self, connector: str, config: Mapping[str, str], worker: WorkerClientConfig
     ) -> None:
         access = ClusterAccess.from_properties("worker", worker.offsets_client_properties(config))
-        self._topic = OffsetsTopic(access.new_router(), worker.offsets_topic(config))
+        self.router = access.new_router()
+        self._topic = OffsetsTopic(self.router, worker.offsets_topic(config))
         self._connector = connector
         self._saved: set[bytes] = set()
 

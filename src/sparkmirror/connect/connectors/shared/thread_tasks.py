@@ -4,6 +4,9 @@ start ──▶ run_due ──▶ wait ──▶ run_due ...        paused: the 
   └─────────┴── ClusterError: reported as a problem, tried again after a pause
             └── any other error: the task is FAILED
 
+A step that takes long reports why its calls are tried again. A stop lets the current step end; if
+that takes long, it cancels the calls.
+
 `PeriodicTask` is what the two connectors implement; `ThreadTaskGroup` runs them.
 """
 
@@ -12,16 +15,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from sparkmirror import logs
-from sparkmirror.backoff import Backoff
+from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
 from sparkmirror.errors import ClusterError
 
 log = logging.getLogger(__name__)
+
+
+class RetryingClient(Protocol):
+    """The client of one cluster. Only the task's thread uses it, except for `cancel`."""
+
+    on_retry: Callable[[ClusterError], None]
+    """Called with every error after which a call is tried again."""
+
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled."""
 
 
 class PeriodicTask(Protocol):
@@ -51,6 +64,10 @@ class PeriodicTask(Protocol):
         """Return the topics that were written to so far."""
         ...
 
+    def clients(self) -> Sequence[RetryingClient]:
+        """Return the clients that the steps use."""
+        ...
+
     def reconfigure(self, config: ExpandedConfig) -> bool:
         """Continue with another config; return False if that needs a new instance."""
         ...
@@ -64,6 +81,10 @@ PeriodicTaskFactory = Callable[[ExpandedConfig], PeriodicTask]
 """Creates the work of a task. It may raise ConfigError, which fails the task."""
 
 RESTART_TIMEOUT_S = 5.0
+SLOW_STEP_S = 2.0
+"""After this time a step reports why its calls are tried again."""
+STEP_END_TIMEOUT_S = 1.0
+"""How long a stop waits for the current step before it cancels the calls."""
 _MAX_WAIT_S = 3600.0
 
 
@@ -119,8 +140,13 @@ class ThreadTaskGroup:
         deadline = time.monotonic() + timeout_s
         for task in self._tasks.values():
             task.request_stop()
+        cancel_at = min(time.monotonic() + STEP_END_TIMEOUT_S, deadline)
+        for task in self._tasks.values():
+            task.join(cancel_at)
+        for task in self._tasks.values():
+            task.cancel()
         for number, task in self._tasks.items():
-            task.stop(deadline - time.monotonic())
+            task.join(deadline)
             self._listener.on_stopped(number)
         self._tasks.clear()
 
@@ -155,6 +181,8 @@ class _TaskThread:
         """Counts pauses, resumes and new configs. The thread waits only if it has seen them all."""
         self._seen_changes = 0
         self._last_reported: str | None = None
+        self._clients: Sequence[RetryingClient] = ()
+        self._step_began = 0.0
         self._backoff = Backoff(initial_s=0.5, max_s=30.0)
         name = f"task-thread-{connector}-{number}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -188,9 +216,22 @@ class _TaskThread:
 
     def stop(self, timeout_s: float) -> None:
         """End the thread and wait for it."""
+        now = time.monotonic()
         self.request_stop()
+        self.join(now + min(STEP_END_TIMEOUT_S, timeout_s))
+        self.cancel()
+        self.join(now + timeout_s)
+
+    def join(self, deadline: float) -> None:
+        """Wait for the end of the thread."""
         if self._thread.is_alive():
-            self._thread.join(timeout=max(timeout_s, 0.0))
+            self._thread.join(timeout=seconds_left(deadline))
+
+    def cancel(self) -> None:
+        """Cancel the calls of the current step. The task must be stopping."""
+        assert self._is_stopping
+        for client in self._clients:
+            client.cancel()
 
     # -- the thread -----------------------------------------------------------------------------
 
@@ -206,6 +247,9 @@ class _TaskThread:
     def _run_instance(self) -> None:
         """Run one instance until the task stops or a new config needs another instance."""
         task = self._create_task(self._config)
+        self._clients = task.clients()
+        for client in self._clients:
+            client.on_retry = self._on_retry
         has_started = False
         try:
             while not self._is_stopping:
@@ -232,6 +276,7 @@ class _TaskThread:
 
     def _try_step(self, step: Callable[[], None]) -> bool:
         """Return whether the step succeeded. After a ClusterError, report it and wait."""
+        self._step_began = time.monotonic()
         try:
             step()
         except ClusterError as error:
@@ -240,6 +285,10 @@ class _TaskThread:
             return False
         self._backoff.reset()
         return True
+
+    def _on_retry(self, error: ClusterError) -> None:
+        if time.monotonic() - self._step_began > SLOW_STEP_S:
+            self._report_running(str(error))
 
     def _wait(self, seconds: float) -> None:
         with self._condition:

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 
-from sparkmirror.connect.connectors.shared.thread_tasks import ThreadTaskGroup
+import pytest
+
+from sparkmirror.connect.connectors.shared import thread_tasks
+from sparkmirror.connect.connectors.shared.thread_tasks import RetryingClient, ThreadTaskGroup
 from sparkmirror.connect.task_group import TaskPlan
-from sparkmirror.errors import ClusterUnavailable
+from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
 from tests.support.connect.connector_context import RecordingListener
 from tests.support.waiting import wait_until
+
+
+class FakeRetryingClient:
+    """A client whose call waits until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.on_retry: Callable[[ClusterError], None] = lambda error: None
+        self._cancelled = threading.Event()
+
+    def call(self, error: ClusterError) -> None:
+        """Retry because of the error, for ever."""
+        self.on_retry(error)
+        assert self._cancelled.wait(50)
+        raise CallCancelled("A")
+
+    def cancel(self) -> None:
+        self._cancelled.set()
 
 
 class CountingTask:
@@ -18,7 +39,11 @@ class CountingTask:
         self.config = config
         self.run_count = 0
         self.is_closed = False
+        self.client = FakeRetryingClient()
         self._on_run = on_run
+
+    def clients(self) -> Sequence[RetryingClient]:
+        return [self.client]
 
     def start(self) -> None:
         pass
@@ -133,3 +158,17 @@ def test_reassigning_restarts_only_tasks_that_reject_their_new_config() -> None:
     assert len(harness.instances) == 4
     harness.group.stop(50)
     assert all(instance.is_closed for instance in harness.instances)
+
+
+def test_a_step_that_waits_for_a_cluster_reports_why_and_a_stop_cancels_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(thread_tasks, "SLOW_STEP_S", -1.0)
+    monkeypatch.setattr(thread_tasks, "STEP_END_TIMEOUT_S", 0.01)
+    refused = ClusterUnavailable("A", "connection refused")
+    harness = TaskGroupHarness(lambda _: harness.instances[0].client.call(refused))
+    harness.group.start(_plan({}), paused=False)
+    harness.wait("running: A: connection refused")
+    harness.group.stop(50)
+    assert harness.instances[0].is_closed
+    assert harness.listener.reports[0] == ["running: A: connection refused", "stopped"]
