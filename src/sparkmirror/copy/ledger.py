@@ -16,11 +16,12 @@ is the truth, so only the owner of a transactional id of the connector may write
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
+from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
 
@@ -63,6 +64,10 @@ class Ledger(Protocol):
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         """Store entries. Blocks until they are durable."""
+        ...
+
+    def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
+        """Call back with every error after which `load` or `save` tries again."""
         ...
 
     def close(self) -> None:

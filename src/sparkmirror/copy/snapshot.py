@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from sparkmirror.copy.job import CopyJob
 
-SPARK_STARTS = "Spark starts"
+SPARK_STARTS = "the Spark driver is starting"
 """Why no partition is copied in the first seconds of a driver."""
 _WAITING = "waiting"
 

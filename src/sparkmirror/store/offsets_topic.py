@@ -6,8 +6,9 @@ The ledger of the driver uses it, with its own router. `offset_backing_store` fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.connect_topics.connect_offsets import OffsetsState, StoredOffset
 from sparkmirror.store.keyed_append import append_keyed
 from sparkmirror.store.topic_reader import TopicReader
@@ -31,6 +32,10 @@ class OffsetsTopic:
     def save(self, offsets: Iterable[StoredOffset], now_ms: int) -> None:
         """Append offsets, each to the partition in which Connect expects its key."""
         append_keyed(self._router, self._topic, [offset.encode() for offset in offsets], now_ms)
+
+    def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
+        """Call back with every error after which a call is tried again."""
+        self._router.on_retry = on_retry
 
     def close(self) -> None:
         """Close the router."""

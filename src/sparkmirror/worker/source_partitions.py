@@ -19,12 +19,11 @@ from dataclasses import dataclass, replace
 
 from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.snapshot import PartitionView
+from sparkmirror.copy.snapshot import SPARK_STARTS, PartitionView
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 
 SILENT_AFTER_S = 15.0
 """A driver sends a status every second. After so long its last figures are not shown any more."""
-STARTING = "the Spark driver is starting"
 NOT_REPORTED = "the Spark driver has not reported the partition yet"
 NOT_COPIED = "no task copies the partition yet"
 SILENT = f"the Spark driver has sent no status for more than {SILENT_AFTER_S:.0f} s"
@@ -57,7 +56,7 @@ class SourcePartitions:
         """The latest view with a position, of each planned partition."""
         self._reported: Mapping[str, PartitionView] = {}
         self._reported_at = 0.0
-        self._idle = _Idle(LeaseState.WAITING, STARTING)
+        self._idle = _Idle(LeaseState.WAITING, SPARK_STARTS)
         self._requested: IdleState | None = None
 
     def on_plan(self, job: CopyJob) -> None:
@@ -84,7 +83,7 @@ class SourcePartitions:
         is_starting = status.phase is DriverPhase.STARTING
         self._idle = _Idle(
             LeaseState.HELD if is_starting and status.problem else LeaseState.WAITING,
-            status.problem or (STARTING if is_starting else NOT_REPORTED),
+            status.problem or (SPARK_STARTS if is_starting else NOT_REPORTED),
         )
         shown = _before_spark if is_starting else _while_running
         self._reported = {
@@ -97,7 +96,7 @@ class SourcePartitions:
     def on_driver_ended(self, problem: str = "") -> None:
         """Drop the figures: the driver has ended, with a problem or as it was asked to."""
         state = LeaseState.HELD if problem else LeaseState.WAITING
-        self._reported, self._idle = {}, _Idle(state, problem or STARTING)
+        self._reported, self._idle = {}, _Idle(state, problem or SPARK_STARTS)
 
     def views(self, now: float) -> dict[str, PartitionView]:
         """Return the view of every partition, planned or reported."""
@@ -132,7 +131,7 @@ class SourcePartitions:
 
 def _before_spark(view: PartitionView, problem: str) -> PartitionView:
     """Return the view without an end: no task follows the log yet."""
-    return replace(view, end=-1, reason=view.reason or problem or STARTING)
+    return replace(view, end=-1, reason=view.reason or problem or SPARK_STARTS)
 
 
 def _while_running(view: PartitionView, problem: str) -> PartitionView:

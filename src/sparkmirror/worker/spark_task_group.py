@@ -20,7 +20,7 @@ from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
 from sparkmirror.copy.causes import cause_texts, first_causes
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.errors import DriverLost
@@ -52,6 +52,8 @@ class SparkTaskGroup:
         self._plan: TaskPlan | None = None
         self._job: CopyJob | None = None
         self._is_paused = False
+        self._had_start_problem = False
+        """Whether the last reported status was the problem of a driver that starts."""
         self._supervisor: DriverSupervisor | None = None
         self._status_thread: threading.Thread | None = None
 
@@ -205,11 +207,15 @@ class SparkTaskGroup:
             return
         if status.tasks != self._task_count() and status.phase is DriverPhase.RUNNING:
             return  # the driver has not read the plan yet
-        if status.phase is DriverPhase.STARTING and not status.problem:
-            return
-        remarks = remarks_by_task(status.snapshot, except_for=status.problem)
+        is_starting, problem = status.phase is DriverPhase.STARTING, status.problem
+        if is_starting and not problem:
+            if not self._had_start_problem:
+                return  # UNASSIGNED, or RUNNING with the end of the driver before
+            problem = SPARK_STARTS
+        self._had_start_problem = is_starting and bool(status.problem)
+        remarks = remarks_by_task(status.snapshot, except_for=problem)
         for task in range(self._task_count()):
-            texts = [text for text in (status.problem, remarks.get(task, "")) if text]
+            texts = [text for text in (problem, remarks.get(task, "")) if text]
             self._listener.on_running(task, "; ".join(texts))
         for task, topics in topics_by_task(status.snapshot).items():
             self._listener.on_topics(task, topics)

@@ -45,8 +45,8 @@ def test_before_the_first_status_every_partition_waits_with_a_reason_and_no_end(
         key: (view.remote, view.task, view.state, view.end, view.reason)
         for key, view in snapshot.partitions.items()
     } == {
-        "t-0": ("A.t", 0, "waiting", -1, "Spark starts"),
-        "t-1": ("A.t", 1, "waiting", -1, "Spark starts"),
+        "t-0": ("A.t", 0, "waiting", -1, "the Spark driver is starting"),
+        "t-1": ("A.t", 1, "waiting", -1, "the Spark driver is starting"),
     }
 
 

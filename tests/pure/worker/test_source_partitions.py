@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
+from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.model import TopicPartition
@@ -15,7 +15,6 @@ from sparkmirror.worker.source_partitions import (
     NOT_REPORTED,
     SILENT,
     SILENT_AFTER_S,
-    STARTING,
     IdleState,
     SourcePartitions,
 )
@@ -72,7 +71,7 @@ def test_reported_partitions_are_shown_as_the_driver_reports_them() -> None:
 
 def test_partitions_are_listed_while_spark_starts_without_a_lag() -> None:
     partitions = planned()
-    assert shown(partitions) == dict.fromkeys(("t-0", "t-1"), ("waiting", -1, None, STARTING))
+    assert shown(partitions) == dict.fromkeys(("t-0", "t-1"), ("waiting", -1, None, SPARK_STARTS))
     assert [one.remote for one in partitions.views(0.0).values()] == ["A.t", "A.t"]
     assert [one.task for one in partitions.views(0.0).values()] == [0, 1]
 
@@ -81,7 +80,7 @@ def test_lag_stays_unknown_until_a_task_follows_the_log() -> None:
     partitions = planned()
     waiting = replace(view(7, 7), state="waiting")
     partitions.on_status(status(DriverPhase.STARTING, t_0=waiting), 100.0)
-    assert shown(partitions)["t-0"] == ("waiting", 7, None, STARTING)
+    assert shown(partitions)["t-0"] == ("waiting", 7, None, SPARK_STARTS)
 
 
 def test_starting_driver_that_waits_for_a_cluster_says_so_for_every_partition() -> None:

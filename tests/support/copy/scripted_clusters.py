@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange, LogRanges
@@ -10,7 +10,7 @@ from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFenc
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.settings import CopySettings
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import ClusterError, MirrorError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.routing import Router
@@ -112,6 +112,7 @@ class InMemoryLedger:
         self.entries: dict[TopicPartition, LedgerEntry] = {}
         self.writes: list[dict[TopicPartition, LedgerEntry]] = []
         self.error: MirrorError | None = None
+        self.on_retry: Callable[[ClusterError], None] = lambda _: None
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
         return dict(self.entries)
@@ -122,6 +123,10 @@ class InMemoryLedger:
             raise self.error
         self.writes.append(dict(entries))
         self.entries |= entries
+
+    def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
+        """Keep the callback."""
+        self.on_retry = on_retry
 
     def close(self) -> None:
         pass

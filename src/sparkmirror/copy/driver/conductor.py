@@ -50,7 +50,7 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.settings import with_side
 from sparkmirror.copy.snapshot import CopySnapshot
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import ClusterError, MirrorError
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 
@@ -108,7 +108,10 @@ class Conductor:
         self._stopping = False
         self._failure: Exception | None = None
         self._flush_at = 0.0
-        self._last_error = ""
+        self._last_error = self._retry_error = ""
+        for router in (self._clusters.source, self._clusters.target):
+            router.on_retry = self._on_retry
+        ledger.set_on_retry(self._on_retry)
 
     @property
     def job(self) -> CopyJob:
@@ -186,11 +189,11 @@ class Conductor:
     def snapshot(self) -> CopySnapshot:
         """Return the state of all partitions as of the last reports. Cheap; any thread."""
         with self._lock:
-            return self._task_events.snapshot(time.monotonic(), self._last_error)
+            return self._task_events.snapshot(time.monotonic(), self._current_error())
 
     def problem(self) -> str:
         """Return why positions are not written or leases not granted now; empty if they are."""
-        error = self._last_error
+        error = self._current_error()
         return f"the driver cannot grant leases or write positions: {error}" if error else ""
 
     def runs(self, partition: TopicPartition) -> tuple[OffsetRun, ...]:
@@ -251,6 +254,7 @@ class Conductor:
 
     def _tick(self, now: float) -> None:
         """Expire, resolve, grant, flush. Keeps the error of a cluster for `problem`, continues."""
+        self._retry_error = ""
         try:
             with self._lock:
                 self._task_events.expire_silent(now)
@@ -263,7 +267,7 @@ class Conductor:
                 self._progress.flush(self._partitions.values())
                 self._ledger_cache.flush(self._partitions.values())
                 self._flush_at = now + self.job.flush_interval_s
-            self._last_error = ""
+            self._last_error = self._retry_error = ""
         except DriverFenced:
             raise
         except MirrorError as error:
@@ -271,6 +275,13 @@ class Conductor:
             if text != self._last_error:
                 log.warning("Connector %s: %s", self.job.connector, text)
             self._last_error = text
+
+    def _on_retry(self, error: ClusterError) -> None:
+        self._retry_error = with_side(error, self.job.settings)
+
+    def _current_error(self) -> str:
+        """Why the thread waits for a cluster, or why its last turn failed; empty if it is well."""
+        return self._retry_error or self._last_error
 
     def _resolve_doubtful(self, now: float) -> None:
         before = [p for p in self._partitions.values() if p.state is LeaseState.DOUBTFUL]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry, decode_entry, encode_entry
-from sparkmirror.errors import RecordError
+from sparkmirror.errors import ClusterError, RecordError
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
 from sparkmirror.mirror.offsets.run_map_records import (
     RUNS_KEY_PREFIX,
@@ -47,6 +47,10 @@ class _OffsetsTopicStore:
         router = Router(*resolve_client(settings.target_alias, client, settings.client_id))
         topic = OffsetsTopic(router, job.offsets_topic)
         return cls(topic, job.connector, settings.source_alias)
+
+    def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
+        """Call back with every error after which a call is tried again."""
+        self._topic.set_on_retry(on_retry)
 
     def close(self) -> None:
         """Close the connections."""

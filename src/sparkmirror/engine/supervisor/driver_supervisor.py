@@ -67,7 +67,6 @@ class DriverSupervisor:
         self._process: DriverProcess | None = None
         self._has_reached_running = False
         self._failed_starts = 0
-        self._is_silence_published = False
         self._should_run = True
         self._final_command: DriverCommand | None = None
         self._is_finished = False
@@ -204,10 +203,7 @@ class DriverSupervisor:
 
     def _read_timeout_s(self, silent_s: float) -> float:
         """Return how long to wait for the next status; publish that the driver is silent."""
-        if silent_s <= SILENT_S:
-            self._is_silence_published = False
-        elif self._should_run and not self._is_silence_published:
-            self._is_silence_published = True
+        if silent_s > SILENT_S and self._should_run:
             problem = (
                 f"the Spark driver has sent no status for {SILENT_S:.0f} s; after"
                 f" {STATUS_TIMEOUT_S:.0f} s it is killed and started again; see {self._spec.log}"

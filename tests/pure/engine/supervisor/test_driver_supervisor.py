@@ -16,6 +16,7 @@ import pytest
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.engine.noop_conductor import job_without_partitions
+from sparkmirror.engine.supervisor import driver_supervisor
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import MAX_FAILED_STARTS, DriverSupervisor
@@ -168,3 +169,19 @@ def test_a_supervisor_can_be_ended_before_its_driver_runs(directory: Path) -> No
     supervised.stop(within_s=0.2)
     assert {one.phase for one in supervised.statuses()} == {DriverPhase.STARTING}
     assert all(map(is_gone, starts(directory)))
+
+
+def test_a_driver_without_a_status_is_a_problem_before_it_is_killed(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_supervisor, "SILENT_S", 0.2)
+    with supervisor(directory, "mute") as supervised:
+        wait_until(lambda: "has sent no status" in supervised.status.problem, "the problem")
+        assert supervised.status.phase is DriverPhase.STARTING
+
+
+def test_a_driver_that_cannot_be_started_is_given_up_with_the_cause(directory: Path) -> None:
+    (directory / "file").write_text("")
+    with supervisor(directory / "file" / "logs", "well") as supervised:
+        assert list(supervised.statuses())[-1].phase is DriverPhase.FAILED
+        assert "Not a directory" in str(supervised.failure())

@@ -1,0 +1,21 @@
+"""What the conductor says while it waits for a cluster."""
+
+from __future__ import annotations
+
+from sparkmirror.copy.driver.conductor import Conductor
+from sparkmirror.errors import ClusterUnavailable
+from sparkmirror.model import TopicPartition
+from tests.support.copy.scripted_clusters import InMemoryLedger, copy_job
+
+
+def test_partitions_without_an_owner_show_why_the_conductor_waits() -> None:
+    ledger = InMemoryLedger()
+    conductor = Conductor(copy_job((TopicPartition("t", 0),)), ledger)
+    before = conductor.snapshot().partitions["t-0"].reason
+    ledger.on_retry(ClusterUnavailable("target", "a:1: connection refused"))
+    shown = conductor.snapshot().partitions["t-0"].reason
+    problem = conductor.problem()
+    conductor.stop()
+    assert before == "Spark has not started task 0 yet"
+    assert shown == "target: target: a:1: connection refused"
+    assert problem == f"the driver cannot grant leases or write positions: {shown}"
