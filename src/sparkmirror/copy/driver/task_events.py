@@ -290,7 +290,14 @@ class TaskEventHandler:
             attempt.drain()
 
     def replan(self, job: CopyJob) -> None:
-        """Continue with another job; revokes the leases that move to another task."""
+        """Continue with another job; revokes the leases that move to another task.
+
+        Another loss policy decides about the halted partitions, too.
+        """
+        if job.on_loss is not self.job.on_loss:
+            for tracked in self.partitions.values():
+                if tracked.is_halted:
+                    tracked.end_halt()
         self.job = self.resume_points.job = job
         self.lease_granter.on_loss = job.on_loss
         tasks = {partition: n for n, task in enumerate(job.tasks) for partition in task}

@@ -27,6 +27,8 @@ NO_TASK = -1
 UNKNOWN_END = -1
 MAX_END_AGE_S = 5.0
 """After so long without an owner that reports, the end of the source's log may have moved."""
+RETRY_REASON_S = 5.0
+"""How long the reason of a hold is shown after it, unless the next owner gets further sooner."""
 
 
 class LeaseState(enum.StrEnum):
@@ -76,6 +78,8 @@ class TrackedPartition:
     _receipt_base: tuple[Lease, int] | None = None
     """The lease and the bytes up to which receipts account for what was copied."""
     _state_after_hold: LeaseState = LeaseState.WAITING
+    _hold_reason: str = ""
+    """The reason of the last hold, until an owner gets further than that."""
     _backoff: Backoff = field(default_factory=lambda: Backoff(initial_s=0.2, max_s=10.0))
 
     @property
@@ -113,6 +117,7 @@ class TrackedPartition:
         if (position, expected) != (self.lease.position, self.lease.expected):
             self.lease = self.lease.advanced_to(position, expected, records)
             self.is_dirty, self.last_event_text = True, ""
+            self._end_retries()
 
     def on_progress(self, progress: LeaseProgress) -> None:
         """Apply a progress report of its owner."""
@@ -120,8 +125,8 @@ class TrackedPartition:
         if self.lease and self.lease.source_epoch != progress.leader_epoch:
             self.lease = self.lease.with_source_epoch(progress.leader_epoch)
         self.show_progress(progress)
-        if not progress.held_reason:
-            self._backoff.reset()
+        if self.lease and self.lease.position >= progress.end_offset > UNKNOWN_END:
+            self._end_retries()
 
     def show_progress(self, progress: LeaseProgress) -> None:
         """Apply only what operators see of a report of its owner: the end and the reason."""
@@ -184,11 +189,17 @@ class TrackedPartition:
             then,
         )
         self.held_until = NEVER if forever else now + self._backoff.next_delay_s()
+        self._hold_reason = "" if forever else reason
 
     def end_hold_if_due(self, now: float) -> None:
         """End a hold whose time has passed."""
         if self.state is LeaseState.HELD and now >= self.held_until:
             self.state = self._state_after_hold
+
+    def end_halt(self) -> None:
+        """Compare it with both logs again: the operator has decided about the loss."""
+        assert self.is_halted
+        self.state, self.held_until, self.needs_resume_point = LeaseState.WAITING, 0.0, True
 
     def set_lease(self, lease: Lease) -> None:
         """Set the lease that the next owner gets; the state becomes WAITING."""
@@ -206,6 +217,20 @@ class TrackedPartition:
         self.lease = replace(self.lease, position=position)
         self.runs.reset()
         self.is_dirty = self.is_repositioned = True
+
+    def _end_retries(self) -> None:
+        """Forget the last hold: its cause is gone."""
+        self._hold_reason = ""
+        self._backoff.reset()
+
+    def shown_reason(self, now: float) -> str:
+        """Return why it is not copied.
+
+        An owner that has just got it does not know yet what the last one met: the reason of the
+        hold stands until the owner gets further, reports another one, or has had time for both.
+        """
+        is_retried = self.state is LeaseState.LEASED and now - self.held_until <= RETRY_REASON_S
+        return self.reason or (self._hold_reason if is_retried else "")
 
     def known_end(self, now: float, *, is_owner_silent: bool = False) -> int:
         """Return the end of the source's log, or -1 if it may have moved unnoticed.
@@ -234,6 +259,6 @@ class TrackedPartition:
             end=self.known_end(now, is_owner_silent=is_owner_silent),
             records=self.lease.records if self.lease else 0,
             bytes=self.bytes,
-            reason=self.reason or default_reason,
+            reason=self.shown_reason(now) or default_reason,
             halted=self.is_halted,
         )

@@ -41,6 +41,7 @@ from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
 from sparkmirror.copy.transactional_producer import TransactionalProducer
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+from tests.support.copy.pending_batches import make_lease
 from tests.support.copy.scripted_clusters import (
     InMemoryLedger,
     ScriptedClusters,
@@ -335,6 +336,19 @@ def test_a_new_plan_brings_its_loss_policy_and_its_new_partitions() -> None:
     driver.handler.replan(job)
     assert driver.granter.on_loss is DataLossPolicy.SKIP
     assert driver.tracked(added).target == TopicPartition("A.t", 3)
+
+
+def test_another_loss_policy_decides_about_halted_partitions() -> None:
+    driver = Driver()
+    for partition in (P0, P1):
+        driver.tracked(partition).set_lease(make_lease())
+    driver.tracked(P0).hold("lost", 0.0, then=LeaseState.WAITING, forever=True)
+    job = driver.handler.job
+    driver.handler.replan(replace(job, tasks=((P0, P2), (P1,))))
+    assert driver.tracked(P0).is_halted, "the policy is the same"
+    driver.handler.replan(replace(job, on_loss=DataLossPolicy.SKIP))
+    assert driver.tracked(P0).state is LeaseState.WAITING
+    assert [driver.tracked(one).needs_resume_point for one in (P0, P1)] == [True, False]
 
 
 def test_a_rate_limit_reaches_every_attempt_and_those_that_connect_later() -> None:

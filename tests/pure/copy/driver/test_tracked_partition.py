@@ -85,3 +85,41 @@ def test_an_end_that_the_owner_does_not_know_is_unknown() -> None:
     tracked.set_end(-1)
     assert tracked.view(0.0).end == -1
     assert tracked.last_known_end == end
+
+
+def refused_again(held_until: float) -> TrackedPartition:
+    """Return a partition that was held, whose next owner has reported nothing new yet."""
+    tracked = tracked_partition()
+    tracked.hold("too large", 0.0, then=LeaseState.WAITING)
+    tracked.held_until = held_until
+    tracked.end_hold_if_due(held_until)
+    tracked.grant_to(TASK)
+    report_progress(tracked, copied=0)
+    return tracked
+
+
+def report_progress(tracked: TrackedPartition, *, copied: int, behind: int = 7) -> None:
+    assert tracked.lease
+    position = tracked.lease.position + copied
+    tracked.on_progress(
+        LeaseProgress(
+            position=position,
+            expected=tracked.lease.expected + copied,
+            records=tracked.lease.records + copied,
+            end_offset=position + behind,
+        )
+    )
+
+
+def test_the_reason_of_a_hold_stands_until_the_next_owner_gets_further() -> None:
+    tracked = refused_again(10.0)
+    assert tracked.view(11.0).reason == "too large", "the owner does not know it yet"
+    report_progress(tracked, copied=1)
+    assert not tracked.view(11.0).reason
+
+
+def test_the_reason_of_a_hold_ends_with_nothing_left_to_copy_or_after_a_while() -> None:
+    tracked = refused_again(10.0)
+    assert not tracked.view(16.0).reason
+    report_progress(tracked, copied=0, behind=0)
+    assert not tracked.view(11.0).reason
