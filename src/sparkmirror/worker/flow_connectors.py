@@ -8,6 +8,7 @@ which may be enabled, is removed then, so that the connector does not go on with
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from sparkmirror.config.files.flow_parts import FlowPart
 from sparkmirror.config.files.flow_rules import MirrorConnector
@@ -19,10 +20,12 @@ from sparkmirror.config.files.mirror_maker_config import (
 from sparkmirror.config.review.key_usage import is_part_enabled
 from sparkmirror.connect.herder.herder import Herder
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
-from sparkmirror.errors import BadRequest, NotFound
+from sparkmirror.errors import BadRequest, MirrorError, NotFound
 from sparkmirror.model import SourceAndTarget
 
 log = logging.getLogger(__name__)
+
+CONNECTOR_ORDER = (MirrorConnector.HEARTBEAT, MirrorConnector.CHECKPOINT, MirrorConnector.SOURCE)
 
 
 def flow_switches(file: MirrorMakerConfig, flow: SourceAndTarget) -> FlowSwitches:
@@ -37,6 +40,20 @@ def flow_switches(file: MirrorMakerConfig, flow: SourceAndTarget) -> FlowSwitche
     return FlowSwitches(
         is_enabled=f"{flow}.{ENABLED}" not in disabled_by.values(), disabled_by=disabled_by
     )
+
+
+def configure_connectors(
+    herder: Herder, file: MirrorMakerConfig, flow: SourceAndTarget
+) -> Sequence[str]:
+    """Write the configs of a flow's connectors; return why some could not be written."""
+    failures: list[str] = []
+    for connector in CONNECTOR_ORDER:
+        try:
+            configure_connector(herder, file, flow, connector)
+        except MirrorError as error:  # configure the other connectors anyway
+            what = f"{connector.simple_name} connector for {flow}"
+            failures.append(f"Failed to configure {what}: {error}")
+    return failures
 
 
 def configure_connector(

@@ -36,7 +36,11 @@ from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
-from sparkmirror.worker.flow_connectors import configure_connector, flow_switches
+from sparkmirror.worker.flow_connectors import (
+    CONNECTOR_ORDER,
+    configure_connectors,
+    flow_switches,
+)
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -54,7 +58,6 @@ DEFAULT_LISTENERS = ("http://127.0.0.1:8083",)
 """Where REST listens if the file has no `listeners`. MirrorMaker 2 has no such REST server."""
 FALLBACK_LISTENER = "http://127.0.0.1:0"
 """Where REST listens if the default port is taken: a free port of the system's choice."""
-CONNECTOR_ORDER = (MirrorConnector.HEARTBEAT, MirrorConnector.CHECKPOINT, MirrorConnector.SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ class FlowHerder:
     ) -> None:
         self.flow = flow
         self._file = file
+        self._unconfigured = "Its connectors are not configured yet."
         properties = file.worker_config(flow)
         access = ClusterAccess.from_properties(flow.target, properties)
         settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
@@ -103,6 +107,7 @@ class FlowHerder:
                     config["name"]: config
                     for config in map(self._connector_config, CONNECTOR_ORDER)
                 },
+                get_unconfigured=lambda: self._unconfigured,
             ),
         )
 
@@ -129,12 +134,10 @@ class FlowHerder:
             log.error("Connectors of flow %s are not configured: %s", self.flow, error)
             return
         log.info("This node is now a leader for %s. Configuring connectors...", self.flow)
-        for connector in CONNECTOR_ORDER:
-            try:
-                configure_connector(self.herder, self._file, self.flow, connector)
-            except MirrorError as error:  # configure the other connectors anyway
-                what = f"{connector.simple_name} connector for {self.flow}"
-                log.error("Failed to configure %s: %s", what, error)
+        failures = configure_connectors(self.herder, self._file, self.flow)
+        for failure in failures:
+            log.error("%s", failure)
+        self._unconfigured = " ".join(failures)
 
 
 class MirrorMaker:

@@ -10,7 +10,11 @@ from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
 from sparkmirror.errors import BadRequest
 from sparkmirror.model import SourceAndTarget
-from sparkmirror.worker.flow_connectors import configure_connector, flow_switches
+from sparkmirror.worker.flow_connectors import (
+    configure_connector,
+    configure_connectors,
+    flow_switches,
+)
 from tests.support.connect.in_memory_herder import running_herder
 
 FLOW = SourceAndTarget("A", "B")
@@ -35,6 +39,17 @@ def test_a_faulty_config_of_an_enabled_connector_is_refused() -> None:
     with running_herder() as harness, pytest.raises(BadRequest, match="never closed"):
         file = opened(f"{ENABLED}A->B.topics=(\n")
         configure_connector(harness.herder, file, FLOW, MirrorConnector.SOURCE)
+
+
+def test_connectors_that_cannot_be_configured_are_named_and_the_others_are_configured() -> None:
+    with running_herder() as harness:
+        faulty = opened(f"{ENABLED}A->B.groups=(\n")
+        (failure,) = configure_connectors(harness.herder, faulty, FLOW)
+        assert failure.startswith(
+            "Failed to configure MirrorCheckpointConnector connector for A->B: "
+        )
+        assert set(harness.herder.connectors()) == {NAME, "MirrorHeartbeatConnector"}
+        assert configure_connectors(harness.herder, opened(ENABLED), FLOW) == []
 
 
 def test_a_disabled_connector_with_faults_does_not_go_on_with_its_earlier_config() -> None:

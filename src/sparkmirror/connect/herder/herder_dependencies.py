@@ -29,4 +29,6 @@ class HerderDependencies:
     on_tasks_ended: TasksEndedListener = ignore_ended_tasks
     configured_connectors: Mapping[str, RawConfig] = field(default_factory=dict)
     """The connectors that a file configures, by name. Reads get them until the stores are read."""
+    get_unconfigured: Callable[[], str] = str
+    """Returns which connectors of the file are not configured yet, and why; empty if none."""
     worker_membership: WorkerMembership = field(default_factory=NoMembership)

@@ -54,6 +54,7 @@ class HerderParts:
         self._stores = stores
         self._worker_membership = dependencies.worker_membership
         self._configured = dependencies.configured_connectors
+        self._get_unconfigured = dependencies.get_unconfigured
         self.validator = ConfigValidator(settings.terms, dependencies.providers)
         self._tick_stage = TickThreadStage()
         self._herder_thread = HerderThread(
@@ -142,6 +143,9 @@ class HerderParts:
             return worker_health.starting(stage, problem)
         if problem or self.lifecycle.has_failed or not self._is_responsive():
             return worker_health.unhealthy(self._tick_stage.summary(), problem)
+        unconfigured = self._get_unconfigured()
+        if unconfigured:
+            return worker_health.starting("", unconfigured)
         names = self.queries.connectors()
         return worker_health.ready(filter(None, map(self._find_status, names)))
 

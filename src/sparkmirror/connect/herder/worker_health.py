@@ -1,6 +1,7 @@
 """The answer of `/health`: decided from what the worker knows already. Pure.
 
-starting    the stores are not read yet; the message says what the worker waits for
+starting    the stores are not read yet, or connectors of the file are not configured yet; the
+            message says what the worker waits for
 unhealthy   the worker cannot read or write its topics, or its herder thread hangs
 degraded    the worker answers requests, but a connector or task has a problem
 healthy     nothing of this

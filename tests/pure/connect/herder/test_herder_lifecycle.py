@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -40,6 +40,7 @@ from tests.support.connect.in_memory_herder import (
 )
 from tests.support.connect.in_memory_stores import (
     MemoryLog,
+    memory_config_store,
     memory_offset_store,
     memory_status_store,
 )
@@ -69,6 +70,7 @@ def herder_on(
     *,
     has_long_timeout: bool = True,
     configured: Mapping[str, RawConfig] = MappingProxyType({}),
+    get_unconfigured: Callable[[], str] = str,
 ) -> DistributedHerder:
     """A herder whose requests have a long timeout, or a very short one."""
     return DistributedHerder(
@@ -84,6 +86,7 @@ def herder_on(
             registry=fake_connector_registry(ConnectorProbe()),
             get_server_info=lambda: ServerInfo(version="4.3.0", commit="c", kafka_cluster_id=None),
             configured_connectors=configured,
+            get_unconfigured=get_unconfigured,
         ),
     )
 
@@ -330,3 +333,20 @@ def test_several_herders_live_in_one_process() -> None:
         one.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
         other.wait_for_states("c", "RUNNING", "RUNNING")
         assert other.herder.connector_status("c").connector.worker_id == "host/A->B/1"
+
+
+def test_health_is_starting_until_the_connectors_of_the_file_are_configured() -> None:
+    unconfigured = ["Its connectors are not configured yet."]
+    herder = herder_on(
+        memory_config_store(MemoryLog()), get_unconfigured=lambda: " ".join(unconfigured)
+    )
+    herder.start()
+    try:
+        assert herder.await_started(50)
+        health = herder.health()
+        assert health.status == "starting"
+        assert health.message.endswith("Its connectors are not configured yet.")
+        unconfigured.clear()
+        assert herder.health().status == "healthy"
+    finally:
+        herder.shut_down()
