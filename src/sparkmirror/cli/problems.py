@@ -19,6 +19,8 @@ Partitions = Mapping[str, Sequence[PartitionSummary]]
 """The partitions of each connector."""
 
 _MORE_CAUSES = re.compile(r"and \d+ more causes?")
+_SIDES = ("source: ", "target: ")
+"""How the reason of a partition may begin: a task knows which side fails, a connector does not."""
 
 
 def problem_lines(
@@ -38,11 +40,18 @@ def problem_lines(
 
 
 def unexplained_text(trace: str, reasons: Iterable[str]) -> str:
-    """Return what a trace says beside the reasons of partitions."""
-    for reason in sorted(set(reasons), key=len, reverse=True):
+    """Return what a trace says beside the reasons of partitions, with or without their side."""
+    known = {text for reason in reasons for text in (reason, _without_side(reason))}
+    for reason in sorted(known, key=len, reverse=True):
         trace = re.sub(rf"(^|; )(?:[^;]*: )?{re.escape(reason)}(?=; |$)", r"\1", trace)
     parts = (part.strip() for part in trace.split("; "))
     return "; ".join(part for part in parts if part and not _MORE_CAUSES.fullmatch(part))
+
+
+def _without_side(reason: str) -> str:
+    for side in _SIDES:
+        reason = reason.removeprefix(side)
+    return reason
 
 
 def _connector_lines(connectors: Iterable[ConnectorSummary], partitions: Partitions) -> list[str]:

@@ -42,6 +42,12 @@ def test_a_down_cluster_is_one_line_however_many_partitions_and_traces_name_it()
     assert lines == [f"orders-0 and 79 more partitions: {REFUSED}"]
 
 
+def test_connector_repeats_the_reason_of_its_partitions_without_the_side() -> None:
+    partitions = {SOURCE: [partition(0, f"source: {REFUSED}")]}
+    lines = problem_lines(HEALTHY, [connector(SOURCE, REFUSED)], partitions)
+    assert lines == [f"orders-0: source: {REFUSED}"]
+
+
 def test_one_cause_of_several_connectors_is_one_line() -> None:
     connectors = [connector("A->B.x", REFUSED), connector("A->B.y", REFUSED)]
     assert problem_lines(HEALTHY, connectors, {}) == [f"A->B.x and 1 more connector: {REFUSED}"]
