@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import pytest
+from kafka.admin import ACLOperation, ResourceType
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.acls import create_acls, describe_topic_acls
@@ -27,7 +28,14 @@ from tests.support.connect.connector_context import (
     can_plan_tasks,
     connector_config,
 )
-from tests.support.kafka.clusters import SharedCluster, StartCluster, UniqueName, read_acl
+from tests.support.kafka.admin_operations import grant_acls
+from tests.support.kafka.clusters import (
+    SharedCluster,
+    StartCluster,
+    UniqueName,
+    create_topic,
+    read_acl,
+)
 from tests.support.waiting import wait_until
 
 REFRESH_TIMEOUT_S = 90.0
@@ -349,3 +357,28 @@ def test_a_wrong_password_fails_the_start_at_once(
     config = connector_config("Source", unique_name("c"), wrong_login, backup)
     with pytest.raises(NotAuthorized), started_connector(config):
         pass
+
+
+def test_a_user_without_rights_has_a_problem_that_names_the_missing_rights(
+    cluster_with_authorizer: Cluster, backup: SharedCluster, topic: str, unique_name: UniqueName
+) -> None:
+    create_topic(cluster_with_authorizer.access(user="alice"), topic)
+    bob = SharedCluster(
+        name="authorizer", properties=cluster_with_authorizer.client_properties(user="bob")
+    )
+    config = connector_config("Source", unique_name("c"), bob, backup, topics=topic)
+    with started_connector(config) as run:
+        wait_until(lambda: "syncing topic ACLs" in run.context.problem, "all problems")
+        for text in (
+            f"A shows no topic, so none matches topics={topic};",
+            "internal topic mm2-offset-syncs.B.internal cannot be found or created: A: ",
+            "grant Create on the topic (kafka-acls --add --operation Create --topic)",
+            "grant Describe on the cluster (kafka-acls --add --operation Describe --cluster)",
+        ):
+            assert text in run.context.problem
+        access = cluster_with_authorizer.access(user="alice")
+        grant_acls(access, "bob", ResourceType.TOPIC, topic, ACLOperation.DESCRIBE)
+        wait_until(
+            lambda: "shows no topic" not in run.context.problem, "the topic", REFRESH_TIMEOUT_S
+        )
+        assert run.assigned_partitions_by_task() == [[f"{topic}-0"]]

@@ -104,6 +104,7 @@ class _GroupRefresher:
             description="refreshing consumer groups",
             refresh=self._refresh,
             clients=(source, target.router),
+            find_problem=lambda: self._checkpoints_topic.problem,
         )
         self.watcher.refresh_every(config.refresh_groups_s)
 

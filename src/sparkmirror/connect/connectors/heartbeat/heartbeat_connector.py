@@ -48,6 +48,7 @@ class MirrorHeartbeatConnector:
             description="creating internal topics",
             refresh=refresh,
             clients=[admin.router],
+            find_problem=lambda: topic.problem,
         )
         self._watcher.refresh_every(RETRY_INTERVAL_S)
         self._watcher.start()

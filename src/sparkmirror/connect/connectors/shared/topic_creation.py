@@ -44,21 +44,28 @@ class InternalTopicCreation:
         self._clock = clock
         self._exists = False
         self._next_try_at = float("-inf")
+        self.problem = ""
+        """Why the topic is missing, as text for operators; empty if it exists."""
 
     def ensure(self) -> None:
         """Create the topic if it is missing, unless the last try failed a moment ago."""
         if not self._exists and self._clock() >= self._next_try_at:
-            self._exists = ensure_internal_topic(self._admin, self._topic, self._replication_factor)
+            error = ensure_internal_topic(self._admin, self._topic, self._replication_factor)
+            self._exists = error is None
+            what = "cannot be found or created"
+            self.problem = f"internal topic {self._topic.name} {what}: {error}" if error else ""
             self._next_try_at = self._clock() + RETRY_INTERVAL_S
 
 
-def ensure_internal_topic(admin: Admin, topic: InternalTopic, replication_factor: int) -> bool:
+def ensure_internal_topic(
+    admin: Admin, topic: InternalTopic, replication_factor: int
+) -> ClusterError | None:
     """Create one of MirrorMaker 2's internal topics. An existing topic is not changed.
 
-    Returns whether the topic exists, as far as this user may know.
+    Returns the error if the topic is missing, or hidden from this user, who cannot use it then.
     """
     if topic.name in admin.describe_topics([topic.name]):
-        return True
+        return None
     new = NewTopic(
         name=topic.name,
         partitions=topic.partitions,
@@ -70,14 +77,16 @@ def ensure_internal_topic(admin: Admin, topic: InternalTopic, replication_factor
     if error is None:
         if topic.name not in unconfirmed:
             log.info("Created topic '%s'", topic.name)
-        return True
-    if isinstance(error, NotAuthorized | UnsupportedByBroker):
+        return None
+    if isinstance(error, UnsupportedByBroker):
         log.info("Assuming that topic '%s' exists: %s", topic.name, error)
-        return True
+        return None
+    if isinstance(error, NotAuthorized):
+        return error
     if topic.name in admin.describe_topics([topic.name]):
-        return True
+        return None
     log.error("Unable to create topic '%s': %s", topic.name, error)
-    return topic.name in _auto_create(admin, {topic.name: new})
+    return None if topic.name in _auto_create(admin, {topic.name: new}) else error
 
 
 def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict[str, ClusterError]:

@@ -109,7 +109,7 @@ class _TopicRefresher:
             description="refreshing topics",
             refresh=self._refresh,
             clients=[admin.router for admin in self._admins.values()],
-            find_problem=self._topics.find_problem,
+            find_problem=self._find_problem,
         )
         self.watcher.refresh_every(config.refresh_topics_s)
         self.watcher.run_every(config.sync_acls_s, "syncing topic ACLs", self._topic_sync.sync_acls)
@@ -135,6 +135,9 @@ class _TopicRefresher:
         if has_changed:
             self._context.request_task_reconfiguration()
         return self._topics.refresh_took_s
+
+    def _find_problem(self) -> str:
+        return "; ".join(filter(None, (self._topics.find_problem(), self._syncs_topic.problem)))
 
     def _sync_configs(self) -> None:
         self._topic_sync.sync_configs(self._topics.synced_topics())

@@ -88,10 +88,12 @@ def test_a_refused_internal_topic_is_created_with_a_later_try(refusing: Refusing
     clock.now_s = RETRY_INTERVAL_S
     creation.ensure()
     assert refusing.refusals == 2
+    assert creation.problem.startswith("internal topic heartbeats cannot be found or created: ")
     refusing.auto_creates = True
     clock.now_s = 2 * RETRY_INTERVAL_S
     creation.ensure()
     assert refusing.refusals == 3
+    assert creation.problem == ""
     clock.now_s = 3 * RETRY_INTERVAL_S
     listings = refusing.topic_listings
     creation.ensure()
@@ -101,7 +103,7 @@ def test_a_refused_internal_topic_is_created_with_a_later_try(refusing: Refusing
 def test_an_auto_created_topic_gets_its_configs_on_brokers_before_2_3() -> None:
     with RefusingCluster(auto_creates=True) as cluster:
         assert create_remote_topics(cluster, [REMOTE]) == {}
-        assert ensure_internal_topic(cluster, HEARTBEATS, 3)
+        assert ensure_internal_topic(cluster, HEARTBEATS, 3) is None
     assert cluster.partitions == {"A.orders": 3, "heartbeats": 1}
     assert cluster.set_configs == {
         "A.orders": {"retention.ms": "1000"},
@@ -111,7 +113,7 @@ def test_an_auto_created_topic_gets_its_configs_on_brokers_before_2_3() -> None:
 
 def test_a_topic_that_nothing_creates_is_reported(refusing: RefusingCluster) -> None:
     assert create_remote_topics(refusing, [REMOTE]).keys() == {"A.orders"}
-    assert not ensure_internal_topic(refusing, HEARTBEATS, 3)
+    assert ensure_internal_topic(refusing, HEARTBEATS, 3) is not None
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,6 @@ def test_a_topic_is_logged_as_created_only_if_that_is_known(
     caplog.set_level("INFO")
     with cluster_class("B") as cluster:
         assert create_remote_topics(cluster, [REMOTE]) == {}
-        assert ensure_internal_topic(cluster, HEARTBEATS, 3)
+        assert ensure_internal_topic(cluster, HEARTBEATS, 3) is None
     assert ("Created remote topic A.orders" in caplog.text) == is_logged
     assert ("Created topic 'heartbeats'" in caplog.text) == is_logged
