@@ -21,8 +21,13 @@ from tests.support.cli.mirror_process import (
     connector_path,
     running_mirror_maker,
     running_process,
+    running_worker,
 )
-from tests.support.cli.property_files import flow_properties
+from tests.support.cli.property_files import (
+    connector_configs,
+    flow_properties,
+    worker_properties,
+)
 from tests.support.lab.java_library import running_jvm
 from tests.support.spark.mirrored_clusters import MirroredClusters
 from tests.support.waiting import wait_until
@@ -76,10 +81,36 @@ def test_two_clusters_mirror_each_other_and_java_clients_agree(
         _assert_java_agrees(mirrored_clusters.target.properties, aliases, topic, group)
         program.stop()
     mirrored_clusters.assert_copied(topic, f"{east}.{topic}", fences=FENCES)
+    _continue_with_a_worker(mirrored_clusters, aliases, topic, tmp_path / "worker")
     mirrored_clusters.reverse.assert_copied(topic, f"{west}.{topic}", fences=FENCES)
     loops = {name for name in mirrored_clusters.target_topics() if name.count(east) > 1}
     loops |= {name for name in mirrored_clusters.reverse.target_topics() if name.count(west) > 1}
     assert not loops, "records were copied in a loop"
+
+
+def _continue_with_a_worker(
+    mirrored_clusters: MirroredClusters, aliases: tuple[str, str], topic: str, directory: Path
+) -> None:
+    """A worker has other offsets topics: it finds the last copied record, and copies on."""
+    east, _ = aliases
+    name = f"{east}-Source"
+    mirrored_clusters.write_records(topic, range(RECORDS, RECORDS + 50))
+    config = connector_configs(mirrored_clusters, aliases, topic, "none")[name]
+    properties = worker_properties(mirrored_clusters.target, f"worker-{east}")
+    directory.mkdir()
+    with running_worker(properties, directory) as worker:
+        worker.call_json("PUT", f"{connector_path(name)}/config", config)
+        mirrored_clusters.wait_until_copied(topic, f"{east}.{topic}", timeout_s=SPARK_TIMEOUT_S)
+
+        def event_kinds() -> list[str]:
+            return [
+                event["kind"]
+                for event in worker.get_json(f"{connector_path(name)}/events")["events"]
+            ]
+
+        wait_until(lambda: event_kinds() == ["adopted"], "the event of the adoption")
+        worker.stop()
+    mirrored_clusters.assert_copied(topic, f"{east}.{topic}", fences=FENCES)
 
 
 def test_kafka_mirror_maker_sh_copies_to_topics_of_the_same_name(

@@ -117,13 +117,17 @@ def test_equal_records_in_a_row_are_counted(
 def test_offset_syncs_decide_between_equal_records(
     flow: CopyFlow, other_flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
-    """The target sets the times, and more records are equal than are compared."""
-    partition, equal = TopicPartition(topic, 0), [Record(0, now_ms(), b"k", b"v")]
+    """The target sets the times, and more records are equal than are compared.
+
+    Small batches keep the search from reading them all.
+    """
+    partition, equal = TopicPartition(topic, 0), [Record(0, now_ms(), b"k", b"v" * 1000)]
     syncs = OffsetSyncsTopic(
         name=f"syncs-{topic}", cluster="target", client=flow.target_properties, offset_lag_max=10
     )
     create_topic(flow.target, syncs.name)
-    flow.create_topic(topic, remote={"message.timestamp.type": "LogAppendTime"})
+    append_times = {"message.timestamp.type": "LogAppendTime"}
+    flow.create_topic(topic, remote={**append_times, **SMALL_MESSAGE_LIMIT})
     writer.write_batches(partition, [*numbered_records(range(10)), *equal * 3000], batch=500)
     run_flow(flow, {topic: 1}, syncs=syncs)
     writer.write_batches(partition, equal * 1000)

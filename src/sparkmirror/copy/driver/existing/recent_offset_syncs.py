@@ -23,6 +23,8 @@ from sparkmirror.wire.protocol.topics.offsets import EARLIEST, list_offsets
 
 log = logging.getLogger(__name__)
 
+READ_TIMEOUT_S = 5.0
+"""Offset syncs only help: a cluster that does not answer must not delay copying."""
 MAX_SYNCS_READ = 20_000
 MAX_SYNCS_PER_PARTITION = 8
 
@@ -36,7 +38,8 @@ def read_recent_syncs(
     """
     found: dict[TopicPartition, list[OffsetSync]] = {partition: [] for partition in partitions}
     try:
-        with closing(Router(*resolve_client(topic.cluster, topic.client, client_id))) as router:
+        made = Router(*resolve_client(topic.cluster, topic.client, client_id))
+        with closing(made) as router, router.time_limit(READ_TIMEOUT_S):
             for sync in _read_tail(router, TopicPartition(topic.name, 0)):
                 if sync.partition in found:
                     found[sync.partition].append(sync)
