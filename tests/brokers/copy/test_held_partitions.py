@@ -174,6 +174,29 @@ def test_a_missing_right_holds_a_partition_until_it_is_granted(
         flow.assert_mirrored({topic: 1}, fences=0, harness=harness)
 
 
+def test_without_the_right_to_read_the_source_the_end_of_its_log_is_unknown(
+    source: Cluster, strict: Cluster, topic: str, unique_name: UniqueName
+) -> None:
+    flow = CopyFlow(
+        name=unique_name("flow"),
+        source=strict.access(user="root"),
+        target=source.access(),
+        source_properties=strict.client_properties(user=MIRROR),
+        target_properties=source.client_properties(),
+    )
+    partition = TopicPartition(topic, 0)
+    flow.create_topic(topic)
+    grant_acls(flow.source, MIRROR, ResourceType.TOPIC, topic, ACLOperation.DESCRIBE)
+    with flow.harness(flow.job({topic: 1})) as harness:
+        wait_until_held(harness, partition, "grant Read on the topic")
+        assert harness.snapshot.partitions[str(partition)].end == -1
+        grant_acls(flow.source, MIRROR, ResourceType.TOPIC, topic, ACLOperation.READ)
+        harness.wait_for_snapshot(
+            "the end to be known", lambda seen: seen.partitions[str(partition)].end == 0
+        )
+        harness.drain()
+
+
 def test_a_takeover_without_the_right_to_fence_is_reported_and_exact(
     guarded: CopyFlow, strict: Cluster, topic: str, writer: BatchWriter
 ) -> None:

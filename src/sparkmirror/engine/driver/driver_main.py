@@ -189,7 +189,8 @@ class Driver:
         snapshot = self._conductor.snapshot()
         problem = self._problem or self._application.problem()
         if self._phase in (DriverPhase.STARTING, DriverPhase.FAILED):
-            snapshot = snapshot.while_stalled(problem or SPARK_STARTS)
+            cause = self._problem or self._application.start_problem()
+            snapshot = snapshot.while_stalled(cause or SPARK_STARTS)
         elif not problem and not any(view.reason for view in snapshot.partitions.values()):
             problem = self._conductor.problem()
         self._publish(

@@ -96,17 +96,19 @@ class SparkApplication:
     def problem(self) -> str:
         """A problem of Spark that does not end it, as a sentence for the operator."""
         tasks = len(self._spec.job.tasks)
-        if self._control_server is None:
-            return self._start_problem()
-        waiting = self._control_server.tasks_without_slot()
+        if start_problem := self.start_problem():
+            return start_problem
+        waiting = self._control_server.tasks_without_slot() if self._control_server else []
         if waiting:
             shortage = slot_shortage_text(tasks, tasks - len(waiting))
             return f"{shortage}; {self._master_problem}" if self._master_problem else shortage
         query_problem = self._query.problem if self._query else ""
         return query_problem or slot_shortage_warning(self._spec)
 
-    def _start_problem(self) -> str:
-        """Why Spark has not started yet; empty while it may only need time."""
+    def start_problem(self) -> str:
+        """Why Spark has not started yet; empty while it may only need time, and afterwards."""
+        if self._control_server is not None:
+            return ""
         if self._master_problem or is_local_master(effective_master(self._spec)):
             return self._master_problem
         if time.monotonic() < self._launched_at + SLOW_START_S:

@@ -76,7 +76,6 @@ class DriverSupervisor:
 
     def start(self) -> None:
         """Start the thread; returns at once."""
-        self._publish(self._status)
         self._thread.start()
 
     @property
