@@ -105,8 +105,9 @@ def test_copy_creates_topics_adds_partitions_and_copies_all_committed_records(
     _write_transactions(primary, transactions)
     before = _topics(backup)
 
-    dry_run = copy.run("--topics", f"{topic},{transactions}", "--policy", "default", "--dry-run")
-    assert dry_run.exit_code == 0
+    dry_run = copy.run_until_caught_up(
+        "--topics", f"{topic},{transactions}", "--policy", "default", "--dry-run"
+    )
     row = f"{transactions} {copy.alias}.{transactions} 1 to be created: 1 replica earliest 4"
     assert row in _rows(dry_run.output)
     assert "Nothing was changed: --dry-run." in dry_run.output
@@ -234,10 +235,10 @@ def test_start_offset_out_of_range_and_offsets_topic_without_compaction_are_reje
     write_values(primary.access, topic, b"1", b"2", b"3")
     file = tmp_path / "offsets.json"
     file.write_text(json.dumps({f"{topic}-0": 9}))
-    rejected = copy.run("--topics", topic, "--start", f"offsets:{file}")
+    rejected = copy.run("--topics", topic, "--until-caught-up", "--start", f"offsets:{file}")
     assert "cannot begin at offset 9: the source holds 0 to 3" in str(rejected.exception)
     create_topic(backup.access, f"mm2-offsets.{copy.alias}.internal")
-    rejected = copy.run("--topics", topic)
+    rejected = copy.run("--topics", topic, "--until-caught-up")
     assert "cleanup.policy=delete, so the" in str(rejected.exception)
     assert topic not in _topics(backup)
 
