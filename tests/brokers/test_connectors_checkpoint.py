@@ -13,7 +13,12 @@ from sparkmirror.cluster.groups import alter_consumer_group_offsets, list_consum
 from sparkmirror.cluster.topic_contents import read_topic
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_connector import MirrorCheckpointConnector
-from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import explain_exclusion
+from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import (
+    NEW_GROUP_S,
+    OFFSETS_QUERY_INTERVAL_S,
+    CheckpointGroups,
+    explain_exclusion,
+)
 from sparkmirror.connect.connectors.checkpoint.checkpoint_task import MirrorCheckpointTask
 from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupPartitionReport,
@@ -350,3 +355,37 @@ def test_a_task_follows_other_groups_without_a_restart(
             5
         ]
         assert _explanations_for(explanations, mirroring, one) == []
+
+
+def test_the_first_commit_of_a_new_group_is_seen_with_the_next_refresh(
+    mirroring: ConnectorFlow, topic: str, unique_name: UniqueName
+) -> None:
+    mirroring.create_topics({topic: 1})
+    group, idle = unique_name("new"), unique_name("idle")
+    config = MirrorCheckpointConfig.parse(
+        mirroring.connector_config("Checkpoint", groups=f"{group},{idle}")
+    )
+    router = mirroring.source.access.new_router()
+    now = 0.0
+    try:
+        groups = CheckpointGroups(config, router, clock=lambda: now)
+        with group_member(mirroring.source, group, topic) as consumer:
+            wait_until(groups.refresh, "the first refresh")
+            groups.refresh()
+            assert groups.groups == ()
+            commit_as_member(consumer, topic, 1)
+            assert now < OFFSETS_QUERY_INTERVAL_S
+            assert groups.refresh()
+            assert groups.groups == (group,)
+        with group_member(mirroring.source, idle, topic) as consumer:
+            groups.refresh()
+            now = NEW_GROUP_S - 1
+            groups.refresh()
+            now = NEW_GROUP_S
+            commit_as_member(consumer, topic, 1)
+            assert not groups.refresh()  # not new any more: seen when all offsets are listed again
+            now += OFFSETS_QUERY_INTERVAL_S
+            assert groups.refresh()
+            assert groups.groups == (idle, group)
+    finally:
+        router.close()

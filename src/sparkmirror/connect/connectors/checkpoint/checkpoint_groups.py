@@ -1,8 +1,9 @@
 """The groups of the source that a checkpoint connector follows.
 
-Listing groups is cheap, listing all their offsets is not. So groups are listed often; offsets are
-listed if the groups have changed, and otherwise from time to time, because an existing group may
-commit on a mirrored topic later.
+Listing groups is cheap, listing all their offsets is not. So groups are listed often; all offsets
+are listed if the groups have changed, and otherwise from time to time, because an existing group
+may commit on a mirrored topic later. A new group often has members before it has an offset: its
+offsets are listed with each refresh, until it has one or is no longer new.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from sparkmirror.wire.net.routing import Router
 log = logging.getLogger(__name__)
 
 OFFSETS_QUERY_INTERVAL_S = 30.0
+NEW_GROUP_S = 300.0
+"""A group counts as new for so long after it was listed first."""
 _MAX_SHOWN = 5
 
 
@@ -40,6 +43,7 @@ class CheckpointGroups:
         self._invalid_ids: frozenset[str] = frozenset()
         self._known: frozenset[str] | None = None
         self._next_offsets_query_at = float("-inf")
+        self._listed_first_at: dict[str, float] = {}
         self.refresh_took_s = 0.0
         """How long the last refresh took."""
 
@@ -62,11 +66,15 @@ class CheckpointGroups:
             self._config.group_filter,
         )
         listed = self._without_invalid_ids(listed)
-        if listed == self._listed and self._clock() < self._next_offsets_query_at:
+        new_groups = self._new_groups_without_offsets(listed)
+        if listed != self._listed or self._clock() >= self._next_offsets_query_at:
+            found = self._with_offsets(listed, listed, timeout_s)
+            self._next_offsets_query_at = self._clock() + OFFSETS_QUERY_INTERVAL_S
+        elif new_groups:
+            found = self._with_offsets(listed, new_groups, timeout_s)
+        else:
             return False
-        found = self._with_offsets(listed, timeout_s)
         self._listed = listed
-        self._next_offsets_query_at = self._clock() + OFFSETS_QUERY_INTERVAL_S
         if found == self._known:
             return False
         before = self._known or frozenset()
@@ -93,16 +101,31 @@ class CheckpointGroups:
         self._invalid_ids = invalid
         return listed - invalid
 
-    def _with_offsets(self, listed: frozenset[str], timeout_s: float) -> frozenset[str]:
-        """Return groups with offsets on mirrored topics. An unreadable group stays as it was."""
-        committed = list_consumer_group_offsets(self._source, listed, timeout_s=timeout_s)
+    def _new_groups_without_offsets(self, listed: frozenset[str]) -> frozenset[str]:
+        """Return the new groups that have not committed an offset on a mirrored topic yet."""
+        now, first_at = self._clock(), self._listed_first_at
+        self._listed_first_at = {group: first_at.get(group, now) for group in listed}
+        return frozenset(
+            group
+            for group in listed - (self._known or frozenset())
+            if now < self._listed_first_at[group] + NEW_GROUP_S
+        )
+
+    def _with_offsets(
+        self, listed: frozenset[str], queried: frozenset[str], timeout_s: float
+    ) -> frozenset[str]:
+        """Return groups with offsets on mirrored topics.
+
+        A group that is unreadable, or not queried, stays as it was.
+        """
+        committed = list_consumer_group_offsets(self._source, queried, timeout_s=timeout_s)
         readable = {
             group: [partition for partition, offset in answer.items() if offset is not None]
             for group, answer in committed.items()
             if not isinstance(answer, ClusterError)
         }
         unreadable = [answer for answer in committed.values() if isinstance(answer, ClusterError)]
-        if unreadable and not readable:
+        if unreadable and not readable and queried == listed:
             raise unreadable[0]
         found = groups_with_offsets(readable, self._config.topic_filter)
         return found | ((self._known or frozenset()) & (listed - readable.keys()))
