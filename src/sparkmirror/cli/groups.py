@@ -40,8 +40,9 @@ def explain(group: str | None, url: str) -> int:
     if not shown:
         wanted = f"group {group}" if group else "any group"
         console.print(
-            f"No checkpoint connector follows {wanted} yet: look at groups, groups.exclude and"
-            " refresh.groups.interval.seconds."
+            f"No checkpoint connector follows {wanted} yet: a group is followed, within 10 s, once"
+            " groups and groups.exclude select it and it has committed an offset on a mirrored"
+            " topic."
         )
     return 0 if shown else NO_GROUP_FOUND
 

@@ -59,6 +59,16 @@ def test_up_prints_listeners_client_settings_and_a_command_to_try(started: Comma
     assert "west: waiting for west/1 on SASL_SSL" in started.stderr
 
 
+def test_address_prints_the_bootstrap_servers_of_a_cluster_and_nothing_else(
+    started: CommandResult, sparkmirror: CommandLine
+) -> None:
+    printed = sparkmirror.run("lab", "address", "east").stdout
+    assert f"east: SASL_SSL at {printed}" in started.stdout
+    refused = sparkmirror.run("lab", "address", "east", "--listener", "ssl")
+    assert refused.exit_code == 1
+    assert "east has no listener SSL: choose one of SASL_SSL" in refused.stderr
+
+
 def test_status_shows_processes_ports_and_directories(
     started: CommandResult, sparkmirror: CommandLine
 ) -> None:

@@ -32,7 +32,12 @@ _LISTENING = re.compile(r"REST server listening at (http://[^\s,]+?)/?[,\s]")
 class MirrorProcess:
     """A worker or a dedicated mirror that runs until it is stopped."""
 
-    def __init__(self, command: Sequence[str], directory: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         """Start it. It writes only below `directory`."""
         self.log = directory / "log"
         self.started_at = time.monotonic()
@@ -43,7 +48,7 @@ class MirrorProcess:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=directory,
-                env={**os.environ, "XDG_STATE_HOME": str(directory / "state")},
+                env={**(environ or os.environ), "XDG_STATE_HOME": str(directory / "state")},
                 start_new_session=True,
             )
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from sparkmirror.cli.lab.subcommands import broker_commands, exec_, jars, logs, status
+from sparkmirror.cli.lab.subcommands import (
+    address,
+    broker_commands,
+    exec_,
+    jars,
+    logs,
+    status,
+)
 from sparkmirror.cli.lab.up import down, up
 
 
@@ -13,5 +20,5 @@ def lab() -> None:
     """Run real Kafka clusters on this computer."""
 
 
-for _command in (up, status, logs, exec_, *broker_commands(), down, jars):
+for _command in (up, status, address, logs, exec_, *broker_commands(), down, jars):
     lab.add_command(_command)

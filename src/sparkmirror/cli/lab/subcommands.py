@@ -1,4 +1,4 @@
-"""The `lab` commands on running clusters: status, logs, exec, jars, and one per broker action."""
+"""The `lab` commands on running clusters: status, address, logs, exec, jars, broker actions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sparkmirror.cli.lab.lookup import (
 )
 from sparkmirror.cli.lab.text_output import show_status
 from sparkmirror.cli.progress_line import progress_line
-from sparkmirror.errors import Conflict
+from sparkmirror.errors import Conflict, NotFound
 from sparkmirror.lab.cluster.cluster_actions import CLUSTER_ACTIONS, ClusterAction
 from sparkmirror.lab.cluster.cluster_status import cluster_status
 from sparkmirror.lab.detached_lab import tool_connection
@@ -59,6 +59,20 @@ def status(lab_name: str, form: str) -> None:
             click.echo(f"Other labs: {others} (see them with --lab NAME)")
     else:
         show_status(rich.console.Console(highlight=False, soft_wrap=True), clusters)
+
+
+@click.command()
+@click.argument("cluster")
+@click.option("--listener", metavar="PROTOCOL", help="Which listener, if not the first.")
+@lab_option
+def address(cluster: str, listener: str | None, lab_name: str) -> None:
+    """Print the bootstrap servers of a cluster, and nothing else: for scripts."""
+    listeners = cluster_status(require_lab(LabStore(), lab_name).cluster(cluster)).listeners
+    chosen = next(iter(listeners)) if listener is None else listener.upper()
+    if chosen not in listeners:
+        known = ", ".join(listeners)
+        raise NotFound(f"{cluster} has no listener {chosen}: choose one of {known}.")
+    click.echo(listeners[chosen])
 
 
 @click.command()
