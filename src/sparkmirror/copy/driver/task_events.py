@@ -295,9 +295,7 @@ class TaskEventHandler:
         Another loss policy decides about the halted partitions, too.
         """
         if job.on_loss is not self.job.on_loss:
-            for tracked in self.partitions.values():
-                if tracked.is_halted:
-                    tracked.end_halt()
+            self._end_halts()
         self.job = self.resume_points.job = job
         self.lease_granter.on_loss = job.on_loss
         tasks = {partition: n for n, task in enumerate(job.tasks) for partition in task}
@@ -315,6 +313,14 @@ class TaskEventHandler:
         for partition, tracked in self.partitions.items():
             if partition not in tasks:
                 tracked.task = NO_TASK
+        self._revoke_moved()
+
+    def _end_halts(self) -> None:
+        for halted in [one for one in self.partitions.values() if one.is_halted]:
+            halted.end_halt()
+
+    def _revoke_moved(self) -> None:
+        """Ask for the leases of partitions that another task must copy."""
         for attempt in self.attempts.active():
             moved = [
                 str(tracked.source)
