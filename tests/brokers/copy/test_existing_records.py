@@ -237,3 +237,17 @@ def test_an_open_transaction_of_the_target_is_awaited(
         harness.drain()
         assert harness.snapshot.events == ()
     assert_exactly_once(flow, {topic: 1})
+
+
+def test_batches_that_are_larger_than_a_read_are_found_in_every_partition(
+    flow: CopyFlow, other_flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    topics = {topic: 3}
+    flow.create_topic(topic, 3)
+    for number in range(3):
+        writer.write_batch(TopicPartition(topic, number), numbered_records(range(100), size=4000))
+    run_flow(flow, topics)
+    for number in range(3):
+        writer.write_batch(TopicPartition(topic, number), numbered_records(range(100, 110)))
+    assert [event.kind for event in run_flow(other_flow, topics)] == ["adopted"] * 3
+    flow.assert_mirrored(topics)
