@@ -49,6 +49,8 @@ class TopicRow:
     """None if it is unknown for one partition."""
     requested_state: str = ""
     """paused or stopped, if all partitions are; else empty."""
+    is_stuck: bool = False
+    """Whether a partition has a reason why it is not copied."""
     records_per_s: float
     bytes_per_s: float
 
@@ -61,7 +63,12 @@ class TopicRow:
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds until the lag is 0; None while no record is copied or the lag is unknown."""
+        """Seconds until the lag is 0; None while no record is copied or the lag is unknown.
+
+        A topic with a partition that is not copied has none, whatever its lag.
+        """
+        if self.is_stuck:
+            return None
         if self.lag == 0:
             return 0.0
         return self.lag / self.records_per_s if self.lag and self.records_per_s > 0 else None
@@ -172,6 +179,7 @@ class WorkerPoller:
             records=records,
             lag=total_lag(partition.lag for partition in partitions),
             requested_state=_requested_state(partitions),
+            is_stuck=any(partition.reason for partition in partitions),
             records_per_s=max(records - first_records, 0) / elapsed_s if now > first else 0.0,
             bytes_per_s=max(size - first_size, 0) / elapsed_s if now > first else 0.0,
         )

@@ -91,6 +91,7 @@ class KafkaBasedLog:
         self._fenced_writer = FencedWriter(transactional_id) if transactional_id else None
         self._write_lock = threading.Lock()
         self._router: Router | None = None
+        self._reading_router: Router | None = None
         self._progress = threading.Condition()
         self._positions: Mapping[int, int] = {}
         self._record_count = 0
@@ -110,9 +111,10 @@ class KafkaBasedLog:
         """
         assert self._thread is None, "a log is started once"
         self._retry(self._set_up_topic)
+        self._reading_router = self._new_router()
         self._thread = threading.Thread(
             target=self._run,
-            args=[self._new_router(), on_record],
+            args=[self._reading_router, on_record],
             name=f"follow-{self.topic}",
             daemon=True,
         )
@@ -133,6 +135,9 @@ class KafkaBasedLog:
     def stop(self) -> None:
         """End the thread and close the routers."""
         self._stopping.set()
+        for router in (self._reading_router, self._router):
+            if router is not None:
+                router.cancel()
         with self._progress:
             self._progress.notify_all()
         if self._thread is not None:

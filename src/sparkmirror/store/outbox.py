@@ -57,7 +57,7 @@ class Outbox:
         self._thread.start()
 
     def stop(self) -> None:
-        """Try once to write the queued records, then end the thread."""
+        """Try once to write the queued records, unless brokers are unavailable; end the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -81,7 +81,7 @@ class Outbox:
                 self._changed.wait_for(lambda: self._queue or self._stopping)
                 batch, self._queue = self._queue, []
                 last_attempt = self._stopping
-            unwritten = self._write(batch)
+            unwritten = batch if last_attempt and self._problem else self._write(batch)
             if last_attempt:
                 if unwritten:
                     log.warning("Dropped %d status updates at shutdown", len(unwritten))

@@ -62,6 +62,8 @@ class WorkerGroup:
         self._problem = ""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._router: Router | None = None
+        self._is_reachable = True
 
     def problem(self) -> str:
         """Return which other worker this one waits for; empty if for none."""
@@ -73,7 +75,7 @@ class WorkerGroup:
         `on_lost` gets the error if another worker takes over later. Raises ConfigError if
         `group.id` is a group of consumers.
         """
-        router = self._access.new_router(self._client_id)
+        router = self._router = self._access.new_router(self._client_id)
         try:
             while not self._stopping.is_set() and not self._is_free(router):
                 self._stopping.wait(CHECK_INTERVAL_S)
@@ -89,6 +91,8 @@ class WorkerGroup:
     def leave(self) -> None:
         """Leave the group, so that another worker can start at once."""
         self._stopping.set()
+        if self._router is not None and not self._is_reachable:
+            self._router.cancel()
         if self._thread is not None:
             self._thread.join(STOP_TIMEOUT_S)
 
@@ -108,7 +112,7 @@ class WorkerGroup:
             if not error.retriable:
                 log.warning("Other workers of group %s are not noticed: %s", self._group_id, error)
                 return True
-            self._problem = str(error)
+            self._problem, self._is_reachable = str(error), False
             return False
         if others:
             problem = other_worker_text(self._access.cluster, self._group_id, found, others)
@@ -117,10 +121,14 @@ class WorkerGroup:
             self._problem = problem
         return not others
 
+    def _on_retry(self, error: ClusterError) -> None:
+        self._is_reachable = False
+
     # -- the thread ------------------------------------------------------------------------------
 
     def _run(self, on_lost: Callable[[Exception], None]) -> None:
-        router = self._access.new_router(self._client_id)
+        router = self._router = self._access.new_router(self._client_id)
+        router.on_retry = self._on_retry
         try:
             self._stay(router)
         except LeadershipLost as error:
@@ -143,6 +151,7 @@ class WorkerGroup:
                 code = send_heartbeat(router, self._group_id, joined, timeout_s=REQUEST_TIMEOUT_S)
                 if code in _EXPIRED:
                     joined = None
+                self._is_reachable = True
                 must_join = code in _EXPIRED or code is ErrorCode.REBALANCE_IN_PROGRESS
             except ClusterError as error:
                 if not error.retriable:

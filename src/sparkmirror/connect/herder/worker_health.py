@@ -32,8 +32,8 @@ def starting(stage: str, problem: str) -> WorkerStatus:
 
 
 def unhealthy(stage: str, problem: str) -> WorkerStatus:
-    """The worker cannot handle requests."""
-    return WorkerStatus(status=UNHEALTHY, message=_join(_UNABLE, stage, problem))
+    """The worker cannot handle requests: for a known problem, or its thread hangs in a stage."""
+    return WorkerStatus(status=UNHEALTHY, message=_join(_UNABLE, problem or stage))
 
 
 def ready(statuses: Iterable[ConnectorStateInfo]) -> WorkerStatus:
