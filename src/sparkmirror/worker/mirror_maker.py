@@ -129,7 +129,8 @@ class FlowHerder:
 
     def _configure_connectors(self) -> None:
         try:
-            self.herder.await_started(float(threading.TIMEOUT_MAX))
+            if not self.herder.await_started(float(threading.TIMEOUT_MAX)):
+                return  # the process ends
         except MirrorError as error:
             log.error("Connectors of flow %s are not configured: %s", self.flow, error)
             return

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.errors import ClusterError, ConfigError, LeadershipLost
+from sparkmirror.errors import CallCancelled, ClusterError, ConfigError, LeadershipLost
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.group_membership import (
@@ -133,6 +133,8 @@ class WorkerGroup:
             self._stay(router)
         except LeadershipLost as error:
             on_lost(error)
+        except CallCancelled:
+            return  # by `leave`: the cluster is down
         except ClusterError as error:
             log.warning("Other workers of group %s are not noticed: %s", self._group_id, error)
         finally:

@@ -57,7 +57,7 @@ class DistributedHerder:
         self._parts.lifecycle.start()
 
     def await_started(self, timeout_s: float) -> bool:
-        """Wait for the end of the start; return whether it has ended. Raises its error."""
+        """Wait for the end of the start; return whether the herder runs. Raises its error."""
         return self._parts.lifecycle.await_started(timeout_s)
 
     def await_stopped(self, timeout_s: float | None = None) -> Exception | None:

@@ -77,11 +77,11 @@ class HerderLifecycle:
         self._herder_thread.start()
 
     def await_started(self, timeout_s: float) -> bool:
-        """Wait for the end of the start; return whether it has ended. Raises its error."""
+        """Wait for the end of the start; return whether the herder runs. Raises its error."""
         has_started = self._has_started.wait(timeout_s)
         if self._failure is not None:
             raise self._failure
-        return has_started
+        return has_started and not self._is_stopping
 
     def await_stores(self, timeout_s: float) -> bool:
         """Wait until the start has ended; return whether it has.

@@ -284,6 +284,7 @@ def test_a_herder_can_be_shut_down_during_its_start() -> None:
     herder.start()
     herder.shut_down()
     assert herder.await_stopped(0) is None
+    assert not herder.await_started(50), "a herder whose start was interrupted does not run"
 
 
 def test_a_failed_write_names_the_operation_and_the_cause() -> None:
