@@ -79,7 +79,12 @@ class FetchPlan:
         partition_max_bytes: int,
         topic_key: Callable[[LeasedPartition], TopicKey],
     ) -> tuple[list[FetchPosition], tuple[TopicKeyPartition, ...]]:
-        """Return what the next request must name, and forget, to read these partitions."""
+        """Return what the next request must name, and forget, to read these partitions.
+
+        A partition with another lease needs another session: the broker answers only news, and the
+        end of the log, which the lease does not know yet, is no news.
+        """
+        before = self.requested
         self.requested, self.partition_max_bytes, self.is_current = {}, partition_max_bytes, True
         self._advanced.clear()
         positions: dict[TopicKeyPartition, FetchPosition] = {}
@@ -87,6 +92,8 @@ class FetchPlan:
             key = topic_key(partition), partition.source.partition
             position = positions[key] = _fetch_position(key, partition, partition_max_bytes)
             self.requested[key] = partition, position.offset
+            if key in before and before[key][0] is not partition:
+                self.session.reset()
         return self.session.next_request(positions)
 
 

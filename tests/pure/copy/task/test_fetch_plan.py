@@ -131,3 +131,16 @@ def test_after_any_change_the_next_request_is_a_full_one(
         assert not plan.can_continue(connection, PARTITION_MAX_BYTES, always)
     assert not in_backoff.can_continue(connection, PARTITION_MAX_BYTES, lambda _: False)
     assert not started_plan().can_continue(connection, PARTITION_MAX_BYTES * 2, always)
+
+
+def test_a_partition_that_is_leased_again_is_answered_although_nothing_has_changed(
+    connection: BrokerConnection,
+) -> None:
+    plan, broker, other = FetchPlan(connection, False), Broker(), partition_at_0(1)
+    broker.receive(plan, *plan.next_full([partition_at_0(0), other], 1, topic_key))
+    again = [partition_at_0(0), other]
+    positions, forgotten = plan.next_full(again, 1, topic_key)
+    assert plan.session.id_and_epoch == NEW_SESSION
+    assert [position.partition for position in positions] == [0, 1]
+    broker.receive(plan, positions, forgotten)
+    assert plan.next_full(again, 1, topic_key) == ([], ())
