@@ -26,7 +26,13 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
 from sparkmirror.cluster.topic_changes import TopicChangesResult
-from sparkmirror.cluster.topics import NewTopic, TopicDescription, describe_topic, describe_topics
+from sparkmirror.cluster.topics import (
+    NewTopic,
+    TopicDescription,
+    describe_topic,
+    describe_topics,
+    find_hidden_topics,
+)
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.mirror.topics.acls import AclBinding
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp
@@ -76,6 +82,12 @@ class Admin:
         """Describe the topics named, or all. A topic that does not exist is not in the result."""
         return self._call(
             lambda router, timeout_s: describe_topics(router, names, timeout_s=timeout_s)
+        )
+
+    def find_hidden_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
+        """Return the topics that this user may not describe, with the error of each."""
+        return self._call(
+            lambda router, timeout_s: find_hidden_topics(router, names, timeout_s=timeout_s)
         )
 
     def describe_topic(self, name: str) -> TopicDescription:

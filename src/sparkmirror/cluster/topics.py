@@ -71,6 +71,23 @@ def describe_topics(
     }
 
 
+def find_hidden_topics(
+    router: Router, names: Collection[str], *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, ClusterError]:
+    """Return the topics that this user may not describe, with the error of each.
+
+    A broker leaves such topics out of a list of all topics, whether they exist or not.
+    """
+    if not names:
+        return {}
+    cluster, code = router.client.cluster, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return {
+        topic.name: topic_error(cluster, METADATA.name, topic.name, code)
+        for topic in _request(router, sorted(names), timeout_s)
+        if topic.name and topic.error_code == code
+    }
+
+
 def describe_topic(
     router: Router, name: str, *, timeout_s: float = CALL_TIMEOUT_S
 ) -> TopicDescription:

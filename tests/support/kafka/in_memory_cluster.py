@@ -46,6 +46,11 @@ class InMemoryCluster(Admin):
             if names is None or name in names
         }
 
+    def find_hidden_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
+        self._check_available()
+        hidden = self.unauthorized_topics.intersection(names)
+        return {name: NotAuthorized(self.cluster, f"{name} is hidden") for name in sorted(hidden)}
+
     def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
         self._check_available()
         self.created += topics

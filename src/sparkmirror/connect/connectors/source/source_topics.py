@@ -30,7 +30,7 @@ from sparkmirror.model import TopicPartition
 
 log = logging.getLogger(__name__)
 
-RETRY_CREATE_S = 30.0
+RETRY_CREATE_S = 10.0
 """The pause before topics that could not be created are tried again."""
 
 Partitions = frozenset[TopicPartition]
@@ -57,6 +57,8 @@ class SourceTopics:
         """The topics of the last listing of the source, and whether each is internal."""
         self._failed_creations: Mapping[str, ClusterError] = {}
         """The remote topics that could not be created or enlarged, with the error of each."""
+        self._hidden: Mapping[str, ClusterError] = {}
+        """The known topics that the source no longer lets this user describe."""
         self._has_logged_heartbeats = False
         self._has_changes = False
         self._next_target_list_at = float("-inf")
@@ -85,12 +87,17 @@ class SourceTopics:
             return explain_nothing_selected(
                 self._config.shared.flow.source, counts, self._config.topics_key
             )
+        problems = []
         if self._failed_creations:
-            name, error = min(self._failed_creations.items())
-            more = len(self._failed_creations) - 1
-            others = f" and {more} more" if more else ""
-            return f"remote topic {name}{others} cannot be created or enlarged: {error}"
-        return ""
+            names, error = _first_of(self._failed_creations)
+            problems.append(f"remote topic {names} cannot be created or enlarged: {error}")
+        if self._hidden:
+            names, error = _first_of(self._hidden)
+            problems.append(
+                f"topic {names} cannot be described: {error}; if it was deleted, restart the"
+                " connector"
+            )
+        return "; ".join(problems)
 
     def load(self) -> None:
         """List both clusters for the first time and create what the target lacks. Blocks."""
@@ -120,10 +127,14 @@ class SourceTopics:
     def _keep_until_missing_twice(self, source: Partitions) -> Partitions:
         """Keep a known partition until two listings in a row lack it.
 
-        A broker that was down for a while may not know all topics yet.
+        A broker that was down for a while may not know all topics yet. A topic that this user may
+        not describe any more is kept: it is no reason to stop copying it without a word.
         """
         missing = self._known - source
-        kept = source | (missing - self._missing)
+        gone = {partition.topic for partition in missing & self._missing}
+        self._hidden = self._source.find_hidden_topics(gone)
+        hidden = {partition for partition in missing if partition.topic in self._hidden}
+        kept = source | (missing - self._missing) | hidden
         self._missing = missing
         return kept
 
@@ -213,6 +224,13 @@ class SourceTopics:
                 configs[new.source_topic] = creation_configs(entries, self._config.config_filter)
         create = tuple(new for new in plan.new_topics if new.name not in rejected)
         return replace(plan, new_topics=create).with_configs(configs), rejected
+
+
+def _first_of(errors: Mapping[str, ClusterError]) -> tuple[str, ClusterError]:
+    """Return the first topic with the number of the others, and its error."""
+    name, error = min(errors.items())
+    more = len(errors) - 1
+    return (f"{name} and {more} more" if more else name), error
 
 
 def _partitions(topics: Iterable[TopicDescription]) -> Collection[TopicPartition]:

@@ -83,6 +83,20 @@ def test_a_topic_missing_in_one_listing_is_kept() -> None:
     assert harness.known() == ["orders-0", "pay-0"]
 
 
+def test_a_topic_that_may_not_be_described_any_more_stays_and_is_a_problem() -> None:
+    harness = SourceTopicsHarness(InMemoryCluster("A", orders=1, pay=1), InMemoryCluster("B"))
+    harness.topics.load()
+    del harness.source.partitions["pay"]
+    harness.source.unauthorized_topics.add("pay")
+    for _ in range(3):
+        assert not harness.topics.refresh()
+    assert harness.known() == ["orders-0", "pay-0"]
+    assert "topic pay cannot be described: A: pay is hidden" in harness.topics.find_problem()
+    harness.source.partitions["pay"] = 1
+    assert not harness.topics.refresh()
+    assert not harness.topics.find_problem()
+
+
 def test_changes_are_not_lost_while_the_target_is_down() -> None:
     harness = SourceTopicsHarness(InMemoryCluster("A", orders=1), InMemoryCluster("B"))
     harness.topics.load()
