@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import replace
 
 import pytest
 
 from sparkmirror.connect.herder.herder import ConnectorOffset
+from sparkmirror.connect.runtime.status import task_status_writer
 from sparkmirror.errors import (
     AlreadyExists,
     BadRequest,
@@ -279,7 +281,10 @@ def test_tasks_that_cannot_start_are_failed_and_can_be_restarted() -> None:
         harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
 
 
-def test_the_problem_of_a_running_task_is_in_its_status() -> None:
+def test_the_problem_of_a_running_task_is_in_its_status_and_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, task_status_writer.__name__)
     with running_herder() as harness:
         running(harness)
         poll_until(lambda: len(harness.herder.active_topics("c")) == 2, "topics")
@@ -297,6 +302,11 @@ def test_the_problem_of_a_running_task_is_in_its_status() -> None:
             lambda: harness.herder.task_status("c", 1).trace is None, "the problem to be solved"
         )
         assert len(harness.status_log.records) == written + 1
+    logged = [one.getMessage() for one in caplog.records if one.name == task_status_writer.__name__]
+    assert logged == [
+        "Task c-1 has a problem: orders-1 held: no leader",
+        "Task c-1 no longer has the problem: orders-1 held: no leader",
+    ]
 
 
 def connector_trace(harness: HerderHarness) -> str:

@@ -6,12 +6,15 @@ not written again. Belongs to the herder thread.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -45,9 +48,14 @@ class TaskStatusWriter:
     def on_task_running(self, name: str, task: int, problem: str) -> None:
         """Write RUNNING, with the problem as trace, unless that is the last status."""
         states = self._states[name]
-        if task < states.count and states.running.get(task) != problem:
+        before = states.running.get(task)
+        if task < states.count and before != problem:
             self._write(name, task, LifecycleState.RUNNING, problem or None)
             states.running[task] = problem
+            if problem:
+                log.warning("Task %s-%d has a problem: %s", name, task, problem)
+            elif before:
+                log.info("Task %s-%d no longer has the problem: %s", name, task, before)
 
     def on_task_paused(self, name: str, task: int) -> None:
         """Write PAUSED."""
