@@ -89,9 +89,10 @@ fmt: $(READY) ## format the code and fix what ruff can fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY) ## print docs/configuration.md from the tables
+docs: $(READY) ## print docs/configuration.md and the troubles of docs/operate.md from the tables
 	@$(BIN)/python -m sparkmirror.config.manual.markdown > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
+	@$(BIN)/python -m tests.spark.troubles.markdown
 
 bench: jars ## side by side with Java MirrorMaker 2, about an hour (ARGS="--quick")
 	@$(BIN)/python -m bench $(ARGS)

@@ -93,13 +93,7 @@ def grant_acls(
     """Grant operations on one resource; returns when the broker lists the ACLs."""
     with _admin_client(access) as client:
         client.create_acls([_acl(user, kind, name, operation) for operation in operations])
-        wanted = _Filter(
-            principal=f"User:{user}",
-            host="*",
-            operation=ACLOperation.ANY,
-            permission_type=ACLPermissionType.ALLOW,
-            resource_pattern=_Pattern(kind, name),
-        )
+        wanted = _filter(user, kind, name, ACLPermissionType.ALLOW)
 
         def are_known() -> bool:
             rules, _ = client.describe_acls(wanted)
@@ -108,11 +102,42 @@ def grant_acls(
         wait_until(are_known, f"the rights of {user} on {name}")
 
 
-def _acl(user: str, kind: ResourceType, name: str, operation: ACLOperation) -> Any:
+def _acl(
+    user: str,
+    kind: ResourceType,
+    name: str,
+    operation: ACLOperation,
+    permission: ACLPermissionType = ACLPermissionType.ALLOW,
+) -> Any:
     return _Acl(
         principal=f"User:{user}",
         host="*",
         operation=operation,
-        permission_type=ACLPermissionType.ALLOW,
+        permission_type=permission,
         resource_pattern=_Pattern(kind, name),
     )
+
+
+def _filter(user: str, kind: ResourceType, name: str, permission: ACLPermissionType) -> Any:
+    return _Filter(
+        principal=f"User:{user}",
+        host="*",
+        operation=ACLOperation.ANY,
+        permission_type=permission,
+        resource_pattern=_Pattern(kind, name),
+    )
+
+
+@contextmanager
+def denied(
+    access: ClusterAccess, user: str, kind: ResourceType, name: str, *operations: ACLOperation
+) -> Iterator[None]:
+    """Deny a user operations on one resource in the block."""
+    rules = [_acl(user, kind, name, operation, ACLPermissionType.DENY) for operation in operations]
+    with _admin_client(access) as client:
+        client.create_acls(rules)
+    try:
+        yield
+    finally:
+        with _admin_client(access) as client:
+            client.delete_acls([_filter(user, kind, name, ACLPermissionType.DENY)])

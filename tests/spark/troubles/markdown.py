@@ -1,0 +1,77 @@
+"""Prints the table of troubles into docs/operate.md: `python -m tests.spark.troubles.markdown`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.spark.troubles.trouble import FAILED, HEALTHY, Trouble
+from tests.spark.troubles.trouble_table import TROUBLES
+
+PAGE = Path(__file__).parents[3] / "docs" / "operate.md"
+FIRST_ROW = (
+    "| trouble | remark or event | where | seen, gone within | do |\n|---|---|---|---|---|\n"
+)
+
+
+def trouble_table() -> str:
+    """Return the table, with a line per trouble."""
+    return FIRST_ROW + "".join(_row(trouble) for trouble in TROUBLES)
+
+
+def with_table(page: str) -> str:
+    """Return the page with the table of today."""
+    before, _, rest = page.partition(FIRST_ROW)
+    rows, blank, after = rest.partition("\n\n")
+    assert rows and blank, f"{PAGE.name} has no table of troubles"
+    return f"{before}{trouble_table()}\n{after}"
+
+
+def _row(trouble: Trouble) -> str:
+    cells = [
+        trouble.title,
+        "; ".join(_texts(trouble)) or "nothing: nothing depends on it",
+        "; ".join(_places(trouble)),
+        f"{trouble.appears_within_s} s, {trouble.disappears_within_s} s",
+        trouble.advice,
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _texts(trouble: Trouble) -> Iterator[str]:
+    """Yield the remark and the event; a line of the log if there is neither."""
+    if trouble.remark:
+        yield f"*{trouble.remark}*"
+    if trouble.event:
+        yield f"event `{trouble.event}`"
+    if trouble.log and not (trouble.remark or trouble.event):
+        yield f"*{trouble.log}*"
+
+
+def _places(trouble: Trouble) -> Iterator[str]:
+    """Yield the surfaces that have the remark."""
+    parts = [
+        f"connector {FAILED}" if trouble.connector == FAILED else "connector",
+        "task",
+        "partition",
+    ]
+    are_told = [
+        trouble.on_connector,
+        trouble.on_task and bool(trouble.task),
+        trouble.on_partition and bool(trouble.partition),
+    ]
+    named = [part for part, is_told in zip(parts, are_told, strict=True) if is_told]
+    if trouble.remark and named:
+        yield ", ".join(named)
+    if trouble.health != HEALTHY:
+        yield f"`/health` {trouble.health}"
+    if trouble.event:
+        yield "`/events`, log"
+    elif trouble.log:
+        yield "log"
+    if trouble.remark and trouble.partition and trouble.knows_lag is False:
+        yield "lag unknown"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_table(PAGE.read_text("utf-8")), "utf-8")

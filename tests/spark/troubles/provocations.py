@@ -1,0 +1,288 @@
+"""How each trouble is provoked and ended: a context manager for each name of the table.
+
+A provocation gets the mirror and a topic of its own that MAIN copies. It yields what to look at.
+The trouble ends with its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+
+from kafka.admin import ACLOperation, ResourceType
+
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
+from sparkmirror.model import TopicPartition
+from tests.spark.troubles.surfaces import Subject
+from tests.spark.troubles.troubled_mirror import (
+    MAIN,
+    TOPIC_PREFIX,
+    USER,
+    TroubledMirror,
+    create_topics,
+    write_records,
+)
+from tests.support.cli.mirror_process import connector_path, running_worker
+from tests.support.kafka.admin_operations import delete_records, denied, set_topic_config
+from tests.support.kafka.expired_certificate import expired_listener
+from tests.support.processes import session_processes
+from tests.support.spark.observed_driver import JVM
+from tests.support.waiting import wait_until
+
+Provocation = Callable[[TroubledMirror, str], AbstractContextManager[Subject]]
+
+BROKER = 1
+CLOSED_PORT = "127.0.0.1:1"
+SMALL_BYTES = 2_000
+LARGE_BYTES = 5_000
+REMOTE = "east."
+ON_LOSS = "sparkmirror.on.loss"
+PLAINTEXT = ListenerProtocol.PLAINTEXT
+
+
+def _clusters(mirror: TroubledMirror, sides: tuple[str, ...]) -> list[Cluster]:
+    return [{"source": mirror.source, "target": mirror.target}[side] for side in sides]
+
+
+@contextmanager
+def _down(
+    mirror: TroubledMirror, topic: str, *, sides: tuple[str, ...], records: int = 0
+) -> Iterator[Subject]:
+    """Kill brokers. `records` are written before that, or after it if only the target is down."""
+    clusters = _clusters(mirror, sides)
+    if "source" in sides:
+        mirror.write(topic, records)
+    for cluster in clusters:
+        cluster.kill_broker(BROKER)
+    try:
+        if "source" not in sides:
+            mirror.write(topic, records)
+        yield Subject(connector=MAIN, topic=topic)
+    finally:
+        for cluster in reversed(clusters):
+            cluster.start_broker(BROKER)
+
+
+@contextmanager
+def _suspended(mirror: TroubledMirror, topic: str, *, side: str) -> Iterator[Subject]:
+    """Suspend a broker while there is something to copy."""
+    [cluster] = _clusters(mirror, (side,))
+    if side == "source":
+        cluster.pause_broker(BROKER)
+    try:
+        if side == "target":
+            cluster.pause_broker(BROKER)
+            mirror.write(topic)
+        yield Subject(connector=MAIN, topic=topic)
+    finally:
+        cluster.resume_broker(BROKER)
+
+
+@contextmanager
+def _wrong_config(mirror: TroubledMirror, topic: str, **wrong: str) -> Iterator[Subject]:
+    """Create a checkpoint connector with some wrong keys; correct them in the end.
+
+    A checkpoint connector needs both clusters and, other than a source connector, no Spark.
+    """
+    name = topic.removeprefix(TOPIC_PREFIX)
+    right = mirror.config("Checkpoint")
+    mirror.put_config(name, right | {key.replace("__", "."): text for key, text in wrong.items()})
+    try:
+        yield Subject(connector=name, tidy=partial(mirror.delete, name))
+    finally:
+        mirror.put_config(name, right)
+
+
+@contextmanager
+def _wrong_password(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    key = "source.cluster.sasl.jaas.config"
+    password = mirror.source.spec.users[USER]
+    wrong = mirror.config()[key].replace(password, "wrong")
+    with _wrong_config(mirror, topic, **{key: wrong}) as subject:
+        yield subject
+
+
+@contextmanager
+def _http_port(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    address = mirror.program.address.removeprefix("http://")
+    with _wrong_config(mirror, topic, source__cluster__bootstrap__servers=address) as subject:
+        yield subject
+
+
+@contextmanager
+def _expired_certificate(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    with expired_listener(mirror.directory) as trusting:
+        wrong = {f"source.cluster.{key}": value for key, value in trusting.items()}
+        with _wrong_config(mirror, topic, **wrong) as subject:
+            yield subject
+
+
+@contextmanager
+def _no_matching_topic(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    name = topic.removeprefix(TOPIC_PREFIX)
+    mirror.put_config(name, mirror.config(topics="no-such-topic"))
+    try:
+        yield Subject(connector=name)
+    finally:
+        mirror.delete(name)
+
+
+@contextmanager
+def _missing_right(
+    mirror: TroubledMirror, topic: str, *, side: str, prefix: str = "", operation: ACLOperation
+) -> Iterator[Subject]:
+    """Take a right on a topic from the mirror while there is something to copy."""
+    access = _clusters(mirror, (side,))[0].access(PLAINTEXT)
+    with denied(access, USER, ResourceType.TOPIC, f"{prefix}{topic}", operation):
+        mirror.write(topic)
+        yield Subject(connector=MAIN, topic=topic)
+
+
+@contextmanager
+def _missing_right_to_create(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    """Create another topic at the source that the mirror may not create on the target."""
+    created = f"{topic}.created"
+    access = mirror.target.access(PLAINTEXT)
+    create = ACLOperation.CREATE
+    with (
+        denied(access, USER, ResourceType.CLUSTER, "kafka-cluster", create),
+        denied(access, USER, ResourceType.TOPIC, f"{REMOTE}{created}", create),
+    ):
+        create_topics(mirror.source, [created])
+        yield Subject(connector=MAIN, topic=created)
+
+
+@contextmanager
+def _loss_decided(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    """In the end, skip what is lost; the next loss halts its partition again."""
+    try:
+        yield Subject(connector=MAIN, topic=topic, tidy=partial(_set_on_loss, mirror, None))
+    finally:
+        _set_on_loss(mirror, "skip")
+
+
+def _set_on_loss(mirror: TroubledMirror, policy: str | None) -> None:
+    """Set the loss policy and wait until the task has it."""
+    path = connector_path(MAIN)
+    mirror.program.call_json("PATCH", f"{path}/config", {ON_LOSS: policy})
+
+    def has_policy() -> bool:
+        tasks = mirror.program.get_json(f"{path}/tasks")
+        return [task["config"].get(ON_LOSS) for task in tasks] == [policy]
+
+    wait_until(has_policy, f"the task to have {ON_LOSS}={policy}")
+
+
+@contextmanager
+def _recreated(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    with Admin(mirror.source.access(PLAINTEXT)) as admin:
+        admin.delete_topics([topic])
+    create_topics(mirror.source, [topic])
+    mirror.write(topic)
+    with _loss_decided(mirror, topic) as subject:
+        yield subject
+
+
+@contextmanager
+def _overtaken_by_retention(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    mirror.program.call_json("PUT", f"{connector_path(MAIN)}/pause")
+    mirror.program.wait_for_states(MAIN, "PAUSED", "PAUSED")
+    mirror.write(topic)
+    delete_records(mirror.source.access(PLAINTEXT), TopicPartition(topic, 0), 15)
+    mirror.program.call_json("PUT", f"{connector_path(MAIN)}/resume")
+    with _loss_decided(mirror, topic) as subject:
+        yield subject
+
+
+@contextmanager
+def _record_too_large(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    access, remote = mirror.target.access(PLAINTEXT), f"{REMOTE}{topic}"
+    set_topic_config(access, remote, {"max.message.bytes": str(SMALL_BYTES)})
+    write_records(mirror.source, topic, 1, LARGE_BYTES)
+    try:
+        yield Subject(connector=MAIN, topic=topic)
+    finally:
+        set_topic_config(access, remote, {"max.message.bytes": str(100 * LARGE_BYTES)})
+
+
+@contextmanager
+def _foreign_writer(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    write_records(mirror.target, f"{REMOTE}{topic}", 1)
+    mirror.write(topic)
+    yield Subject(connector=MAIN, topic=topic)
+
+
+@contextmanager
+def _driver_killed(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    [driver] = mirror.program.drivers()
+    driver.kill()
+    yield Subject(connector=MAIN, topic=topic)
+
+
+@contextmanager
+def _jvm_killed(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    [driver] = mirror.program.drivers()
+    [jvm] = session_processes(driver.pid, JVM)
+    jvm.kill()
+    yield Subject(connector=MAIN, topic=topic)
+
+
+@contextmanager
+def _second_worker(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    with running_worker(mirror.properties, mirror.directory / topic) as second:
+        yield Subject(connector=MAIN, program=second)
+
+
+@contextmanager
+def _spark_master_gone(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    """Run another worker on a Spark master that does not exist."""
+    group = "troubles-spark"
+    properties = dict(mirror.properties) | {
+        "spark.master": f"spark://{CLOSED_PORT}",
+        "group.id": group,
+        **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
+    }
+    with ExitStack() as stack:
+        other = stack.enter_context(running_worker(properties, mirror.directory / topic))
+        config = mirror.config(topics=topic) | {"source.cluster.alias": "north"}
+        other.call_json("PUT", f"{connector_path(MAIN)}/config", config)
+        yield Subject(connector=MAIN, topic=topic, program=other)
+
+
+PROVOCATIONS: dict[str, Provocation] = {
+    "source-down-idle": partial(_down, sides=("source",)),
+    "source-down-loaded": partial(_down, sides=("source",), records=2_000),
+    "target-down-idle": partial(_down, sides=("target",)),
+    "target-down-loaded": partial(_down, sides=("target",), records=200),
+    "both-down": partial(_down, sides=("source", "target")),
+    "source-suspended": partial(_suspended, side="source"),
+    "target-suspended": partial(_suspended, side="target"),
+    "source-down-at-start": partial(_wrong_config, source__cluster__bootstrap__servers=CLOSED_PORT),
+    "target-down-at-start": partial(_wrong_config, target__cluster__bootstrap__servers=CLOSED_PORT),
+    "unknown-host": partial(
+        _wrong_config, source__cluster__bootstrap__servers="no-such-host.invalid:9092"
+    ),
+    "http-port": _http_port,
+    "wrong-password": _wrong_password,
+    "expired-certificate": _expired_certificate,
+    "no-matching-topic": _no_matching_topic,
+    "no-read-at-source": partial(_missing_right, side="source", operation=ACLOperation.READ),
+    "no-describe-at-source": partial(
+        _missing_right, side="source", operation=ACLOperation.DESCRIBE
+    ),
+    "no-write-at-target": partial(
+        _missing_right, side="target", prefix=REMOTE, operation=ACLOperation.WRITE
+    ),
+    "no-create-at-target": _missing_right_to_create,
+    "recreated": _recreated,
+    "overtaken-by-retention": _overtaken_by_retention,
+    "record-too-large": _record_too_large,
+    "foreign-writer": _foreign_writer,
+    "driver-killed": _driver_killed,
+    "jvm-killed": _jvm_killed,
+    "second-worker": _second_worker,
+    "spark-master-gone": _spark_master_gone,
+}

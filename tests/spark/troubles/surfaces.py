@@ -1,0 +1,104 @@
+"""What every surface of a running worker says about one connector and one of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click.testing
+
+from sparkmirror.cli.status import status
+from tests.support.cli.mirror_process import MirrorProcess, connector_path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The connector that a trouble concerns, and the topic if it concerns one."""
+
+    connector: str
+    topic: str = ""
+    program: MirrorProcess | None = None
+    """The worker that has the trouble, if it is another one."""
+    tidy: Callable[[], object] = bool
+    """Undoes what ended the trouble, for the next test."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surfaces:
+    """One look at all surfaces. The log and the events are those since the trouble began."""
+
+    connector_state: str
+    connector_trace: str
+    task_states: tuple[str, ...]
+    task_trace: str
+    health_code: int
+    health: str
+    health_message: str
+    partition_state: str
+    """Empty if the subject has no topic or the worker does not show it."""
+    reason: str
+    lag: int | None
+    events: tuple[tuple[str, str], ...]
+    """Kind and text of each event of the topic."""
+    log: str
+    exit_code: int
+    status_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """Where the log and the events ended when the trouble began."""
+
+    log: int = 0
+    events: int = 0
+
+
+def beginning(program: MirrorProcess, subject: Subject) -> Beginning:
+    """Return where log and events end now."""
+    return Beginning(log=len(program.output), events=len(_events(program, subject)))
+
+
+def read_surfaces(program: MirrorProcess, subject: Subject, since: Beginning) -> Surfaces:
+    """Look at every surface once."""
+    found = program.request("GET", f"{connector_path(subject.connector)}/status")
+    parts: Any = found.json if found.status == 200 else {"connector": {"state": ""}, "tasks": []}
+    health = program.request("GET", "/health")
+    partition = _partition(program, subject)
+    shown = click.testing.CliRunner().invoke(
+        status, ["--url", program.address], standalone_mode=False
+    )
+    return Surfaces(
+        connector_state=parts["connector"]["state"],
+        connector_trace=parts["connector"].get("trace", ""),
+        task_states=tuple(task["state"] for task in parts["tasks"]),
+        task_trace="\n".join(task.get("trace", "") for task in parts["tasks"]).strip(),
+        health_code=health.status,
+        health=health.json["status"],
+        health_message=health.json["message"],
+        partition_state=partition.get("state", ""),
+        reason=partition.get("reason", ""),
+        lag=partition.get("lag"),
+        events=tuple(
+            (event["kind"], event["text"])
+            for event in _events(program, subject)[since.events :]
+            if event["topic"] == subject.topic
+        ),
+        log=program.output[since.log :],
+        exit_code=shown.return_value if isinstance(shown.return_value, int) else 1,
+        status_text=shown.output,
+    )
+
+
+def _partition(program: MirrorProcess, subject: Subject) -> dict[str, Any]:
+    """Return partition 0 of the topic as `/partitions` shows it."""
+    answer = program.request("GET", f"{connector_path(subject.connector)}/partitions")
+    shown = answer.json["partitions"] if answer.status == 200 else []
+    return next(
+        (one for one in shown if (one["topic"], one["partition"]) == (subject.topic, 0)), {}
+    )
+
+
+def _events(program: MirrorProcess, subject: Subject) -> list[dict[str, Any]]:
+    answer = program.request("GET", f"{connector_path(subject.connector)}/events")
+    return list(answer.json["events"]) if answer.status == 200 else []

@@ -1,0 +1,162 @@
+"""Two clusters, a worker and a source connector that troubles are provoked on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka.admin import ACLOperation, ResourceType
+
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
+from sparkmirror.model import TopicPartition
+from tests.support.cli.mirror_process import (
+    SPARK_TIMEOUT_S,
+    MirrorProcess,
+    connector_path,
+    running_worker,
+)
+from tests.support.cli.property_files import worker_properties
+from tests.support.kafka.admin_operations import grant_acls
+from tests.support.kafka.batch_writer import BatchWriter, numbered_records
+from tests.support.kafka.clusters import SharedCluster
+from tests.support.waiting import wait_until
+
+MAIN = "main"
+"""The source connector that copies a topic per trouble."""
+TOPIC_PREFIX = "row."
+USER = "mirror"
+RECORDS = 10
+EVERYTHING = "*"
+
+
+def cluster_spec(name: str) -> ClusterSpec:
+    """Return a cluster on which the tests have all rights, and USER those that it is granted."""
+    return ClusterSpec(
+        name=name,
+        fast_start=True,
+        listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT),
+        users={USER: f"sesame-{secrets.token_hex(8)}"},
+        authorizer=True,
+        properties={
+            "auto.create.topics.enable": "false",
+            "super.users": f"User:{CONTROL_USER};User:ANONYMOUS",
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TroubledMirror:
+    """The connector MAIN copies TOPIC_PREFIX topics from source to target, as USER."""
+
+    source: Cluster
+    target: Cluster
+    program: MirrorProcess
+    properties: Mapping[str, str]
+    """Of the worker."""
+    directory: Path
+
+    def put_config(self, connector: str, config: Mapping[str, str]) -> None:
+        """Create a connector or change its config."""
+        self.program.call_json("PUT", f"{connector_path(connector)}/config", dict(config))
+
+    def delete(self, connector: str) -> None:
+        """Delete a connector."""
+        self.program.call_json("DELETE", connector_path(connector))
+
+    def config(self, kind: str = "Source", **more: str) -> dict[str, str]:
+        """Return the config of a connector from source to target, as USER."""
+        return {
+            "connector.class": f"Mirror{kind}Connector",
+            "source.cluster.alias": "east",
+            "target.cluster.alias": "west",
+            **_client_properties("source", self.source),
+            **_client_properties("target", self.target),
+            "topics": f"{TOPIC_PREFIX}.*",
+            "groups": "no-group",
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "checkpoints.topic.replication.factor": "1",
+            "heartbeats.replication.enabled": "false",
+            "tasks.max": "1",
+            **{key.replace("_", "."): value for key, value in more.items()},
+        }
+
+    def write(self, topic: str, records: int = RECORDS) -> None:
+        """Append records to partition 0 of a source topic."""
+        write_records(self.source, topic, records)
+
+
+def write_records(cluster: Cluster, topic: str, records: int, size: int = 20) -> None:
+    """Append records to partition 0 of a topic."""
+    writer = BatchWriter(cluster.access(ListenerProtocol.PLAINTEXT))
+    try:
+        writer.write_batches(
+            TopicPartition(topic, 0), numbered_records(range(records), size=size), batch=RECORDS
+        )
+    finally:
+        writer.close()
+
+
+def create_topics(cluster: Cluster, topics: Iterable[str]) -> None:
+    """Create topics with one partition."""
+    with Admin(cluster.access(ListenerProtocol.PLAINTEXT)) as admin:
+        created = admin.create_topics([NewTopic(name=topic, partitions=1) for topic in topics])
+        assert not created.failed, created.failed
+
+
+def grant_everything(cluster: Cluster) -> None:
+    """Give USER all rights on all topics, groups, transactional ids and the cluster."""
+    access = cluster.access(ListenerProtocol.PLAINTEXT)
+    for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID):
+        grant_acls(access, USER, kind, EVERYTHING, ACLOperation.ALL)
+    grant_acls(access, USER, ResourceType.CLUSTER, "kafka-cluster", ACLOperation.ALL)
+
+
+@contextmanager
+def running_mirror(
+    source: Cluster, target: Cluster, directory: Path, topics: Iterable[str]
+) -> Iterator[TroubledMirror]:
+    """Create and fill the topics, start a worker and MAIN, and wait until all is copied."""
+    for cluster in (source, target):
+        grant_everything(cluster)
+    names = [f"{TOPIC_PREFIX}{topic}" for topic in topics]
+    create_topics(source, names)
+    for name in names:
+        write_records(source, name, RECORDS)
+    login = target.client_properties(ListenerProtocol.SASL_PLAINTEXT, USER, "PLAIN")
+    properties = worker_properties(SharedCluster(name="west", properties=login), "troubles") | {
+        f"{kind}.{key}": value
+        for kind in ("producer", "consumer", "admin")
+        for key, value in login.items()
+    }
+    with running_worker(properties, directory) as program:
+        mirror = TroubledMirror(
+            source=source,
+            target=target,
+            program=program,
+            properties=properties,
+            directory=directory,
+        )
+        mirror.put_config(MAIN, mirror.config())
+        wait_until(lambda: _is_caught_up(program, len(names)), "MAIN to copy", SPARK_TIMEOUT_S)
+        yield mirror
+
+
+def _client_properties(side: str, cluster: Cluster) -> dict[str, str]:
+    found = cluster.client_properties(ListenerProtocol.SASL_PLAINTEXT, USER, "PLAIN")
+    return {f"{side}.cluster.{key}": value for key, value in found.items()}
+
+
+def _is_caught_up(program: MirrorProcess, partitions: int) -> bool:
+    answer = program.request("GET", f"{connector_path(MAIN)}/partitions")
+    return (
+        answer.status == 200
+        and len(answer.json["partitions"]) == partitions
+        and answer.json["lag"] == 0
+    )
