@@ -48,7 +48,7 @@ def fill_topic(access: ClusterAccess, topic: str, workload: Workload, partitions
 
 def make_router(access: ClusterAccess) -> Router:
     """Return a new router, for use by this thread only."""
-    client = ClientConfig(cluster=access.cluster, security=access.security.client_kwargs())
+    client = ClientConfig(cluster=access.cluster, security=access.security)
     return Router(client, [Address(*address) for address in access.bootstrap_servers])
 
 

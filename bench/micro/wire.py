@@ -78,13 +78,13 @@ class QueuedBatch(NamedTuple):
 
 def connect(access: ClusterAccess, pool: BufferPool) -> BrokerConnection:
     """Open a connection to the one broker of a cluster."""
-    client = ClientConfig(cluster=access.cluster, security=access.security.client_kwargs())
+    client = ClientConfig(cluster=access.cluster, security=access.security)
     return BrokerConnection.open(client, Address(*access.bootstrap_servers[0]), pool=pool)
 
 
 def make_router(access: ClusterAccess) -> Router:
     """Make a router."""
-    client = ClientConfig(cluster=access.cluster, security=access.security.client_kwargs())
+    client = ClientConfig(cluster=access.cluster, security=access.security)
     return Router(client, [Address(*address) for address in access.bootstrap_servers])
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin, ListOffsetsSpec
-from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records, read_topic
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing, TopicRejected
 from sparkmirror.model import TopicPartition
+from sparkmirror.security.client_security import ClientSecurity
 from sparkmirror.wire.net.address import Address
 from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
 from tests.support.timing import fastest_run_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import ssl
 import time
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
 from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized, NotFound
 from sparkmirror.lab.cluster.certificates import STORE_PASSWORD, CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
@@ -24,6 +25,7 @@ from sparkmirror.lab.cluster.sasl_config import MECHANISMS
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.lab.properties_file import write_properties
 from sparkmirror.model import TopicPartition
+from sparkmirror.security.logins import BearerToken, PasswordLogin, TokenLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import METADATA
@@ -77,15 +79,21 @@ def broker_count(connection: BrokerConnection) -> int:
     return len(connection.call(METADATA, message).brokers)
 
 
-def open_connection(access: ClusterAccess, **changes: object) -> BrokerConnection:
-    """Connect with some security keywords changed; None removes one."""
-    keywords: Mapping[str, Any] = wire_client(access).security
-    security = {k: v for k, v in {**keywords, **changes}.items() if v is not None}
+class NoTokens:
+    """A token source that no login reaches."""
+
+    def token(self, host: str) -> BearerToken:
+        raise AssertionError("the broker offers no OAUTHBEARER")
+
+
+def open_connection(access: ClusterAccess, **changes: Any) -> BrokerConnection:
+    """Connect with some security settings changed."""
+    security = replace(wire_client(access).security.current(), **changes)
     client = ClientConfig(cluster=access.cluster, security=security)
     return BrokerConnection.open(client, Address(*access.bootstrap_servers[0]))
 
 
-def connection_error(access: ClusterAccess, kind: type[ClusterError], **changes: object) -> str:
+def connection_error(access: ClusterAccess, kind: type[ClusterError], **changes: Any) -> str:
     """Fail to connect within three seconds, and return the text of the error."""
     texts: list[str] = []
 
@@ -118,7 +126,8 @@ def test_a_wrong_password_is_refused_at_once(
     secured_cluster: Cluster, listener: ListenerProtocol, mechanism: str
 ) -> None:
     access = secured_cluster.access(listener, "bob", mechanism)
-    text = connection_error(access, NotAuthorized, sasl_plain_password="guessed")
+    guess = PasswordLogin(mechanism=mechanism, username="bob", password=Password("guessed"))
+    text = connection_error(access, NotAuthorized, login=guess)
     assert f"{mechanism} login failed: Authentication failed" in text
     assert f"secured: {listener} 127.0.0.1:" in text
     assert "guessed" not in text
@@ -135,7 +144,7 @@ def test_an_unsupported_mechanism_is_refused_with_the_supported_ones(
     secured_cluster: Cluster,
 ) -> None:
     access = secured_cluster.access(ListenerProtocol.SASL_SSL, "alice")
-    text = connection_error(access, NotAuthorized, sasl_mechanism="OAUTHBEARER")
+    text = connection_error(access, NotAuthorized, login=TokenLogin(tokens=NoTokens()))
     assert "it does not accept OAUTHBEARER, it offers" in text
     assert "SCRAM-SHA-512" in text
 
@@ -144,7 +153,7 @@ def test_a_listener_with_sasl_closes_a_connection_without_a_login(
     secured_cluster: Cluster,
 ) -> None:
     connection = open_connection(
-        secured_cluster.access(ListenerProtocol.SASL_PLAINTEXT), security_protocol="PLAINTEXT"
+        secured_cluster.access(ListenerProtocol.SASL_PLAINTEXT), protocol="PLAINTEXT", login=None
     )
     with pytest.raises(ClusterUnavailable, match="closed the connection"):
         broker_count(connection)
@@ -182,11 +191,12 @@ def test_mutual_tls_refuses_a_client_without_a_certificate(secured_cluster: Clus
 
 
 def test_the_error_about_a_wrong_protocol_names_the_port(secured_cluster: Cluster) -> None:
-    plain = {"security_protocol": "PLAINTEXT", "sasl_mechanism": None, "ssl_context": None}
+    plain = {"protocol": "PLAINTEXT", "login": None, "ssl_context": None}
     for listener in (ListenerProtocol.SSL, ListenerProtocol.SASL_SSL):
         access = secured_cluster.access(listener)
         assert "right port" in connection_error(access, ClusterUnavailable, **plain)
-    tls = secured_cluster.access(ListenerProtocol.SSL).security.client_kwargs()
+    context = secured_cluster.access(ListenerProtocol.SSL).security.current().ssl_context
+    tls = {"protocol": "SSL", "login": None, "ssl_context": context}
     for listener in (ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT):
         text = connection_error(secured_cluster.access(listener), ClusterUnavailable, **tls)
         assert "it closed the connection, before its first response" in text

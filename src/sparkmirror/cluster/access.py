@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.errors import ConfigError
+from sparkmirror.security.client_security import ClientSecurity, SecuritySource
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router
@@ -19,7 +19,7 @@ class ClusterAccess:
 
     cluster: str
     bootstrap_servers: tuple[Address, ...]
-    security: ClientSecurity
+    security: SecuritySource
 
     @classmethod
     def from_properties(cls, cluster: str, properties: Mapping[str, str]) -> Self:
@@ -35,9 +35,7 @@ class ClusterAccess:
 
     def new_router(self, client_id: str = "sparkmirror") -> Router:
         """Return a router for one thread. It connects with its first call."""
-        client = ClientConfig(
-            cluster=self.cluster, security=self.security.client_kwargs(), client_id=client_id
-        )
+        client = ClientConfig(cluster=self.cluster, security=self.security, client_id=client_id)
         return Router(client, self.bootstrap_servers)
 
 

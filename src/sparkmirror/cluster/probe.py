@@ -33,9 +33,7 @@ def probe(access: ClusterAccess, address: Address, timeout_s: float) -> ProbeRes
     Raises ClusterUnavailable or ClusterTimeout if waiting may help, NotAuthorized if it does not:
     wrong certificate, wrong mechanism, wrong password.
     """
-    client = ClientConfig(
-        cluster=access.cluster, security=access.security.client_kwargs(), client_id=_CLIENT_ID
-    )
+    client = ClientConfig(cluster=access.cluster, security=access.security, client_id=_CLIENT_ID)
     deadline = time.monotonic() + timeout_s
     connection = BrokerConnection.open(client, address, timeout_s=timeout_s)
     try:

@@ -27,9 +27,7 @@ def resolve_client(
 ) -> tuple[ClientConfig, list[Address]]:
     """Return the client config and the bootstrap servers. Raises ConfigError."""
     access = _resolve_access(alias, properties, environment)
-    client = ClientConfig(
-        cluster=alias, security=access.security.client_kwargs(), client_id=client_id
-    )
+    client = ClientConfig(cluster=alias, security=access.security, client_id=client_id)
     return client, list(access.bootstrap_servers)
 
 

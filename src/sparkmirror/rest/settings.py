@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkmirror.cluster.tls import server_context
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.errors import ConfigError
 from sparkmirror.rest.http.basic_auth import EXTENSION, BasicAuthUsers, load_users_from_jaas
@@ -22,6 +21,7 @@ from sparkmirror.rest.http.cors import Cors
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
 from sparkmirror.rest.options import RestOptions
+from sparkmirror.security.tls import server_context
 
 _EXTENSIONS = "rest.extension.classes"
 _JAAS_FLAG = re.compile(r"-Djava\.security\.auth\.login\.config=(\"[^\"]+\"|'[^']+'|\S+)")

@@ -8,6 +8,8 @@ import pytest
 
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.errors import ConfigError
+from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.wire.net.connection import ClientConfig
 
 CLASSES = "org.apache.kafka.common.config.provider."
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required username=u password={};"
@@ -26,15 +28,21 @@ def properties(password: str, **more: str) -> dict[str, str]:
     }
 
 
+def password_of(client: ClientConfig) -> str:
+    login = client.security.current().login
+    assert isinstance(login, PasswordLogin)
+    return login.password.value
+
+
 def test_placeholders_are_resolved_with_the_declared_providers(tmp_path: Path) -> None:
     file = tmp_path / "secrets.properties"
     file.write_text("password=hunter2\n")
     raw = properties(f"${{file:{file}:password}}")
     client, (address,) = resolve_client("source", raw, "me", {})
-    assert client.security["sasl_plain_password"] == "hunter2"
+    assert password_of(client) == "hunter2"
     assert str(address) == "here:9092"
     client, _ = resolve_client("source", properties("${env:PW}"), "me", {"PW": "other"})
-    assert client.security["sasl_plain_password"] == "other"
+    assert password_of(client) == "other"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +63,7 @@ def test_an_unresolvable_placeholder_is_named(variable: str, message: str) -> No
 
 def test_text_that_only_looks_like_a_placeholder_stays_unchanged() -> None:
     client, _ = resolve_client("source", properties("'${vault:x}'"), "me", {})
-    assert client.security["sasl_plain_password"] == "${vault:x}"
+    assert password_of(client) == "${vault:x}"
 
 
 def test_no_fault_quotes_a_resolved_value() -> None:

@@ -25,6 +25,8 @@ from kafka.protocol.admin import AlterClientQuotasRequest, AlterClientQuotasResp
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.model import TopicPartition
+from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.security.logins import PasswordLogin
 from sparkmirror.wire.protocol.apis import Api
 from tests.support.kafka.wire_copier import connect_first_broker
 from tests.support.waiting import wait_until
@@ -42,12 +44,24 @@ _QUOTAS = Api(AlterClientQuotasRequest, AlterClientQuotasResponse, (0, 1))
 PREFERRED = 0
 
 
+def _library_keywords(security: ClientSecurity) -> dict[str, object]:
+    """Return the keywords of kafka-python's clients."""
+    keywords: dict[str, object] = {"security_protocol": security.protocol}
+    if security.ssl_context is not None:
+        keywords["ssl_context"] = security.ssl_context
+    if isinstance(security.login, PasswordLogin):
+        keywords["sasl_mechanism"] = security.login.mechanism
+        keywords["sasl_plain_username"] = security.login.username
+        keywords["sasl_plain_password"] = security.login.password.value
+    return keywords
+
+
 @contextmanager
 def _admin_client(access: ClusterAccess) -> Iterator[Any]:
     client = _Client(
         bootstrap_servers=[str(address) for address in access.bootstrap_servers],
         bootstrap_timeout_ms=30_000,
-        **access.security.client_kwargs(),
+        **_library_keywords(access.security.current()),
     )
     try:
         yield client

@@ -63,7 +63,7 @@ class ReadyBatch(NamedTuple):
 
 def wire_client(access: ClusterAccess) -> ClientConfig:
     """Return the wire client for the access to a cluster."""
-    return ClientConfig(cluster=access.cluster, security=access.security.client_kwargs())
+    return ClientConfig(cluster=access.cluster, security=access.security)
 
 
 def make_router(access: ClusterAccess) -> Router:

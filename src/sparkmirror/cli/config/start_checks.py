@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.config.definition.java_classes import (
     CHECKPOINT_CONNECTOR,
     HEARTBEAT_CONNECTOR,
@@ -24,6 +23,7 @@ from sparkmirror.connect.connectors.source.source_job import build_job
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.errors import ConfigError, ConfigFault
 from sparkmirror.rest.settings import rest_settings
+from sparkmirror.security.client_security import ClientSecurity
 
 _CLUSTER = "the cluster"
 _LISTENER_PREFIXES = ("listeners.https.", "admin.listeners.https.")

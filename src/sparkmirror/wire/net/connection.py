@@ -11,20 +11,21 @@ a token provider must not block.
 
 from __future__ import annotations
 
+import logging
 import random
-import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
-from sparkmirror.errors import ClusterError
+from sparkmirror.errors import ClusterError, ConfigError
+from sparkmirror.security.client_security import ClientSecurity, SecuritySource
+from sparkmirror.security.logins import SaslLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool
 from sparkmirror.wire.net.channel import DEFAULT_TIMEOUT_S, Channel, InFlightRequest, ignore_error
 from sparkmirror.wire.net.endpoint_errors import Endpoint
-from sparkmirror.wire.net.sasl import SaslClientAuthenticator
+from sparkmirror.wire.net.sasl.authenticator import SaslClientAuthenticator
 from sparkmirror.wire.net.transport import connect
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
 from sparkmirror.wire.protocol.apis import (
@@ -44,6 +45,9 @@ from sparkmirror.wire.protocol.messages import (
 )
 from sparkmirror.wire.protocol.response_errors import error_for_code
 
+log = logging.getLogger(__name__)
+
+CHECK_SETTINGS = "the next attempt reads them again"
 MAX_RESPONSE_BYTES = 1 << 28
 CLIENT_SOFTWARE_NAME = "sparkmirror"
 CLIENT_SOFTWARE_VERSION = "1"
@@ -51,24 +55,11 @@ CLIENT_SOFTWARE_VERSION = "1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """How clients connect. `cluster` is its alias; `security` has kafka-python's keyword names."""
+    """How clients connect. `cluster` is the alias of their cluster."""
 
     cluster: str
-    security: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    security: SecuritySource = field(default_factory=ClientSecurity, repr=False)
     client_id: str = "sparkmirror"
-
-    @property
-    def security_protocol(self) -> str:
-        """Kafka's `security.protocol`."""
-        return str(self.security.get("security_protocol") or "PLAINTEXT")
-
-    @property
-    def ssl_context(self) -> ssl.SSLContext | None:
-        """The TLS context if the protocol needs one; the default of the system if none is set."""
-        if "SSL" not in self.security_protocol:
-            return None
-        context: ssl.SSLContext | None = self.security.get("ssl_context")
-        return context or ssl.create_default_context()
 
 
 class BrokerConnection(Channel):
@@ -76,15 +67,20 @@ class BrokerConnection(Channel):
 
     def __init__(self, client: ClientConfig, address: Address, deadline: float) -> None:
         endpoint = Endpoint(
-            cluster=client.cluster, address=address, security_protocol=client.security_protocol
+            cluster=client.cluster, address=address, security_protocol=client.security.protocol
         )
         try:
-            transport = connect(address.host, address.port, client.ssl_context, deadline)
+            security = client.security.current()
+            transport = connect(address.host, address.port, security.ssl_context, deadline)
+        except ConfigError as error:
+            what = f"its security settings cannot be used: {error}"
+            raise endpoint.unavailable(what, CHECK_SETTINGS) from error
         except OSError as error:
             raise endpoint.translate_os_error(error, starting=True) from error
         super().__init__(endpoint, transport, BufferPool(), client.client_id)
         self.api_versions = NodeApiVersions(cluster=client.cluster, ranges={})
         self._client = client
+        self._login = security.login
         self._reauthenticate_at = float("inf")
 
     @classmethod
@@ -105,8 +101,7 @@ class BrokerConnection(Channel):
         connection = cls(client, address, deadline)
         try:
             connection._negotiate_versions(deadline)
-            if "SASL" in client.security_protocol:
-                connection._authenticate(deadline)
+            connection._authenticate(deadline)
         except BaseException:
             connection.close()
             raise
@@ -161,10 +156,13 @@ class BrokerConnection(Channel):
         )
 
     def _authenticate(self, deadline: float) -> None:
+        if self._login is None:
+            return
+
         def call(api: Api[Q, A], message: Q) -> A:
             return self.call(api, message, timeout_s=deadline - time.monotonic())
 
-        exchange = SaslClientAuthenticator(self.endpoint, self._client.security)
+        exchange = SaslClientAuthenticator(self.endpoint, self._login)
         exchange.on_handshake_response(call(SASL_HANDSHAKE, exchange.handshake_request()))
         while not exchange.is_complete():
             exchange.on_authenticate_response(
@@ -182,7 +180,7 @@ class BrokerConnection(Channel):
 
     def _reauthenticate(self, deadline: float) -> None:
         """Start re-authentication behind the requests in flight. New requests wait for its end."""
-        exchange = SaslClientAuthenticator(self.endpoint, self._client.security)
+        exchange = SaslClientAuthenticator(self.endpoint, self._renewed_login())
 
         def on_handshake(answer: SaslHandshakeResponse) -> None:
             with self._closing_on_error():
@@ -205,6 +203,15 @@ class BrokerConnection(Channel):
 
         handshake = SASL_HANDSHAKE.build_request(exchange.handshake_request(), self.api_versions)
         self._enqueue(InFlightRequest(handshake, on_handshake, ignore_error, deadline))
+
+    def _renewed_login(self) -> SaslLogin:
+        """Return the login as configured now; the one of this connection if that is unreadable."""
+        assert self._login is not None, "only a session of SASL ends"
+        try:
+            return self._client.security.current().login or self._login
+        except ConfigError as error:
+            log.warning("%s: %s", self.endpoint, error)
+            return self._login
 
     def _on_reauthenticated(self, exchange: SaslClientAuthenticator) -> None:
         self._schedule_reauthentication(exchange)

@@ -19,6 +19,7 @@ from sparkmirror.mirror.topics.replication_policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
 )
+from sparkmirror.security.logins import PasswordLogin
 from tests.support.cli.copy_requests import cluster_descriptions, copy_request, topic_view
 
 SECRET = "hunter2"
@@ -146,8 +147,8 @@ def test_placeholders_are_replaced_and_job_and_repr_contain_no_secret(tmp_path: 
     assert SECRET in client.expanded["sasl.jaas.config"]
     assert SECRET not in client.raw["sasl.jaas.config"]
     assert SECRET not in repr(client)
-    login = client.access("A").security.credentials
-    assert login is not None
+    login = client.access("A").security.current().login
+    assert isinstance(login, PasswordLogin)
     assert login.password.value == SECRET
     request = copy_request("a", source=client)
     job = make_job(request, plan_copy(request, cluster_descriptions([topic_view("a")], [])))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli.config.start_checks import start_checks
-from sparkmirror.cluster.security import ClientSecurity
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.config.notices import NoticeKind
 from sparkmirror.config.review.file_validation import validate_file
 from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.errors import ConfigError, PropertiesError
+from sparkmirror.security.client_security import ClientSecurity
 from tests.support.golden import golden_json
 
 TWO = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\n"

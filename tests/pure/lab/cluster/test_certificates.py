@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from sparkmirror.cluster import tls
 from sparkmirror.lab.cluster.certificates import STORE_PASSWORD, CertificateAuthority
+from sparkmirror.security import tls
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cluster.security import ClientSecurity
+from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import NotFound
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.client_settings import ClientSettings
@@ -17,6 +17,8 @@ from sparkmirror.lab.cluster.cluster_setup import (
 )
 from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
 from sparkmirror.lab.processes.port_registry import PortRegistry
+from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.security.logins import PasswordLogin
 
 SPEC = ClusterSpec(
     name="west",
@@ -49,10 +51,10 @@ def test_client_security_reads_every_mechanism(clients: ClientSettings, mechanis
     security = ClientSecurity.from_properties(
         clients.properties(ListenerProtocol.SASL_SSL, "bob", mechanism)
     )
-    assert security.credentials is not None
     assert security.ssl_context is not None
-    assert (security.credentials.mechanism, security.credentials.username) == (mechanism, "bob")
-    assert security.credentials.password.value == "bob-secret"
+    assert security.login == PasswordLogin(
+        mechanism=mechanism, username="bob", password=Password("bob-secret")
+    )
 
 
 def test_default_user_is_the_first(clients: ClientSettings) -> None:
@@ -68,8 +70,9 @@ def test_with_mutual_tls_each_user_has_a_certificate(clients: ClientSettings) ->
 
 def test_lab_has_its_own_user_and_listener(clients: ClientSettings) -> None:
     admin_access = clients.admin_access()
-    assert admin_access.security.credentials is not None
-    assert admin_access.security.credentials.username == CONTROL_USER
+    login = admin_access.security.current().login
+    assert isinstance(login, PasswordLogin)
+    assert login.username == CONTROL_USER
     public_listeners = {clients.bootstrap_servers(listener) for listener in ListenerProtocol}
     assert ",".join(map(str, admin_access.bootstrap_servers)) not in public_listeners
 

@@ -12,13 +12,17 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
+from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import (
     ClusterError,
     ClusterTimeout,
     ClusterUnavailable,
+    ConfigError,
     NotAuthorized,
     UnsupportedByBroker,
 )
+from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.security.logins import BearerToken, PasswordLogin, TokenLogin, TokenUnavailable
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import MIN_POOLED_BYTES, BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
@@ -42,12 +46,10 @@ from tests.support.kafka.fake_broker import (
 CLIENT = ClientConfig(cluster="primary", client_id="tester")
 SASL = ClientConfig(
     cluster="primary",
-    security={
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
-        "sasl_plain_username": "ann",
-        "sasl_plain_password": "pw",
-    },
+    security=ClientSecurity(
+        protocol="SASL_PLAINTEXT",
+        login=PasswordLogin(mechanism="PLAIN", username="ann", password=Password("pw")),
+    ),
 )
 
 
@@ -410,14 +412,44 @@ def test_a_refused_login_has_its_reason(replies: list[Reply], text: str) -> None
         assert "pw" not in str(caught.value).split()
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "text"),
-    [("NOVEL", "NOVEL is not supported here"), ("OAUTHBEARER", "OAUTHBEARER login failed here")],
-)
-def test_a_mechanism_that_this_client_lacks_is_named(mechanism: str, text: str) -> None:
-    security = dict(SASL.security) | {"sasl_mechanism": mechanism}
-    with FakeBroker([handshake_reply()]) as broker, pytest.raises(NotAuthorized, match=text):
-        BrokerConnection.open(ClientConfig(cluster="primary", security=security), broker.address)
+class _NoTokens:
+    """A token source whose server does not answer."""
+
+    def token(self, host: str) -> BearerToken:
+        raise TokenUnavailable("the token endpoint does not answer")
+
+
+def test_a_token_that_cannot_be_had_makes_a_broker_unavailable_not_the_login_refused() -> None:
+    security = ClientSecurity(protocol="SASL_PLAINTEXT", login=TokenLogin(tokens=_NoTokens()))
+    client = ClientConfig(cluster="primary", security=security)
+    with (
+        FakeBroker([handshake_reply()]) as broker,
+        pytest.raises(ClusterUnavailable, match="token endpoint does not answer"),
+    ):
+        BrokerConnection.open(client, broker.address)
+
+
+class _ChangingSecurity:
+    """Settings that cannot be read the first time."""
+
+    protocol = "PLAINTEXT"
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    def current(self) -> ClientSecurity:
+        self.reads += 1
+        if self.reads == 1:
+            raise ConfigError.of("ssl.truststore.location", "the file is gone")
+        return ClientSecurity()
+
+
+def test_each_connection_reads_the_settings_again() -> None:
+    client = ClientConfig(cluster="primary", security=_ChangingSecurity())
+    with FakeBroker([]) as broker:
+        with pytest.raises(ClusterUnavailable, match="the file is gone"):
+            BrokerConnection.open(client, broker.address)
+        BrokerConnection.open(client, broker.address).close()
 
 
 def test_a_session_is_renewed_after_requests_in_flight_and_before_new_ones() -> None:

@@ -7,7 +7,10 @@ import ssl
 
 import pytest
 
+from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
+from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.security.logins import PasswordLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.endpoint_errors import Endpoint
@@ -79,16 +82,8 @@ def test_an_error_before_the_first_response_names_the_port() -> None:
 
 
 def test_a_client_does_not_show_its_secrets() -> None:
-    client = ClientConfig(cluster="primary", security={"sasl_plain_password": "pw"})
+    login = PasswordLogin(mechanism="PLAIN", username="ann", password=Password("pw"))
+    security = ClientSecurity(protocol="SASL_PLAINTEXT", login=login)
+    client = ClientConfig(cluster="primary", security=security)
     assert "pw" not in repr(client)
-    assert client.security_protocol == "PLAINTEXT"
-    assert client.ssl_context is None
-
-
-def test_the_default_tls_context_is_used_if_none_is_configured() -> None:
-    made = ClientConfig(cluster="primary", security={"security_protocol": "SSL"}).ssl_context
-    assert made is not None
-    assert made.verify_mode is ssl.CERT_REQUIRED
-    own = ssl.create_default_context()
-    security = {"security_protocol": "SASL_SSL", "ssl_context": own}
-    assert ClientConfig(cluster="primary", security=security).ssl_context is own
+    assert "'pw'" not in repr(security)

@@ -19,6 +19,7 @@ from kafka.protocol.sasl import SaslHandshakeResponse
 from sparkmirror.backoff import Backoff
 from sparkmirror.cluster.describe_cluster import describe_cluster
 from sparkmirror.cluster.topics import describe_topics
+from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import (
     CallCancelled,
     ClusterTimeout,
@@ -28,6 +29,8 @@ from sparkmirror.errors import (
     UnsupportedByBroker,
 )
 from sparkmirror.model import TopicPartition
+from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.security.logins import PasswordLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import AnyBroker, Controller, LeaderOf, NodeWithId, Router
@@ -324,7 +327,8 @@ def test_a_cluster_without_a_controller_is_an_error() -> None:
 
 
 def test_the_error_of_a_refused_login_wins_over_that_of_a_dead_host() -> None:
-    security = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+    login = PasswordLogin(mechanism="PLAIN", username="ann", password=Password("pw"))
+    security = ClientSecurity(protocol="SASL_PLAINTEXT", login=login)
     refusal = response_reply(SaslHandshakeResponse(error_code=33, mechanisms=["GSSAPI"]))
     with FakeBroker() as gone:
         dead = gone.address

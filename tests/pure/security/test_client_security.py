@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cluster import tls
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.security import ClientSecurity
+from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.security import tls
+from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.security.logins import PasswordLogin
 from sparkmirror.wire.net.address import Address
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -35,7 +37,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 
 def test_no_properties_mean_plaintext() -> None:
-    assert ClientSecurity.from_properties({}).client_kwargs() == {"security_protocol": "PLAINTEXT"}
+    assert ClientSecurity.from_properties({}) == ClientSecurity(protocol="PLAINTEXT")
 
 
 def test_the_protocol_may_be_in_lower_case() -> None:
@@ -55,12 +57,10 @@ def test_the_protocol_may_be_in_lower_case() -> None:
 def test_a_login_is_read_from_the_jaas_config(mechanism: str, module: str) -> None:
     line = f'{module} required username="alice" password="s3cret";'
     security = ClientSecurity.from_properties(sasl(mechanism, line))
-    assert security.client_kwargs() == {
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": mechanism,
-        "sasl_plain_username": "alice",
-        "sasl_plain_password": "s3cret",
-    }
+    assert security.protocol == "SASL_PLAINTEXT"
+    assert security.login == PasswordLogin(
+        mechanism=mechanism, username="alice", password=Password("s3cret")
+    )
     assert "s3cret" not in repr(security)
 
 

@@ -1,18 +1,17 @@
 """One SASL authentication, step by step, at the start and again before a session ends (KIP-368).
 
 Returns the next request and takes its response. It has no socket, so it serves connections that
-block and connections that do not. The mechanisms are kafka-python's, with its keyword names.
+block and connections that do not.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
-from kafka.net.sasl import SASL_MECHANISMS
-
+from sparkmirror.security.logins import SaslLogin, TokenUnavailable
 from sparkmirror.wire.net.endpoint_errors import Endpoint
+from sparkmirror.wire.net.sasl.mechanisms import SaslMechanism, new_mechanism
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import (
     SaslAuthenticateRequest,
@@ -23,37 +22,17 @@ from sparkmirror.wire.protocol.messages import (
 
 T = TypeVar("T")
 
-# kafka-python's mechanisms log a warning per connection under SASL_PLAINTEXT. The operator chose
-# that protocol, and errors of a login are raised here with the cluster's name. A level set before
-# stays.
-_LIBRARY_LOG = logging.getLogger("kafka.net")
-if _LIBRARY_LOG.level == logging.NOTSET:
-    _LIBRARY_LOG.setLevel(logging.CRITICAL)
-
 CHECK_CREDENTIALS = "check the user name, the password or the token, and that the broker knows them"
 CHECK_MECHANISM = "set sasl.mechanism to one that the broker offers"
-
-
-class SaslMechanism(Protocol):
-    """A mechanism of kafka-python, as far as it is used here."""
-
-    def auth_bytes(self) -> bytes:
-        """Return the bytes of the next request."""
-
-    def receive(self, auth_bytes: bytes) -> object:
-        """Accept the bytes of a response."""
-
-    def is_done(self) -> bool:
-        """Whether the authentication is complete."""
 
 
 class SaslClientAuthenticator:
     """A handshake about the mechanism, then as many requests as the mechanism needs."""
 
-    def __init__(self, endpoint: Endpoint, security: Mapping[str, Any]) -> None:
+    def __init__(self, endpoint: Endpoint, login: SaslLogin) -> None:
         self._endpoint = endpoint
-        self._security = security
-        self._mechanism_name: str = security.get("sasl_mechanism") or ""
+        self._login = login
+        self._mechanism_name = login.mechanism
         self._mechanism: SaslMechanism | None = None
         self.session_lifetime_s = 0.0
         """The lifetime that the broker gives the session; 0 for no limit."""
@@ -73,13 +52,11 @@ class SaslClientAuthenticator:
             raise self._endpoint.not_authorized(
                 f"the SASL handshake failed: {code}", CHECK_MECHANISM
             )
-        if self._mechanism_name not in SASL_MECHANISMS:
-            raise self._endpoint.not_authorized(
-                f"{self._mechanism_name} is not supported here", CHECK_MECHANISM
+        self._mechanism = self._run_mechanism(
+            lambda: new_mechanism(
+                self._login, self._endpoint.security_protocol, self._endpoint.address.host
             )
-        mechanism: Callable[..., SaslMechanism] = SASL_MECHANISMS[self._mechanism_name]
-        keywords = dict(self._security) | {"host": self._endpoint.address.host}
-        self._mechanism = self._run_mechanism(lambda: mechanism(**keywords))
+        )
 
     def is_complete(self) -> bool:
         """Whether the broker has accepted the login."""
@@ -109,9 +86,11 @@ class SaslClientAuthenticator:
         return self._mechanism
 
     def _run_mechanism(self, step: Callable[[], T]) -> T:
-        """Run a step of the mechanism or its token provider. Raises NotAuthorized."""
+        """Run a step of the mechanism. Raises ClusterUnavailable without a token, NotAuthorized."""
         try:
             return step()
+        except TokenUnavailable as error:
+            raise self._endpoint.unavailable("it needs a token", str(error)) from error
         except Exception as error:
             what = f"{self._mechanism_name} login failed here: {type(error).__name__}: {error}"
             raise self._endpoint.not_authorized(what, CHECK_CREDENTIALS) from error

@@ -1,0 +1,1 @@
+"""How clients and servers prove who they are: stores, TLS contexts, logins."""

@@ -1,0 +1,57 @@
+"""Logins of SASL: what a client shows a broker. Values, and the interface of token sources.
+
+A login says nothing about bytes: `wire.net.sasl` has the mechanisms. Secrets are `Password`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sparkmirror.config.secrets.password import Password
+from sparkmirror.errors import MirrorError
+
+
+class TokenUnavailable(MirrorError):
+    """A token cannot be had now. Its text names the reason and what to check, never a secret."""
+
+    retriable = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BearerToken:
+    """A token of OAUTHBEARER and the SASL extensions that go with it."""
+
+    value: Password
+    extensions: Mapping[str, str] = field(default_factory=dict)
+
+
+class TokenSource(Protocol):
+    """Supplies tokens. Used by several threads."""
+
+    def token(self, host: str) -> BearerToken:
+        """Return a token that is valid now for a broker of this host name.
+
+        Blocks only if there is no valid token yet. Raises TokenUnavailable.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PasswordLogin:
+    """A user name and a password, for PLAIN and SCRAM."""
+
+    mechanism: str
+    username: str
+    password: Password
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogin:
+    """A token, for OAUTHBEARER."""
+
+    tokens: TokenSource = field(repr=False)
+    mechanism: str = "OAUTHBEARER"
+
+
+SaslLogin = PasswordLogin | TokenLogin

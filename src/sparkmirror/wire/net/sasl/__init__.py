@@ -1,0 +1,1 @@
+"""SASL: the exchange with a broker, and its mechanisms."""
