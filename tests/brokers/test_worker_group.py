@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from kafka.admin import ACLOperation, ResourceType
 
 from sparkmirror.errors import ConfigError, LeadershipLost
+from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.group_membership import describe_members, leave_group
 from sparkmirror.worker.worker_group import WorkerGroup
+from tests.support.kafka.admin_operations import denied, grant_acls
 from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
 from tests.support.kafka.group_members import group_member
 from tests.support.waiting import wait_until
@@ -120,3 +123,29 @@ def test_a_group_of_consumers_is_no_group_of_workers(
         pytest.raises(ConfigError, match="members of type consumer"),
     ):
         WorkerGroup(group, primary.access, "worker").await_turn(lambda _error: None)
+
+
+def test_a_worker_without_the_right_to_its_group_runs_with_a_warning_until_it_is_granted(
+    cluster_with_authorizer: Cluster, unique_name: UniqueName
+) -> None:
+    group = unique_name("workers")
+    properties = cluster_with_authorizer.client_properties(user="bob")
+    alice = cluster_with_authorizer.access(user="alice")
+    with ExitStack() as stack:
+        member = RunningMember(SharedCluster(name="west", properties=properties), group, "worker")
+        stack.callback(member.stop)
+        assert member.has_turn.wait(50)
+        membership = member.membership
+        assert membership.warning().startswith(
+            f"a second worker of group {group} would not be noticed: west: "
+        )
+        assert "grant Describe on the group" in membership.warning()
+        assert membership.problem() == ""
+        grant_acls(alice, "bob", ResourceType.GROUP, group, ACLOperation.READ)
+        wait_until(lambda: membership.warning() == "", "the worker to join")
+        with denied(alice, "bob", ResourceType.GROUP, group, ACLOperation.READ):
+            wait_until(
+                lambda: "grant Read on the group" in membership.warning(), "a refused heartbeat"
+            )
+        wait_until(lambda: membership.warning() == "", "the worker to be a member again")
+        assert member.lost == []

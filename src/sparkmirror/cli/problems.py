@@ -19,6 +19,8 @@ Partitions = Mapping[str, Sequence[PartitionSummary]]
 """The partitions of each connector."""
 
 _MORE_CAUSES = re.compile(r"and \d+ more causes?")
+_OF_WORKER = re.compile(r"\bBut (?!connector |task )")
+"""What `/health` says about the worker itself, not about its connectors."""
 _SIDES = ("source: ", "target: ")
 """How the reason of a partition may begin: a task knows which side fails, a connector does not."""
 
@@ -28,13 +30,14 @@ def problem_lines(
 ) -> list[str]:
     """Return a line for the worker, then for connectors and tasks, then for partitions.
 
-    A degraded worker is one whose connectors have problems; it has a line if they show none.
+    A degraded worker has a line if it has a problem of its own, or its connectors show none.
     """
     of_connectors = _connector_lines(connectors, partitions)
     of_partitions = _partition_lines(partitions)
     has_line = health.status != HEALTHY
     if health.status == DEGRADED:
-        has_line = not (of_connectors or of_partitions)
+        is_explained = bool(of_connectors or of_partitions)
+        has_line = not is_explained or _OF_WORKER.search(health.message) is not None
     of_worker = [f"the worker is {health.status}: {health.message}"] if has_line else []
     return [*of_worker, *of_connectors, *of_partitions]
 

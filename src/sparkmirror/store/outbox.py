@@ -1,8 +1,9 @@
 """Writes records in the background: a thread appends them in the order in which they were queued.
 
-While brokers are unavailable, records stay in the queue and are retried. The queue then keeps only
-the last record of each key, because that one wins in a compacted topic. A record that brokers
-refuse is dropped and logged. Before each attempt the thread asks whether a record is still wanted.
+While brokers are unavailable, or a right is missing, records stay in the queue and are retried. The
+queue then keeps only the last record of each key, because that one wins in a compacted topic. A
+record that brokers refuse for its content is dropped and logged. Before each attempt the thread
+asks whether a record is still wanted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.errors import ClusterError
+from sparkmirror.errors import ClusterError, RequestRefused
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.kafka_based_log import CompactedLog
 
@@ -84,7 +85,10 @@ class Outbox:
             unwritten = batch if last_attempt and self._problem else self._write(batch)
             if last_attempt:
                 if unwritten:
-                    log.warning("Dropped %d status updates at shutdown", len(unwritten))
+                    log.warning(
+                        "Dropped %d status updates of topic %s at shutdown: %s",
+                        len(unwritten), self._log.topic, self._problem,
+                    )  # fmt: skip
                 return
             with self._changed:
                 if not unwritten:
@@ -101,14 +105,20 @@ class Outbox:
         try:
             self._log.append([queued.record for queued in batch])
         except ClusterError as error:
-            if error.retriable:
+            if not isinstance(error, RequestRefused):
                 if str(error) != self._problem:
-                    log.warning("Status updates cannot be written, trying again: %s", error)
+                    log.warning(
+                        "Status updates cannot be written to topic %s, trying again: %s",
+                        self._log.topic, error,
+                    )  # fmt: skip
                 self._problem = str(error)
                 return batch
             if len(batch) > 1:  # one record is the cause; the others can be written alone
                 return [failed for queued in batch for failed in self._write([queued])]
-            log.error("Dropped the status update %r: %s", batch[0].record.key, error)
+            log.error(
+                "Dropped the status update %r of topic %s: %s",
+                batch[0].record.key, self._log.topic, error,
+            )  # fmt: skip
         self._problem = ""
         return []
 

@@ -4,6 +4,7 @@
                                  └─▶ none: the worker starts, and a thread joins the group
     running   a heartbeat every few seconds
     lost      another worker leads the group, because this one was suspended: this worker ends
+    refused   a right to the group is missing: the worker runs with a warning and joins when it can
 
 The protocol has a name of its own, so Kafka refuses Java workers in the group, and their group
 refuses this worker. A process that was killed stays a member until its session times out; its
@@ -20,8 +21,10 @@ from collections.abc import Callable
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.errors import CallCancelled, ClusterError, ConfigError, LeadershipLost
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.group_membership import (
+    HEARTBEAT,
+    JOIN_GROUP,
     NEW_MEMBER,
     GroupMembers,
     GroupProtocol,
@@ -31,6 +34,7 @@ from sparkmirror.wire.protocol.group_membership import (
     leave_group,
     send_heartbeat,
 )
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +64,7 @@ class WorkerGroup:
         self._access = access
         self._client_id = client_id
         self._problem = ""
+        self._warning = ""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._router: Router | None = None
@@ -68,6 +73,10 @@ class WorkerGroup:
     def problem(self) -> str:
         """Return which other worker this one waits for; empty if for none."""
         return self._problem
+
+    def warning(self) -> str:
+        """Return why this worker would not notice another one; empty if it would."""
+        return self._warning
 
     def await_turn(self, on_lost: Callable[[Exception], None]) -> None:
         """Wait until the group has no other worker; then join it in a thread.
@@ -110,7 +119,7 @@ class WorkerGroup:
                 leave_group(router, self._group_id, own, timeout_s=REQUEST_TIMEOUT_S)
         except ClusterError as error:
             if not error.retriable:
-                log.warning("Other workers of group %s are not noticed: %s", self._group_id, error)
+                self._warn(error)
                 return True
             self._problem, self._is_reachable = str(error), False
             return False
@@ -136,7 +145,7 @@ class WorkerGroup:
         except CallCancelled:
             return  # by `leave`: the cluster is down
         except ClusterError as error:
-            log.warning("Other workers of group %s are not noticed: %s", self._group_id, error)
+            log.warning("Group %s: the worker cannot leave: %s", self._group_id, error)
         finally:
             router.close()
 
@@ -151,13 +160,19 @@ class WorkerGroup:
                 if joined is None:
                     continue
                 code = send_heartbeat(router, self._group_id, joined, timeout_s=REQUEST_TIMEOUT_S)
+                self._check_right(HEARTBEAT.name, code)
+                self._warn(None)
                 if code in _EXPIRED:
                     joined = None
                 self._is_reachable = True
                 must_join = code in _EXPIRED or code is ErrorCode.REBALANCE_IN_PROGRESS
+            except CallCancelled:
+                raise
             except ClusterError as error:
                 if not error.retriable:
-                    raise
+                    self._warn(error)
+                    must_join = True
+                    self._stopping.wait(HEARTBEAT_INTERVAL_S)
             if not must_join:
                 self._stopping.wait(HEARTBEAT_INTERVAL_S)
         if joined is not None:
@@ -169,6 +184,8 @@ class WorkerGroup:
         outcome = join_group(router, self._protocol, member_id, timeout_s=REQUEST_TIMEOUT_S)
         if isinstance(outcome, JoinedGroup) and outcome.is_leader:
             return outcome
+        if isinstance(outcome, ErrorCode):
+            self._check_right(JOIN_GROUP.name, outcome)
         found = describe_members(router, self._group_id, timeout_s=REQUEST_TIMEOUT_S)
         own, others = split_members(found, self._client_id)
         if isinstance(outcome, JoinedGroup):
@@ -181,6 +198,25 @@ class WorkerGroup:
             )
         self._stopping.wait(CHECK_INTERVAL_S)
         return None
+
+    def _check_right(self, api: str, code: ErrorCode) -> None:
+        """Raise NotAuthorized if the coordinator answered that a right is missing."""
+        if code.action is ErrorAction.NOT_AUTHORIZED:
+            raise error_for_code(self._access.cluster, api, code, self._group_id)
+
+    def _warn(self, error: ClusterError | None) -> None:
+        """Set or end the warning; log both once."""
+        text = unnoticed_text(self._group_id, error) if error else ""
+        if text and text != self._warning:
+            log.warning("%s", text)
+        elif self._warning and not text:
+            log.info("Group %s: the worker is a member and notices others", self._group_id)
+        self._warning = text
+
+
+def unnoticed_text(group_id: str, error: ClusterError) -> str:
+    """Return the sentence about a worker that the coordinator refuses."""
+    return f"a second worker of group {group_id} would not be noticed: {error}"
 
 
 def check_protocol_type(group_id: str, found: GroupMembers) -> None:

@@ -85,5 +85,17 @@ def test_degraded_is_said_only_if_nothing_else_is() -> None:
     ]
 
 
+def test_a_problem_of_the_worker_itself_is_said_beside_those_of_connectors() -> None:
+    message = "Worker is ready. But a second worker would not be noticed (and 1 more)"
+    degraded = HealthSummary(status="degraded", message=message)
+    assert problem_lines(degraded, [connector(SOURCE, "boom")], {}) == [
+        f"the worker is degraded: {message}",
+        f"{SOURCE}: boom",
+    ]
+    message = f"Worker is ready. But connector {SOURCE}: boom"
+    degraded = HealthSummary(status="degraded", message=message)
+    assert problem_lines(degraded, [connector(SOURCE, "boom")], {}) == [f"{SOURCE}: boom"]
+
+
 def test_a_worker_that_is_well_has_no_line() -> None:
     assert problem_lines(HEALTHY, [connector()], {SOURCE: [partition(0)]}) == []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sparkmirror.errors import ClusterError, ClusterUnavailable, RequestRefused
+from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized, RequestRefused
 from sparkmirror.mirror.connect_topics.connect_statuses import (
     ConnectStatus,
     LifecycleState,
@@ -142,6 +142,33 @@ def test_a_status_is_visible_while_brokers_cannot_store_it() -> None:
     wait_until(lambda: len(log.records) == 3, "an attempt to succeed")
     wait_until(lambda: store.problem() == "", "the problem to be solved")
     store.stop()
+
+
+def test_a_missing_right_to_write_is_a_problem_until_the_status_is_written() -> None:
+    log = FailingLog(*[NotAuthorized("B", "grant Write on the topic")] * 1000)
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    store.start()
+    store.put(status(LifecycleState.RUNNING))
+    store.put(status(LifecycleState.RUNNING, task=0))
+    wait_until(lambda: log.attempts > 2, "some attempts")
+    assert store.problem() == "B: grant Write on the topic"
+    log.errors.clear()
+    wait_until(lambda: len(log.records) == 2, "the statuses to be written")
+    wait_until(lambda: store.problem() == "", "the problem to be solved")
+    store.stop()
+
+
+def test_updates_that_are_dropped_at_shutdown_are_logged_with_topic_and_cause(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = FailingLog(*[ClusterUnavailable("B", "no broker")] * 1000)
+    log.topic = "statuses"
+    store = KafkaStatusBackingStore(log, Outbox(log))
+    store.start()
+    store.put(status(LifecycleState.RUNNING))
+    wait_until(lambda: store.problem() != "", "an attempt to fail")
+    store.stop()
+    assert "Dropped 1 status updates of topic statuses at shutdown: B: no broker" in caplog.text
 
 
 def test_a_removed_status_is_gone_before_the_brokers_have_the_tombstone() -> None:

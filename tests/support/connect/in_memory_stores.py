@@ -22,7 +22,7 @@ class MemoryLog:
 
     def __init__(self, records: Iterable[RecordBytes] = (), topic: str = "memory") -> None:
         self.records = list(records)
-        self._topic = topic
+        self.topic = topic
         self._lock = threading.RLock()
         self._callback: ConsumedCallback | None = None
 
@@ -30,7 +30,7 @@ class MemoryLog:
         with self._lock:
             self._callback = on_record
             for offset, record in enumerate(self.records):
-                on_record(ConsumedRecord(self._topic, 0, offset, record, preexisting=True))
+                on_record(ConsumedRecord(self.topic, 0, offset, record, preexisting=True))
 
     def stop(self) -> None:
         """Call the callback no more. Appending is still possible."""
@@ -43,9 +43,7 @@ class MemoryLog:
                 self.records.append(record)
                 if self._callback is not None:
                     offset = len(self.records) - 1
-                    self._callback(
-                        ConsumedRecord(self._topic, 0, offset, record, preexisting=False)
-                    )
+                    self._callback(ConsumedRecord(self.topic, 0, offset, record, preexisting=False))
 
     def claim_write_privileges(self) -> None:
         """No-op: there is one writer."""

@@ -147,7 +147,8 @@ class HerderParts:
         if unconfigured:
             return worker_health.starting("", unconfigured)
         names = self.queries.connectors()
-        return worker_health.ready(filter(None, map(self._find_status, names)))
+        statuses = filter(None, map(self._find_status, names))
+        return worker_health.ready(statuses, self._worker_membership.warning())
 
     def _problem(self) -> str:
         return self._stores.problem() or self._worker_membership.problem()

@@ -3,7 +3,8 @@
 starting    the stores are not read yet, or connectors of the file are not configured yet; the
             message says what the worker waits for
 unhealthy   the worker cannot read or write its topics, or its herder thread hangs
-degraded    the worker answers requests, but a connector or task has a problem
+degraded    the worker answers requests, but it would not notice a second worker, or a connector or
+            task has a problem
 healthy     nothing of this
 """
 
@@ -36,9 +37,10 @@ def unhealthy(stage: str, problem: str) -> WorkerStatus:
     return WorkerStatus(status=UNHEALTHY, message=_join(_UNABLE, problem or stage))
 
 
-def ready(statuses: Iterable[ConnectorStateInfo]) -> WorkerStatus:
-    """The worker handles requests; its connectors and tasks may have problems."""
-    problems = [text for status in statuses for text in connector_problems(status)]
+def ready(statuses: Iterable[ConnectorStateInfo], warning: str = "") -> WorkerStatus:
+    """The worker handles requests; it may have a warning, its connectors and tasks problems."""
+    of_connectors = (text for status in statuses for text in connector_problems(status))
+    problems = [*filter(None, [warning]), *of_connectors]
     if not problems:
         return WorkerStatus(status=HEALTHY, message=_READY)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

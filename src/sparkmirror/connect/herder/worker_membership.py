@@ -21,6 +21,10 @@ class WorkerMembership(Protocol):
         """Return which other worker this one waits for; empty if for none."""
         ...
 
+    def warning(self) -> str:
+        """Return why this worker would not notice another one; empty if it would."""
+        ...
+
 
 class NoMembership:
     """The membership of a herder without a group."""
@@ -33,4 +37,8 @@ class NoMembership:
 
     def problem(self) -> str:
         """Return no problem."""
+        return ""
+
+    def warning(self) -> str:
+        """Return no warning."""
         return ""

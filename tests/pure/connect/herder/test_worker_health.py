@@ -39,6 +39,12 @@ def test_a_problem_of_a_connector_or_task_degrades_the_worker(
     assert health.message.endswith(f"ready to handle requests. But {expected}")
 
 
+def test_a_warning_of_the_worker_degrades_it_and_comes_first() -> None:
+    health = worker_health.ready([connector(state("FAILED", "x"))], "a second worker is hidden")
+    assert health.status == "degraded"
+    assert health.message.endswith("But a second worker is hidden (and 1 more)")
+
+
 def test_the_message_counts_further_problems() -> None:
     failed = state("FAILED", "x")
     assert worker_health.ready([connector(failed, failed, failed)]).message.endswith(
