@@ -201,6 +201,9 @@ def test_the_quickstart_typed_line_by_line_ends_where_it_says_and_doubles_nothin
 ) -> None:
     typed = list(page_commands())
     assert len(typed) > 20
+    requests = [command for command in typed if command.startswith("curl")]
+    assert requests
+    assert all(one.startswith("curl -f") for one in requests), "curl ends with 0 on an HTTP error"
     for command in typed:
         typist.type(command)
         if command.startswith("sparkmirror lab up"):

@@ -50,6 +50,14 @@ def test_config_fault_exits_1(tmp_path: Path) -> None:
     assert "tasks.max" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("command", [("status",), ("groups", "explain")], ids=" ".join)
+def test_no_worker_at_the_url_exits_1_and_names_the_url(command: tuple[str, ...]) -> None:
+    done = run(*command, "--url", "http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "no worker answers at http://127.0.0.1:1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_closed_pipe_is_no_error() -> None:
     done = subprocess.run(
         ["bash", "-c", f"{shlex.quote(sys.executable)} -m sparkmirror --help | head -1"],
