@@ -20,10 +20,11 @@ from dataclasses import dataclass, replace
 from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import SPARK_STARTS, PartitionView
-from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_status import SILENT_S, DriverPhase, DriverStatus
 
-SILENT_AFTER_S = 15.0
-"""A driver sends a status every second. After so long its last figures are not shown any more."""
+SILENT_AFTER_S = SILENT_S + 2.0
+"""After so long the last figures of a driver are not shown any more. The supervisor publishes the
+silence after SILENT_S; this holds even if no thread reads what it publishes."""
 NOT_REPORTED = "the Spark driver has not reported the partition yet"
 NOT_COPIED = "no task copies the partition yet"
 SILENT = f"the Spark driver has sent no status for more than {SILENT_AFTER_S:.0f} s"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
-from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_status import SILENT_S, DriverPhase, DriverStatus
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.source_partitions import (
     NOT_COPIED,
@@ -24,6 +25,7 @@ JOB = replace(
     remote_topics={"t": "A.t"},
     tasks=((TopicPartition("t", 0),), (TopicPartition("t", 1),)),
 )
+DOCS = Path(__file__).parents[3] / "docs"
 PROBLEM = "the Spark driver ended with code -9; see spark.log"
 
 
@@ -105,6 +107,17 @@ def test_figures_of_a_silent_driver_are_not_shown() -> None:
     assert shown(partitions, 101 + SILENT_AFTER_S)["t-0"] == ("held", 7, None, SILENT)
     partitions.on_status(status(t_0=view(8, 8)), 200.0)
     assert shown(partitions, 200.0)["t-0"] == ("leased", 8, 0, "")
+
+
+def test_lag_of_a_silent_driver_is_unknown_when_the_pages_say() -> None:
+    assert SILENT_S == 5.0
+    assert SILENT_AFTER_S <= SILENT_S + 2.0
+    promises = {
+        "operate.md": f"never older than {SILENT_S:.0f} seconds (and the second or two",
+        "rest.md": f"has sent no status for {SILENT_S:.0f} s",
+    }
+    for page, promise in promises.items():
+        assert promise in " ".join((DOCS / page).read_text("utf-8").split())
 
 
 def test_next_driver_keeps_the_last_position_until_it_knows_its_own() -> None:

@@ -14,6 +14,9 @@ from typing import Any, Self
 
 from sparkmirror.copy.snapshot import CopySnapshot
 
+SILENT_S = 5.0
+"""A driver that has sent no status for so long has a problem, and the lag is unknown."""
+
 
 class DriverPhase(enum.StrEnum):
     """The phase of a driver."""

@@ -26,7 +26,7 @@ from sparkmirror.copy.snapshot import CopySnapshot, starting_snapshot
 from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_process import DriverProcess
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
-from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_status import SILENT_S, DriverPhase, DriverStatus
 from sparkmirror.errors import DriverLost, MirrorError
 
 log = logging.getLogger(__name__)
@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 DRIVER_MODULE = "sparkmirror.engine.driver.driver_main"
 STATUS_TIMEOUT_S = 60.0
 """A driver without a status for so long is killed."""
-SILENT_S = 10.0
-"""A driver without a status for so long has a problem. It prints one every second."""
+SILENT_AT_START_S = 10.0
+"""The same for a driver that has not reached RUNNING. It shows no lag, and it starts a JVM."""
 DRAIN_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
 STABLE_RUN_S = 60.0
@@ -202,9 +202,10 @@ class DriverSupervisor:
 
     def _read_timeout_s(self, silent_s: float) -> float:
         """Return how long to wait for the next status; publish that the driver is silent."""
-        if silent_s > SILENT_S and self._should_run:
+        limit_s = SILENT_S if self._has_reached_running else SILENT_AT_START_S
+        if silent_s > limit_s and self._should_run:
             problem = (
-                f"the Spark driver has sent no status for {SILENT_S:.0f} s; after"
+                f"the Spark driver has sent no status for {limit_s:.0f} s; after"
                 f" {STATUS_TIMEOUT_S:.0f} s it is killed and started again; see {self._spec.log}"
             )
             self._publish_stalled(self._status.phase, problem)

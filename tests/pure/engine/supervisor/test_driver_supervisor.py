@@ -174,10 +174,20 @@ def test_a_supervisor_can_be_ended_before_its_driver_runs(directory: Path) -> No
 def test_a_driver_without_a_status_is_a_problem_before_it_is_killed(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver_supervisor, "SILENT_S", 0.2)
+    monkeypatch.setattr(driver_supervisor, "SILENT_AT_START_S", 0.2)
     with supervisor(directory, "mute") as supervised:
         wait_until(lambda: "has sent no status" in supervised.status.problem, "the problem")
         assert supervised.status.phase is DriverPhase.STARTING
+
+
+def test_a_silent_driver_that_was_running_is_a_problem(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_supervisor, "SILENT_S", 0.2)
+    with supervisor(directory, "well") as supervised:
+        until(supervised.statuses(), DriverPhase.RUNNING)
+        wait_until(lambda: "has sent no status" in supervised.status.problem, "the problem")
+        assert supervised.status.phase is DriverPhase.RUNNING
 
 
 def test_a_driver_that_cannot_be_started_is_given_up_with_the_cause(directory: Path) -> None:
