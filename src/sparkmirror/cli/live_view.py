@@ -32,6 +32,8 @@ from sparkmirror.errors import ConnectRestError, RequestFailed
 RATE_WINDOW_S = 5.0
 MAX_EVENTS = 5
 BAR_WIDTH = 12
+STUCK = "stuck"
+WAITING = "waiting"
 _RUNNING = "RUNNING"
 _STARTING = "starting"
 _REQUESTED_STATES = ("paused", "stopped")
@@ -49,15 +51,19 @@ class TopicRow:
     """None if it is unknown for one partition."""
     requested_state: str = ""
     """paused or stopped, if all partitions are; else empty."""
-    is_stuck: bool = False
-    """Whether a partition has a reason why it is not copied."""
+    stuck_state: str = ""
+    """STUCK if a partition has a reason why it is not copied, WAITING if all such partitions wait
+    for a task; else empty."""
     records_per_s: float
     bytes_per_s: float
 
     @property
     def fraction(self) -> float | None:
-        """The part that is copied; None while the lag is unknown."""
-        if self.lag is None:
+        """The part that is copied; None while the lag is unknown.
+
+        None also if all is copied and a partition has a reason: a full bar says that all is well.
+        """
+        if self.lag is None or (self.is_stuck and self.lag == 0):
             return None
         return self.records / (self.records + self.lag) if self.lag else 1.0
 
@@ -72,6 +78,16 @@ class TopicRow:
         if self.lag == 0:
             return 0.0
         return self.lag / self.records_per_s if self.lag and self.records_per_s > 0 else None
+
+    @property
+    def remaining_time(self) -> str:
+        """The last column: what keeps the topic from being copied, or the time until lag 0."""
+        return self.requested_state or self.stuck_state or format_eta(self.eta_s)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a partition has a reason why it is not copied."""
+        return bool(self.stuck_state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +195,7 @@ class WorkerPoller:
             records=records,
             lag=total_lag(partition.lag for partition in partitions),
             requested_state=_requested_state(partitions),
-            is_stuck=any(partition.reason for partition in partitions),
+            stuck_state=_stuck_state(partitions),
             records_per_s=max(records - first_records, 0) / elapsed_s if now > first else 0.0,
             bytes_per_s=max(size - first_size, 0) / elapsed_s if now > first else 0.0,
         )
@@ -188,6 +204,13 @@ class WorkerPoller:
 def _requested_state(partitions: Sequence[PartitionSummary]) -> str:
     states = {partition.state for partition in partitions}
     return states.pop() if len(states) == 1 and states <= {*_REQUESTED_STATES} else ""
+
+
+def _stuck_state(partitions: Sequence[PartitionSummary]) -> str:
+    states = {partition.state for partition in partitions if partition.reason}
+    if not states:
+        return ""
+    return WAITING if states == {WAITING} else STUCK
 
 
 def _by_topic(partitions: Sequence[PartitionSummary]) -> dict[str, list[PartitionSummary]]:
@@ -266,6 +289,6 @@ def _topic_table(view: LiveView) -> rich.table.Table:
             number_format.per_second(topic.records_per_s),
             number_format.size_per_second(topic.bytes_per_s),
             number_format.count(topic.lag),
-            topic.requested_state or format_eta(topic.eta_s),
+            topic.remaining_time,
         )
     return table

@@ -10,7 +10,7 @@ import click.testing
 import pytest
 
 from sparkmirror.cli.groups import groups
-from sparkmirror.cli.live_view import WorkerPoller, summary_line
+from sparkmirror.cli.live_view import BAR_WIDTH, WorkerPoller, summary_line
 from sparkmirror.cli.status import status
 from sparkmirror.cli.worker_rest_client import WorkerRestClient
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
@@ -149,10 +149,35 @@ def test_unknown_lag_is_never_done_and_ends_with_2(unknown: PartitionView) -> No
         assert code == 2
 
 
+@pytest.mark.parametrize(
+    ("reported", "last_columns"),
+    [
+        ((view(9, 9), view(9, 9, REFUSED)), ["0", "stuck"]),
+        ((view(9, 9), view(9, 12, REFUSED)), ["3", "stuck"]),
+        ((view(9, 9), replace(view(9, 9, REFUSED), state="waiting")), ["0", "waiting"]),
+    ],
+    ids=["copied", "behind", "waiting"],
+)
+def test_stuck_topic_has_no_full_bar_is_never_done_and_ends_with_2(
+    reported: tuple[PartitionView, ...], last_columns: list[str]
+) -> None:
+    with node() as mirror:
+        mirror.report(*reported)
+        output, code = mirror.status()
+        (row,) = [line for line in output.splitlines() if "A.orders" in line]
+        assert row.split()[-2:] == last_columns, "lag and ETA"
+        assert row.count("━") < BAR_WIDTH
+        assert ("━" in row) == (last_columns[0] != "0")
+        assert "done" not in output
+        assert code == 2
+
+
 def test_starting_spark_is_shown_and_ends_with_2() -> None:
     with node() as mirror:
         mirror.monitor.on_plan(NAME, job(0, 1, 2))
         output, code = mirror.status()
+        (row,) = [line for line in output.splitlines() if "A.orders" in line]
+        assert row.split()[-2:] == ["?", "waiting"], "lag and ETA"
         assert "orders-0 and 2 more partitions: the Spark driver is starting" in output
         assert "done" not in output
         assert code == 2
