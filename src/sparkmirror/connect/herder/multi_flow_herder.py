@@ -71,8 +71,11 @@ class MultiFlowHerder:
         return self._first_herder().server_info()
 
     def health(self) -> WorkerStatus:
-        """Return the worst health of all flows, and the flow that has it."""
-        return merge_healths({str(flow): herder.health() for flow, herder in self._herders.items()})
+        """Return the worst health of the enabled flows, and the flow that has it."""
+        return merge_healths(
+            {str(flow): herder.health() for flow, herder in self._herders.items()},
+            [str(flow) for flow, switches in self._switches.items() if not switches.is_enabled],
+        )
 
     # -- queries ---------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ healthy     nothing of this
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo, WorkerStatus
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
@@ -56,18 +56,39 @@ def connector_problems(status: ConnectorStateInfo) -> Iterator[str]:
             yield f"task {status.name}-{task}: {_first_line(state)}"
 
 
-def merge_healths(healths: Mapping[str, WorkerStatus]) -> WorkerStatus:
+def merge_healths(
+    healths: Mapping[str, WorkerStatus], disabled: Collection[str] = ()
+) -> WorkerStatus:
     """Return the health of a process with several flows, by the name of each flow.
 
-    While at least one flow runs, the process is at most degraded.
+    The enabled flows decide the status; if all are disabled, all of them do. While at least one of
+    them runs, the process is at most degraded. The message begins with the worst of them. The flows
+    in `disabled` come last: they have a heartbeat connector at most.
     """
     assert healths, "a process has at least one flow"
-    worst = max(healths.values(), key=lambda health: _SEVERITY.index(health.status)).status
-    has_ready_flow = any(health.status in (HEALTHY, DEGRADED) for health in healths.values())
-    status = DEGRADED if has_ready_flow and worst != HEALTHY else worst
-    flow, health = next((flow, one) for flow, one in healths.items() if one.status == worst)
-    message = health.message if worst == HEALTHY else f"{flow}: {health.message}"
-    return WorkerStatus(status=status, message=message)
+    deciding = {flow: one for flow, one in healths.items() if flow not in disabled} or healths
+    others = {flow: one for flow, one in healths.items() if flow not in deciding}
+    worst = max(map(_severity, deciding.values()))
+    has_ready_flow = min(map(_severity, deciding.values())) <= _SEVERITY.index(DEGRADED)
+    status = DEGRADED if has_ready_flow and worst else _SEVERITY[worst]
+    texts = [*_flow_problems(deciding), *_flow_problems(others, "disabled flow ")]
+    if not worst:
+        texts = [_READY, *texts]
+    return WorkerStatus(status=status, message=_join(*texts))
+
+
+def _flow_problems(healths: Mapping[str, WorkerStatus], prefix: str = "") -> Iterator[str]:
+    """Yield the message of the worst flow, then the names of the others that have a problem."""
+    flows = sorted(healths, key=lambda flow: _severity(healths[flow]), reverse=True)
+    troubled = [flow for flow in flows if healths[flow].status != HEALTHY]
+    if troubled:
+        yield f"{prefix}{troubled[0]}: {healths[troubled[0]].message}"
+    if len(troubled) > 1:
+        yield f"(and {prefix}{', '.join(troubled[1:])})"
+
+
+def _severity(health: WorkerStatus) -> int:
+    return _SEVERITY.index(health.status)
 
 
 def _has_problem(state: StateInfo) -> bool:

@@ -16,6 +16,7 @@ from tests.support.connect.in_memory_herder import (
     named_config,
     running_herder,
 )
+from tests.support.rest.scripted_herder import ScriptedHerder
 
 THERE, BACK = SourceAndTarget("A", "B"), SourceAndTarget("B", "A")
 
@@ -128,3 +129,14 @@ def test_connectors_of_the_properties_file_cannot_be_changed(
 
 def test_the_worker_is_healthy_if_all_flows_are(flows: MultiFlowHerder) -> None:
     assert flows.health().status == "healthy"
+
+
+def test_a_disabled_flow_that_waits_does_not_hide_the_problem_of_the_enabled_one() -> None:
+    there, back = ScriptedHerder(), ScriptedHerder()
+    there.set_response(200, {"status": "degraded", "message": "A: connection refused"})
+    back.set_response(200, {"status": "starting", "message": "waits for its topics on A"})
+    switches = {BACK: FlowSwitches(is_enabled=False)}
+    flows = MultiFlowHerder({BACK: back, THERE: there}, "mm2.properties", switches)
+    health = flows.health()
+    assert health.status == "degraded"
+    assert health.message.startswith("A->B: A: connection refused")

@@ -71,9 +71,33 @@ def test_a_process_with_a_flow_that_runs_is_at_most_degraded(
     assert worker_health.merge_healths({"a->b": a, "b->a": b}).status == expected
 
 
-def test_the_message_names_the_flow_with_the_worst_health() -> None:
+def test_the_message_begins_with_the_worst_flow_and_names_the_others() -> None:
     healths = {
         "a->b": WorkerStatus(status="degraded", message="task c-0: held"),
+        "a->c": WorkerStatus(status="healthy", message="is ready"),
         "b->a": WorkerStatus(status="starting", message="b: connection refused"),
     }
-    assert worker_health.merge_healths(healths).message == "b->a: b: connection refused"
+    merged = worker_health.merge_healths(healths)
+    assert merged.message == "b->a: b: connection refused (and a->b)"
+
+
+@pytest.mark.parametrize("enabled", ["healthy", "degraded", "starting", "unhealthy"])
+@pytest.mark.parametrize("disabled", ["healthy", "degraded", "starting", "unhealthy"])
+def test_a_disabled_flow_does_not_change_the_health_of_the_enabled_ones(
+    enabled: str, disabled: str
+) -> None:
+    healths = {
+        "b->a": WorkerStatus(status=disabled, message="waits for its topics on a"),
+        "a->b": WorkerStatus(status=enabled, message="a: connection refused"),
+    }
+    merged = worker_health.merge_healths(healths, disabled=["b->a"])
+    assert merged.status == enabled
+    first, _, last = merged.message.partition("disabled flow b->a: ")
+    assert first.startswith("Worker has" if enabled == "healthy" else "a->b: a: connection refused")
+    assert last == ("" if disabled == "healthy" else "waits for its topics on a")
+
+
+def test_disabled_flows_decide_if_no_flow_is_enabled() -> None:
+    healths = {"b->a": WorkerStatus(status="starting", message="a: connection refused")}
+    merged = worker_health.merge_healths(healths, disabled=["b->a"])
+    assert (merged.status, merged.message) == ("starting", "b->a: a: connection refused")
