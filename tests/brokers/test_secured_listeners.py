@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import ssl
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.cluster.access import ClusterAccess
@@ -37,9 +39,11 @@ from tests.support.kafka.wire_copier import (
     read_stored_batches,
     wire_client,
 )
+from tests.support.security.oauth_server import OAuthServer, running_oauth_server
 from tests.support.timing import fastest_run_s
 
 USERS = {"alice": 'a "quoted" \\ secret, ä', "bob": "bobs-secret"}
+OAUTH_CLIENTS = {"alice": "alices-client-secret"}
 LOGINS = [
     (listener, mechanism)
     for listener in (ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL)
@@ -53,8 +57,15 @@ TRIES = 5
 
 
 @pytest.fixture(scope="module")
-def secured_cluster(start_module_cluster: StartCluster) -> Cluster:
-    """One broker with all four listeners and certificates of clients. Only alice has rights.
+def oauth_server() -> Iterator[OAuthServer]:
+    """Issues the tokens that the cluster accepts."""
+    with running_oauth_server(OAUTH_CLIENTS) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def secured_cluster(start_module_cluster: StartCluster, oauth_server: OAuthServer) -> Cluster:
+    """One broker with all listeners and certificates of clients. Only alice has rights.
 
     Sessions of SCRAM-SHA-256 over TLS are short.
     """
@@ -67,6 +78,7 @@ def secured_cluster(start_module_cluster: StartCluster) -> Cluster:
             authorizer=True,
             users=USERS,
             super_users=("alice",),
+            oauth=oauth_server.endpoints,
             properties={
                 "listener.name.sasl_ssl.scram-sha-256.connections.max.reauth.ms": str(SESSION_MS)
             },
@@ -79,11 +91,14 @@ def broker_count(connection: BrokerConnection) -> int:
     return len(connection.call(METADATA, message).brokers)
 
 
-class NoTokens:
-    """A token source that no login reaches."""
+@dataclass(frozen=True)
+class FixedToken:
+    """A token source with one token."""
+
+    text: str
 
     def token(self, host: str) -> BearerToken:
-        raise AssertionError("the broker offers no OAUTHBEARER")
+        return BearerToken(value=Password(self.text))
 
 
 def open_connection(access: ClusterAccess, **changes: Any) -> BrokerConnection:
@@ -91,6 +106,13 @@ def open_connection(access: ClusterAccess, **changes: Any) -> BrokerConnection:
     security = replace(wire_client(access).security.current(), **changes)
     client = ClientConfig(cluster=access.cluster, security=security)
     return BrokerConnection.open(client, Address(*access.bootstrap_servers[0]))
+
+
+def with_token(cluster: Cluster, listener: ListenerProtocol, token: str) -> ClusterAccess:
+    """Return the access to a listener with one token."""
+    access = cluster.access(listener)
+    login = TokenLogin(tokens=FixedToken(token))
+    return replace(access, security=replace(access.security.current(), login=login))
 
 
 def connection_error(access: ClusterAccess, kind: type[ClusterError], **changes: Any) -> str:
@@ -140,12 +162,55 @@ def test_a_certificate_identifies_a_user(secured_cluster: Cluster, topic: str) -
     assert read_values(access, topic) == [b"by certificate"]
 
 
+@pytest.mark.parametrize(
+    "listener", [ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL], ids=str
+)
+def test_a_token_of_the_oauth_server_identifies_a_user(
+    secured_cluster: Cluster, oauth_server: OAuthServer, topic: str, listener: ListenerProtocol
+) -> None:
+    access = with_token(secured_cluster, listener, oauth_server.issue_token("alice"))
+    create_topic(access, topic)
+    write_values(access, topic, b"by token")
+    assert read_values(access, topic) == [b"by token"]
+
+
+def test_librdkafka_logs_in_with_a_token_that_it_fetches(
+    secured_cluster: Cluster, oauth_server: OAuthServer
+) -> None:
+    admin: Any = AdminClient(
+        {
+            "bootstrap.servers": secured_cluster.bootstrap_servers(ListenerProtocol.SASL_PLAINTEXT),
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": oauth_server.endpoints.token_url,
+            "sasl.oauthbearer.client.id": "alice",
+            "sasl.oauthbearer.client.secret": "alices-client-secret",
+        }
+    )
+    assert admin.list_topics(timeout=60).cluster_id == secured_cluster.cluster_id
+
+
+@pytest.mark.parametrize(
+    "claims", [{"exp": 1}, {"aud": "another-service"}], ids=["expired", "of-another-audience"]
+)
+def test_a_token_that_is_not_valid_is_refused_at_once(
+    secured_cluster: Cluster, oauth_server: OAuthServer, claims: dict[str, object]
+) -> None:
+    token = oauth_server.issue_token("alice", **claims)
+    access = with_token(secured_cluster, ListenerProtocol.SASL_SSL, token)
+    text = connection_error(access, NotAuthorized)
+    assert "OAUTHBEARER login failed" in text
+    assert token not in text
+
+
 def test_an_unsupported_mechanism_is_refused_with_the_supported_ones(
     secured_cluster: Cluster,
 ) -> None:
     access = secured_cluster.access(ListenerProtocol.SASL_SSL, "alice")
-    text = connection_error(access, NotAuthorized, login=TokenLogin(tokens=NoTokens()))
-    assert "it does not accept OAUTHBEARER, it offers" in text
+    login = TokenLogin(tokens=FixedToken("unused"), mechanism="AWS_MSK_IAM")
+    text = connection_error(access, NotAuthorized, login=login)
+    assert "it does not accept AWS_MSK_IAM, it offers" in text
     assert "SCRAM-SHA-512" in text
 
 
@@ -177,6 +242,22 @@ def test_a_broker_with_a_certificate_of_another_authority_is_not_trusted(
         ssl_context=ssl.create_default_context(cafile=str(other.ca_certificate)),
     )
     assert "its certificate is not accepted" in text
+
+
+@pytest.mark.parametrize(
+    ("listener", "reason"),
+    [
+        (ListenerProtocol.SSL_EXPIRED, "certificate has expired"),
+        (ListenerProtocol.SSL_OTHER_HOST, "IP address mismatch"),
+    ],
+    ids=["expired", "of-another-host"],
+)
+def test_a_broker_with_a_faulty_certificate_is_refused_for_that_fault(
+    secured_cluster: Cluster, listener: ListenerProtocol, reason: str
+) -> None:
+    text = connection_error(secured_cluster.access(listener), NotAuthorized)
+    assert "secured: SSL 127.0.0.1:" in text
+    assert reason in text
 
 
 def test_mutual_tls_refuses_a_client_without_a_certificate(secured_cluster: Cluster) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 from sparkmirror.errors import BrokerFailed
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.cluster.sasl_config import oauth_jvm_options
 from sparkmirror.lab.kafka.jvm_options import log4j_options
 from sparkmirror.lab.processes.process import Process, ProcessIdentity
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
@@ -56,6 +57,8 @@ def broker_command(java: Path, classpath: str, spec: ClusterSpec, directory: Pat
         f"-Djava.io.tmpdir={directory / 'tmp'}",
         "-Djava.awt.headless=true",
         *log4j_options(spec.version, "INFO"),
+        *oauth_jvm_options(spec.oauth),
+        *spec.jvm_options,
         *("-cp", classpath, _MAIN, str(directory / "server.properties")),
     ]
 

@@ -3,13 +3,14 @@
 All files are PEM, which both Kafka (`ssl.keystore.type=PEM`) and Python read. Tools that need a
 store get the authority as a PKCS12 trust store with the password `changeit`. Keys are elliptic
 curve keys, because these are quick to generate. Certificates are valid for the loopback address
-only, so that a leaked key of the lab is of no use.
+only, so that a leaked key of the lab is of no use. A certificate may have a fault on request.
 """
 
 from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
@@ -31,6 +32,13 @@ STORE_PASSWORD = "changeit"  # noqa: S105 - protects a public certificate, as Ja
 _CA_NAME = "sparkmirror lab"
 _VALIDITY = timedelta(days=365)
 _SKEW = timedelta(hours=1)
+
+
+class CertificateFault(Enum):
+    """Why a client that trusts the authority refuses a certificate."""
+
+    EXPIRED = "expired"
+    OTHER_HOST = "other host"
 
 
 class CertificateAuthority:
@@ -76,10 +84,10 @@ class CertificateAuthority:
         """Return the PEM file with the key and certificate chain of a broker or user."""
         return self._directory / f"{name}.pem"
 
-    def issue(self, name: str) -> Path:
+    def issue(self, name: str, fault: CertificateFault | None = None) -> Path:
         """Create a key and a certificate `CN=<name>`, valid for the loopback address.
 
-        Returns their PEM file.
+        Replaces an earlier one of that name. Returns their PEM file.
         """
         issuer = x509.load_pem_x509_certificate(self.ca_certificate.read_bytes())
         signer = load_pem_private_key(self._ca_key_file.read_bytes(), password=None)
@@ -90,9 +98,19 @@ class CertificateAuthority:
             [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         )
         certificate = (
-            _certificate_builder(_common_name(name), issuer.subject, key.public_key())
+            _certificate_builder(
+                _common_name(name),
+                issuer.subject,
+                key.public_key(),
+                validity=-_SKEW / 2 if fault is CertificateFault.EXPIRED else _VALIDITY,
+            )
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName(_LOOPBACK_NAMES), critical=False)
+            .add_extension(
+                x509.SubjectAlternativeName(
+                    _OTHER_NAMES if fault is CertificateFault.OTHER_HOST else _LOOPBACK_NAMES
+                ),
+                critical=False,
+            )
             .add_extension(uses, critical=False)
             .add_extension(_authority_key_identifier(signer.public_key()), critical=False)
             .sign(signer, hashes.SHA256())
@@ -111,6 +129,7 @@ _LOOPBACK_NAMES = [
     x509.IPAddress(ip_address("127.0.0.1")),
     x509.IPAddress(ip_address("::1")),
 ]
+_OTHER_NAMES = [x509.DNSName("other-host.invalid")]
 _CA_KEY_USAGE = x509.KeyUsage(
     digital_signature=True,
     content_commitment=False,
@@ -129,7 +148,10 @@ def _common_name(name: str) -> x509.Name:
 
 
 def _certificate_builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    validity: timedelta = _VALIDITY,
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -139,7 +161,7 @@ def _certificate_builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _SKEW)
-        .not_valid_after(now + _VALIDITY)
+        .not_valid_after(now + validity)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 

@@ -11,7 +11,12 @@ from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster_description import ClusterDescription
 from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ListenerProtocol
 from sparkmirror.lab.cluster.node_listeners import CONTROL_LISTENER, inter_broker_listener
-from sparkmirror.lab.cluster.sasl_config import DEFAULT_MECHANISM, sasl_client_properties
+from sparkmirror.lab.cluster.sasl_config import (
+    DEFAULT_MECHANISM,
+    OAUTHBEARER,
+    oauth_client_properties,
+    sasl_client_properties,
+)
 
 
 class ClientSettings:
@@ -37,7 +42,7 @@ class ClientSettings:
         """
         properties = {
             "bootstrap.servers": self.bootstrap_servers(listener),
-            "security.protocol": listener.value,
+            "security.protocol": listener.security_protocol,
         }
         if listener.uses_tls:
             properties["ssl.truststore.type"] = "PEM"
@@ -48,11 +53,14 @@ class ClientSettings:
                 self._authority.key_store(self._resolve_user(user))
             )
         if listener.uses_sasl:
-            name = self._resolve_user(user)
-            properties |= sasl_client_properties(
-                mechanism, name, self._description.spec.users[name]
-            )
+            properties |= self._sasl_properties(self._resolve_user(user), mechanism)
         return properties
+
+    def _sasl_properties(self, user: str, mechanism: str) -> dict[str, str]:
+        spec = self._description.spec
+        if mechanism == OAUTHBEARER and spec.oauth is not None:
+            return oauth_client_properties(spec.oauth, user, spec.users[user])
+        return sasl_client_properties(mechanism, user, spec.users[user])
 
     def access(
         self, listener: str, user: str | None = None, mechanism: str = DEFAULT_MECHANISM

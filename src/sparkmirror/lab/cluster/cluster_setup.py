@@ -12,7 +12,7 @@ from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster_description import ClusterDescription
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.cluster.node_listeners import allocate_nodes
-from sparkmirror.lab.cluster.server_properties import BROKER_CERTIFICATE
+from sparkmirror.lab.cluster.server_properties import BROKER_CERTIFICATE, FAULTY_CERTIFICATES
 from sparkmirror.lab.cluster.storage import random_uuid
 from sparkmirror.lab.processes.port_registry import PortRegistry
 
@@ -39,6 +39,9 @@ def prepare_cluster(spec: ClusterSpec, directory: Path, ports: PortRegistry) -> 
         authority = CertificateAuthority.create(description.tls_directory)
         for name in (BROKER_CERTIFICATE, *spec.users):
             authority.issue(name)
+        for listener in spec.listeners:
+            if listener.has_faulty_certificate:
+                authority.issue(*FAULTY_CERTIFICATES[listener])
     return description
 
 

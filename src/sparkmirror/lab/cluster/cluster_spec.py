@@ -19,26 +19,55 @@ from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION
 CONTROL_USER = "sparkmirror-lab"
 MAX_BROKERS = 9
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_USER_NAME = re.compile(r"[A-Za-z0-9._$-]{1,64}")
 _HEAP = re.compile(r"[1-9][0-9]*[mg]")
 
 
 class ListenerProtocol(StrEnum):
-    """A listener for clients, named after its security protocol."""
+    """A listener for clients, named after its security protocol.
+
+    On SSL_EXPIRED brokers present a certificate that has expired, on SSL_OTHER_HOST a certificate
+    for another host name.
+    """
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
     SASL_PLAINTEXT = "SASL_PLAINTEXT"
     SASL_SSL = "SASL_SSL"
+    SSL_EXPIRED = "SSL_EXPIRED"
+    SSL_OTHER_HOST = "SSL_OTHER_HOST"
+
+    @property
+    def security_protocol(self) -> str:
+        """The `security.protocol` of its clients."""
+        return "SSL" if self.has_faulty_certificate else self.value
+
+    @property
+    def has_faulty_certificate(self) -> bool:
+        """Whether a client that verifies certificates refuses the brokers on this listener."""
+        return self in (ListenerProtocol.SSL_EXPIRED, ListenerProtocol.SSL_OTHER_HOST)
 
     @property
     def uses_tls(self) -> bool:
         """Whether brokers present a TLS certificate on this listener."""
-        return self in (ListenerProtocol.SSL, ListenerProtocol.SASL_SSL)
+        return self.security_protocol.endswith("SSL")
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether clients log in on this listener with a user name and a password."""
-        return self in (ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL)
+        """Whether clients log in on this listener with SASL."""
+        return self.security_protocol.startswith("SASL_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthEndpoints:
+    """Where an OAuth server publishes its keys (JWKS) and issues tokens. The lab does not run it.
+
+    The name and the password of a user are the client credentials for a token.
+    """
+
+    jwks_url: str
+    token_url: str
+    audience: str = "kafka"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +85,10 @@ class TopicSpec:
 class ClusterSpec:
     """A cluster to start. The constructor raises ConfigError with all faults.
 
-    `users` log in on the SASL listeners with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. With
-    `mutual_tls` the SSL listener requires a client certificate; each user has one. With
-    `fast_start` brokers start sooner but run slower: use it for tests, not for benchmarks.
+    `users` log in on the SASL listeners with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, and with
+    OAUTHBEARER if `oauth` names the server whose tokens the brokers accept. With `mutual_tls` the
+    SSL listener requires a client certificate; each user has one. With `fast_start` brokers start
+    sooner but run slower: use it for tests, not for benchmarks.
     """
 
     name: str
@@ -69,9 +99,12 @@ class ClusterSpec:
     authorizer: bool = False
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     super_users: tuple[str, ...] = ()
+    oauth: OAuthEndpoints | None = None
     racks: tuple[str, ...] = ()
     """The racks of the brokers, assigned in turn (`broker.rack`)."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    jvm_options: tuple[str, ...] = ()
+    """Options of every broker's JVM, behind those of the lab."""
     topics: tuple[TopicSpec, ...] = ()
     heap: str = "512m"
     fast_start: bool = False
@@ -108,6 +141,8 @@ class ClusterSpec:
                 **plain,
                 "listeners": tuple(ListenerProtocol(name) for name in plain["listeners"]),
                 "super_users": tuple(plain["super_users"]),
+                "oauth": OAuthEndpoints(**plain["oauth"]) if plain.get("oauth") else None,
+                "jvm_options": tuple(plain.get("jvm_options", ())),
                 "racks": tuple(plain.get("racks", ())),
                 "topics": tuple(TopicSpec(**topic) for topic in plain["topics"]),
             }
@@ -131,6 +166,10 @@ def _faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
 def _listener_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
     if not spec.listeners or len(set(spec.listeners)) != len(spec.listeners):
         yield ConfigFault("listeners", "name each listener once, and at least one")
+    elif spec.listeners[0].has_faulty_certificate:
+        yield ConfigFault(
+            "listeners", "the first listener needs a valid certificate: the lab's commands use it"
+        )
     if spec.mutual_tls and ListenerProtocol.SSL not in spec.listeners:
         yield ConfigFault("mutual_tls", "mutual TLS is for the SSL listener: add it")
     if spec.mutual_tls and not spec.users:
@@ -143,9 +182,9 @@ def _user_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
     if CONTROL_USER in spec.users:
         yield ConfigFault("users", f"{CONTROL_USER} is the lab's own user: choose another name")
     for user, password in spec.users.items():
-        if not _NAME.fullmatch(user):
+        if not _USER_NAME.fullmatch(user):
             yield ConfigFault(
-                "users", f"{user!r} is no user name: use letters, digits, '.', '_', '-'"
+                "users", f"{user!r} is no user name: use letters, digits, '.', '_', '$', '-'"
             )
         if not password:
             yield ConfigFault("users", f"user {user} has an empty password")

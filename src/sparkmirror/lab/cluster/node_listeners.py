@@ -54,7 +54,7 @@ def broker_listeners(spec: ClusterSpec) -> tuple[str, ...]:
 def security_protocols(spec: ClusterSpec) -> dict[str, str]:
     """Return the security protocol of each listener."""
     internal = "SASL_PLAINTEXT" if spec.has_control_listener else "PLAINTEXT"
-    protocols = {listener.value: listener.value for listener in spec.listeners}
+    protocols = {listener.value: listener.security_protocol for listener in spec.listeners}
     if spec.has_control_listener:
         protocols[CONTROL_LISTENER] = internal
     return {**protocols, CONTROLLER_LISTENER: internal}

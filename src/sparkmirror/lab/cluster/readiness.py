@@ -16,11 +16,15 @@ from sparkmirror.cluster.probe import ProbeResult, probe
 from sparkmirror.errors import ClusterError, LabError, NotAuthorized
 from sparkmirror.lab.cluster.broker_process import BrokerProcess
 from sparkmirror.lab.cluster.client_settings import ClientSettings
+from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.lab.cluster.node_listeners import LabNode
 
 START_TIMEOUT_S = 120.0
 _PROBE_TIMEOUT_S = 5.0
 _POLL_INTERVAL_S = 0.05
+_FAULTY_LISTENERS = {
+    listener.value for listener in ListenerProtocol if listener.has_faulty_certificate
+}
 
 
 class PortInUse(LabError):
@@ -43,7 +47,10 @@ class ListenerEndpoint:
 def listener_endpoints(
     node: LabNode, broker: BrokerProcess, clients: ClientSettings
 ) -> list[ListenerEndpoint]:
-    """Return the listeners of a broker, each with a login that needs no stored user."""
+    """Return the listeners of a broker, each with a login that needs no stored user.
+
+    Listeners with a faulty certificate are left out: the lab's own clients refuse them.
+    """
     return [
         ListenerEndpoint(
             node=node,
@@ -52,6 +59,7 @@ def listener_endpoints(
             access=clients.access(name, mechanism="PLAIN"),
         )
         for name in node.broker_listeners
+        if name not in _FAULTY_LISTENERS
     ]
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.lab.cluster.certificates import CertificateAuthority, CertificateFault
 from sparkmirror.lab.cluster.cluster_description import ClusterDescription
-from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec
+from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.node_listeners import (
     CONTROL_LISTENER,
     CONTROLLER_LISTENER,
@@ -20,9 +20,19 @@ from sparkmirror.lab.cluster.node_listeners import (
     inter_broker_listener,
     security_protocols,
 )
-from sparkmirror.lab.cluster.sasl_config import MECHANISMS, broker_jaas_config
+from sparkmirror.lab.cluster.sasl_config import (
+    MECHANISMS,
+    OAUTHBEARER,
+    broker_jaas_config,
+    oauth_listener_properties,
+)
 
 BROKER_CERTIFICATE = "broker"
+FAULTY_CERTIFICATES = {
+    ListenerProtocol.SSL_EXPIRED: ("broker-expired", CertificateFault.EXPIRED),
+    ListenerProtocol.SSL_OTHER_HOST: ("broker-other-host", CertificateFault.OTHER_HOST),
+}
+"""The brokers' certificates on the listeners with a faulty one."""
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _INTERNAL_TOPIC_PARTITIONS = "4"
 _CLEANER_BUFFER_BYTES = str(8 * 1024 * 1024)
@@ -108,10 +118,14 @@ def _control_listener_properties(description: ClusterDescription) -> dict[str, s
 
 
 def _sasl_properties(listener: str, description: ClusterDescription) -> Iterator[tuple[str, str]]:
-    yield f"listener.name.{listener}.sasl.enabled.mechanisms", ",".join(MECHANISMS)
+    oauth = description.spec.oauth
+    offered = MECHANISMS if oauth is None else (*MECHANISMS, OAUTHBEARER)
+    yield f"listener.name.{listener}.sasl.enabled.mechanisms", ",".join(offered)
     for mechanism in MECHANISMS:
         key = f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"
         yield key, broker_jaas_config(mechanism, description.spec.users)
+    if oauth is not None:
+        yield from oauth_listener_properties(listener, oauth)
 
 
 def _tls_properties(spec: ClusterSpec, authority: CertificateAuthority) -> dict[str, str]:
@@ -122,6 +136,12 @@ def _tls_properties(spec: ClusterSpec, authority: CertificateAuthority) -> dict[
         "ssl.truststore.location": str(authority.ca_certificate),
         "ssl.principal.mapping.rules": "RULE:^CN=([^,]+)$/$1/,DEFAULT",
     }
+    for listener in spec.listeners:
+        if listener.has_faulty_certificate:
+            name, _ = FAULTY_CERTIFICATES[listener]
+            prefix = f"listener.name.{listener.value.lower()}.ssl.keystore"
+            properties[f"{prefix}.type"] = "PEM"
+            properties[f"{prefix}.location"] = str(authority.key_store(name))
     if spec.mutual_tls:
         properties["listener.name.ssl.ssl.client.auth"] = "required"
     return properties

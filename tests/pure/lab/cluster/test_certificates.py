@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from sparkmirror.lab.cluster.certificates import STORE_PASSWORD, CertificateAuthority
+from sparkmirror.lab.cluster.certificates import (
+    STORE_PASSWORD,
+    CertificateAuthority,
+    CertificateFault,
+)
 from sparkmirror.security import tls
 
 
@@ -59,6 +63,24 @@ def test_broker_certificate_is_invalid_for_another_name(authority: CertificateAu
     client = tls.client_context({"ssl.truststore.location": str(authority.ca_certificate)})
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
         handshake(client, server_context(authority), "kafka.example.com")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (CertificateFault.EXPIRED, "certificate has expired"),
+        (CertificateFault.OTHER_HOST, "IP address mismatch"),
+    ],
+    ids=["expired", "other-host"],
+)
+def test_certificate_with_a_fault_is_refused_for_that_fault(
+    authority: CertificateAuthority, fault: CertificateFault, reason: str
+) -> None:
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(authority.issue("faulty", fault))
+    client = tls.client_context({"ssl.truststore.location": str(authority.ca_certificate)})
+    with pytest.raises(ssl.SSLCertVerificationError, match=reason):
+        handshake(client, server, "127.0.0.1")
 
 
 def test_user_certificate_has_the_name_of_the_user(authority: CertificateAuthority) -> None:

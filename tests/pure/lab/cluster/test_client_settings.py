@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import NotFound
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
@@ -15,7 +17,12 @@ from sparkmirror.lab.cluster.cluster_setup import (
     prepare_cluster,
     reassign_ports,
 )
-from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
+from sparkmirror.lab.cluster.cluster_spec import (
+    CONTROL_USER,
+    ClusterSpec,
+    ListenerProtocol,
+    OAuthEndpoints,
+)
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.security.client_security import ClientSecurity
 from sparkmirror.security.logins import PasswordLogin
@@ -92,3 +99,17 @@ def test_reassigned_ports_differ_from_all_earlier_ports(
     before, after = ({*node.ports.values()} for node in (described.nodes[0], moved.nodes[0]))
     assert not before & after
     assert moved.cluster_id == described.cluster_id
+
+
+def test_a_token_is_fetched_with_the_credentials_of_the_user(
+    tmp_path: Path, ports: PortRegistry
+) -> None:
+    oauth = OAuthEndpoints(jwks_url="http://localhost:1/jwks", token_url="http://localhost:1/token")
+    described = prepare_cluster(
+        replace(SPEC, oauth=oauth), create_cluster_directory(tmp_path / "west"), ports
+    )
+    clients = ClientSettings(described, CertificateAuthority(described.tls_directory))
+    properties = clients.properties(ListenerProtocol.SASL_SSL, "bob", "OAUTHBEARER")
+    assert properties["sasl.oauthbearer.token.endpoint.url"] == oauth.token_url
+    module, _ = jaas.parse_login_module(properties["sasl.jaas.config"])
+    assert module.options == {"clientId": "bob", "clientSecret": "bob-secret"}

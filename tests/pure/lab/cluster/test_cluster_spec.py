@@ -34,6 +34,7 @@ def test_only_the_name_is_required() -> None:
         ({"heap": "lots"}, "'lots' is no heap size"),
         ({"listeners": ()}, "at least one"),
         ({"listeners": (ListenerProtocol.SSL, ListenerProtocol.SSL)}, "name each listener once"),
+        ({"listeners": (ListenerProtocol.SSL_EXPIRED,)}, "first listener needs a valid"),
         ({"listeners": SASL}, "a SASL listener needs at least one user"),
         ({"mutual_tls": True, "users": {"a": "b"}}, "mutual TLS is for the SSL listener"),
         ({"mutual_tls": True, "listeners": (ListenerProtocol.SSL,)}, "mutual TLS needs users"),

@@ -9,7 +9,12 @@ import pytest
 from sparkmirror.config.secrets import jaas
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster_description import ClusterDescription
-from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
+from sparkmirror.lab.cluster.cluster_spec import (
+    CONTROL_USER,
+    ClusterSpec,
+    ListenerProtocol,
+    OAuthEndpoints,
+)
 from sparkmirror.lab.cluster.node_listeners import allocate_nodes
 from sparkmirror.lab.cluster.sasl_config import broker_jaas_config, client_jaas_config
 from sparkmirror.lab.cluster.server_properties import server_properties
@@ -62,8 +67,9 @@ def test_three_of_five_brokers_are_controllers() -> None:
 def test_every_listener_of_every_node_has_its_own_port() -> None:
     users = {"alice": "x"}
     spec = ClusterSpec(name="west", brokers=4, listeners=tuple(ListenerProtocol), users=users)
+    listeners = len(ListenerProtocol) + 1
     ports = [port for node in described(spec).nodes for port in node.ports.values()]
-    assert len(ports) == len(set(ports)) == 4 * 5 + 3
+    assert len(ports) == len(set(ports)) == 4 * listeners + 3
 
 
 def test_with_an_authorizer_the_lab_user_is_a_super_user_and_anonymous_is_not() -> None:
@@ -96,6 +102,42 @@ def test_sasl_listener_has_three_mechanisms() -> None:
     )
     assert scram.options == {}
     assert CONTROL_USER not in found["listener.name.sasl_ssl.plain.sasl.jaas.config"]
+
+
+def test_with_an_oauth_server_sasl_listeners_accept_its_tokens_too() -> None:
+    oauth = OAuthEndpoints(jwks_url="http://localhost:1/jwks", token_url="http://localhost:1/token")
+    spec = ClusterSpec(
+        name="west", listeners=(ListenerProtocol.SASL_SSL,), users={"alice": "x"}, oauth=oauth
+    )
+    found = properties(spec)
+    offered = found["listener.name.sasl_ssl.sasl.enabled.mechanisms"]
+    assert offered == "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER"
+    prefix = "listener.name.sasl_ssl.oauthbearer"
+    (module,) = jaas.parse_jaas_config(found[f"{prefix}.sasl.jaas.config"])
+    assert module.options == {}
+    assert found[f"{prefix}.sasl.server.callback.handler.class"].endswith(
+        "ValidatorCallbackHandler"
+    )
+    assert found["sasl.oauthbearer.jwks.endpoint.url"] == oauth.jwks_url
+    assert found["sasl.oauthbearer.expected.audience"] == "kafka"
+    assert ClusterSpec.from_json(spec.to_json()) == spec
+
+
+def test_only_the_listeners_for_it_have_a_faulty_certificate() -> None:
+    listeners = (
+        ListenerProtocol.SSL,
+        ListenerProtocol.SSL_EXPIRED,
+        ListenerProtocol.SSL_OTHER_HOST,
+    )
+    found = properties(ClusterSpec(name="west", listeners=listeners))
+    assert "SSL_EXPIRED:SSL,SSL_OTHER_HOST:SSL" in found["listener.security.protocol.map"]
+    certificates = {
+        found["ssl.keystore.location"],
+        found["listener.name.ssl_expired.ssl.keystore.location"],
+        found["listener.name.ssl_other_host.ssl.keystore.location"],
+    }
+    assert len(certificates) == 3
+    assert "listener.name.ssl.ssl.keystore.location" not in found
 
 
 @pytest.mark.parametrize("mutual", [True, False])
