@@ -7,6 +7,7 @@ import time
 from typing import Self, TypeVar
 
 from sparkmirror.copy.control.connection import ControlConnection
+from sparkmirror.copy.control.encryption import NONCE_BYTES, HandshakeKeys
 from sparkmirror.copy.control.messages import ControlMessage, Hello
 from sparkmirror.engine.control_endpoint import ControlEndpoint
 
@@ -16,6 +17,11 @@ M = TypeVar("M", bound=ControlMessage)
 def task_hello(task: int, attempt: int = 0) -> Hello:
     """Return the hello of a task attempt."""
     return Hello(task=task, attempt=attempt, host="here", pid=1)
+
+
+def handshake_keys(secret: bytes = b"secret", nonce: bytes = b"n") -> HandshakeKeys:
+    """Return the keys of a connection with fixed nonces."""
+    return HandshakeKeys.derive(secret, nonce * NONCE_BYTES, nonce * NONCE_BYTES)
 
 
 class ControlClient:

@@ -1,8 +1,11 @@
 """A control connection: encrypted messages over a socket, each behind its length.
 
-The task and the driver's control server use it inside their event loops. The task first proves that
-it knows the secret of the run, then all messages are encrypted (`encryption`). Non-blocking. A lost
-connection raises ControlConnectionLost once and is closed from then on.
+The task and the driver's control server use it inside their event loops. Both ends first prove that
+they know the secret of the run, then all messages are encrypted (`encryption`). Non-blocking. A
+lost connection raises ControlConnectionLost once and is closed from then on.
+
+The end of the connection says nothing: a task has ended only if its `TaskDone` has arrived. So an
+attacker who cuts the connection cannot make an unfinished task look finished.
 """
 
 from __future__ import annotations
@@ -16,11 +19,15 @@ from typing import NoReturn
 
 from sparkmirror.copy.control.encryption import (
     NONCE_BYTES,
+    PROOF_BYTES,
     CipherPair,
     ControlAuthenticationError,
+    HandshakeKeys,
     answer_challenge,
+    verify_driver,
 )
-from sparkmirror.copy.control.messages import ControlMessage, decode, encode
+from sparkmirror.copy.control.message_json import decode, encode
+from sparkmirror.copy.control.messages import ControlMessage
 from sparkmirror.errors import ClusterUnavailable
 
 _LENGTH = struct.Struct(">I")
@@ -28,6 +35,8 @@ MAX_MESSAGE_BYTES = 64 << 20
 _RECEIVE_BYTES = 1 << 18
 CONNECT_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 5.0
+_MIN_TIMEOUT_S = 0.001
+"""A timeout of 0 would make the socket non-blocking."""
 
 
 class ControlConnectionLost(ClusterUnavailable):
@@ -58,7 +67,10 @@ class ControlConnection:
     def connect(
         cls, address: tuple[str, int], secret: bytes, on_message: Callable[[ControlMessage], None]
     ) -> ControlConnection:
-        """Connect to the driver and authenticate. Blocks. Raises ControlConnectionLost."""
+        """Connect to the driver; each end authenticates the other. Blocks.
+
+        Connecting and authenticating may take CONNECT_TIMEOUT_S each. Raises ControlConnectionLost.
+        """
         try:
             sock = socket.create_connection(address, timeout=CONNECT_TIMEOUT_S)
         except OSError as error:
@@ -66,14 +78,13 @@ class ControlConnection:
                 "driver", f"is unreachable at {address}: {error}"
             ) from error
         try:
-            answer, ciphers = answer_challenge(secret, _receive_exactly(sock, NONCE_BYTES))
-            sock.sendall(answer)
-        except OSError as error:
+            keys = _authenticate(sock, secret, time.monotonic() + CONNECT_TIMEOUT_S)
+        except (OSError, ControlAuthenticationError) as error:
             sock.close()
             raise ControlConnectionLost(
                 "driver", f"ends the handshake at {address}: {error}"
             ) from error
-        return cls(sock, on_message, ciphers)
+        return cls(sock, on_message, keys.task_ciphers())
 
     def fileno(self) -> int:
         """Return the file descriptor for a selector."""
@@ -169,9 +180,18 @@ class ControlConnection:
         raise ControlConnectionLost("driver", f"the control connection is lost: {reason}")
 
 
-def _receive_exactly(sock: socket.socket, size: int) -> bytes:
+def _authenticate(sock: socket.socket, secret: bytes, deadline: float) -> HandshakeKeys:
+    """Exchange proofs with the driver. Raises OSError or ControlAuthenticationError."""
+    answer, keys = answer_challenge(secret, _receive_exactly(sock, NONCE_BYTES, deadline))
+    sock.sendall(answer)
+    verify_driver(keys, _receive_exactly(sock, PROOF_BYTES, deadline))
+    return keys
+
+
+def _receive_exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
     received = b""
     while len(received) < size:
+        sock.settimeout(max(deadline - time.monotonic(), _MIN_TIMEOUT_S))
         chunk = sock.recv(size - len(received))
         if not chunk:
             raise ConnectionResetError("the other end closed the control connection")

@@ -1,12 +1,15 @@
 """Authentication and encryption of a control connection.
 
     driver → task    a challenge: a nonce of 32 random bytes
-    task → driver    a nonce of its own, and a proof: HMAC(secret, both nonces)
+    task → driver    a nonce of its own, and the proof of the task
+    driver → task    the proof of the driver
     from then on     frames: the encrypted message, and a tag over it and the frame number
 
-The secret is never sent. Each direction has its own keys, derived from the secret and both nonces.
-So a frame of another connection, a frame of the other direction and a repeated frame are rejected.
-The first frame authenticates the driver: only a peer with the secret can encrypt it.
+The exchange is the three-pass mutual authentication of ISO/IEC 9798-4. Both proofs and all keys are
+made of the secret and both nonces by HKDF-Expand (RFC 5869), each with a purpose of its own. So the
+secret is never sent, and a proof says nothing about a key. A frame of another connection, a frame
+of the other direction and a repeated frame are rejected, because each direction of each connection
+has its own keys and counts its frames.
 
 Encrypt-then-MAC with the standard library: SHAKE-256 over key and frame number is the keystream,
 HMAC-SHA-256 the tag. No I/O.
@@ -17,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from sparkmirror.errors import MirrorError
@@ -25,9 +28,12 @@ from sparkmirror.errors import MirrorError
 NONCE_BYTES = 32
 """Bytes of the challenge and of the task's nonce."""
 PROOF_BYTES = 32
+ANSWER_BYTES = NONCE_BYTES + PROOF_BYTES
 TAG_BYTES = 16
 _COUNTER_BYTES = 8
-_HANDSHAKE_LABEL = b"sparkmirror control channel 1"
+_PROTOCOL = b"sparkmirror control channel 2"
+"""The version is part of every proof and key: there is nothing to negotiate, and no older version
+to fall back to."""
 
 
 class ControlAuthenticationError(MirrorError):
@@ -37,9 +43,9 @@ class ControlAuthenticationError(MirrorError):
 class FrameCipher:
     """One direction of one connection. Both ends must handle frames in the same order."""
 
-    def __init__(self, key: bytes) -> None:
-        self._cipher_key = _mac(key, b"encipher")
-        self._tag_key = _mac(key, b"authenticate")
+    def __init__(self, cipher_key: bytes, tag_key: bytes) -> None:
+        self._cipher_key = cipher_key
+        self._tag_key = tag_key
         self._frame_number = 0
 
     def encrypt(self, payload: bytes) -> bytes:
@@ -66,7 +72,7 @@ class FrameCipher:
         return hashlib.shake_256(self._cipher_key + number).digest(size)
 
     def _tag(self, number: bytes, encrypted: bytes) -> bytes:
-        return _mac(self._tag_key, number + encrypted)[:TAG_BYTES]
+        return hmac.digest(self._tag_key, number + encrypted, "sha256")[:TAG_BYTES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +82,38 @@ class CipherPair:
     outgoing: FrameCipher
     incoming: FrameCipher
 
-    @classmethod
-    def for_task(cls, secret: bytes, nonces: bytes) -> Self:
-        """Return the ciphers of the task."""
-        return cls(
-            _derive_cipher(secret, b"task", nonces), _derive_cipher(secret, b"driver", nonces)
-        )
+
+@dataclass(frozen=True, slots=True)
+class HandshakeKeys:
+    """Everything that both ends of one connection derive from the secret and both nonces."""
+
+    task_proof: bytes = field(repr=False)
+    driver_proof: bytes = field(repr=False)
+    _task_keys: tuple[bytes, bytes] = field(repr=False)
+    _driver_keys: tuple[bytes, bytes] = field(repr=False)
 
     @classmethod
-    def for_driver(cls, secret: bytes, nonces: bytes) -> Self:
-        """Return the ciphers of the driver."""
-        return cls(
-            _derive_cipher(secret, b"driver", nonces), _derive_cipher(secret, b"task", nonces)
+    def derive(cls, secret: bytes, challenge: bytes, task_nonce: bytes) -> Self:
+        """Derive the proofs and keys of a connection."""
+        assert len(challenge) == len(task_nonce) == NONCE_BYTES
+        # Both nonces have a fixed size, so two purposes never give the same input.
+        purposes = (
+            *(b"task proof", b"driver proof"),
+            *(b"task encrypts", b"task authenticates", b"driver encrypts", b"driver authenticates"),
         )
+        task_proof, driver_proof, *keys = (
+            _hkdf_expand(secret, b"/".join((_PROTOCOL, purpose, challenge + task_nonce)))
+            for purpose in purposes
+        )
+        return cls(task_proof, driver_proof, (keys[0], keys[1]), (keys[2], keys[3]))
+
+    def task_ciphers(self) -> CipherPair:
+        """Return new ciphers for the task's end."""
+        return CipherPair(FrameCipher(*self._task_keys), FrameCipher(*self._driver_keys))
+
+    def driver_ciphers(self) -> CipherPair:
+        """Return new ciphers for the driver's end."""
+        return CipherPair(FrameCipher(*self._driver_keys), FrameCipher(*self._task_keys))
 
 
 def new_challenge() -> bytes:
@@ -96,30 +121,36 @@ def new_challenge() -> bytes:
     return secrets.token_bytes(NONCE_BYTES)
 
 
-def answer_challenge(secret: bytes, challenge: bytes) -> tuple[bytes, CipherPair]:
-    """Return the task's answer to a challenge, and its ciphers."""
-    nonces = challenge + secrets.token_bytes(NONCE_BYTES)
-    return nonces[NONCE_BYTES:] + _mac(secret, _HANDSHAKE_LABEL + nonces), CipherPair.for_task(
-        secret, nonces
+def answer_challenge(secret: bytes, challenge: bytes) -> tuple[bytes, HandshakeKeys]:
+    """Return the task's answer to a challenge, and the keys of the connection."""
+    task_nonce = secrets.token_bytes(NONCE_BYTES)
+    keys = HandshakeKeys.derive(secret, challenge, task_nonce)
+    return task_nonce + keys.task_proof, keys
+
+
+def verify_answer(secret: bytes, challenge: bytes, answer: bytes) -> HandshakeKeys:
+    """Return the keys of the connection. Raises ControlAuthenticationError for a wrong answer."""
+    if len(answer) == ANSWER_BYTES:
+        keys = HandshakeKeys.derive(secret, challenge, answer[:NONCE_BYTES])
+        if hmac.compare_digest(answer[NONCE_BYTES:], keys.task_proof):
+            return keys
+    raise ControlAuthenticationError(
+        "the peer of a new control connection does not know the secret of this run,"
+        " or is another version of sparkmirror"
     )
 
 
-def verify_answer(secret: bytes, challenge: bytes, answer: bytes) -> CipherPair:
-    """Return the driver's ciphers. Raises ControlAuthenticationError for a wrong answer."""
-    nonces, proof = challenge + answer[:NONCE_BYTES], answer[NONCE_BYTES:]
-    if not hmac.compare_digest(proof, _mac(secret, _HANDSHAKE_LABEL + nonces)):
+def verify_driver(keys: HandshakeKeys, proof: bytes) -> None:
+    """Raise ControlAuthenticationError if the proof is not the driver's."""
+    if not hmac.compare_digest(proof, keys.driver_proof):
         raise ControlAuthenticationError(
-            "the peer of a new control connection does not know the secret"
+            "the server does not know the secret of this run, or is another version of sparkmirror"
         )
-    return CipherPair.for_driver(secret, nonces)
 
 
-def _derive_cipher(secret: bytes, sender: bytes, nonces: bytes) -> FrameCipher:
-    return FrameCipher(_mac(secret, sender + b" sends " + nonces))
-
-
-def _mac(key: bytes, data: bytes) -> bytes:
-    return hmac.digest(key, data, "sha256")
+def _hkdf_expand(secret: bytes, info: bytes) -> bytes:
+    """Return the first block of HKDF-Expand with SHA-256; the secret is its pseudorandom key."""
+    return hmac.digest(secret, info + b"\x01", "sha256")
 
 
 def _xor(data: bytes, keystream: bytes) -> bytes:

@@ -9,20 +9,18 @@ for a partition. The driver grants leases, the task reports on them once a secon
 one with `LeaseEnded` and a reason. Without a `ReportAck` for the lease timeout the task stops
 copying. Without a `ProgressReport` for the task timeout the driver takes the leases away.
 
-No I/O: `encode` and `decode` convert to and from bytes.
+`message_json` converts them to and from bytes.
 """
 
 from __future__ import annotations
 
 import enum
-import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, fields
-from typing import Any, ClassVar, get_args
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.transactional_producer import TransactionalProducer
-from sparkmirror.errors import MirrorError
 
 
 class LeaseEndReason(enum.StrEnum):
@@ -112,7 +110,8 @@ class Welcome:
     """The settings of the task: see `copy.settings`."""
 
     type: ClassVar[str] = "welcome"
-    settings: dict[str, Any]
+    settings: dict[str, Any] = field(repr=False)
+    """Client properties are among them, and so passwords."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,61 +191,3 @@ class EpochAssignment:
 TaskMessage = Hello | ProgressReport | LeaseEnded | TaskDone
 DriverMessage = Welcome | GrantLeases | RevokeLeases | ReportAck | SetRateLimit | Drain | AbortTask
 ControlMessage = TaskMessage | DriverMessage | RequestEpoch | EpochAssignment
-
-_PROGRESS_FIELDS = tuple(one.name for one in fields(LeaseProgress))
-_MESSAGE_TYPES: dict[str, type[Any]] = {kind.type: kind for kind in get_args(ControlMessage)}
-
-
-class MalformedMessage(MirrorError):
-    """Bytes that are not a control message: another program, or another version."""
-
-
-def encode(message: ControlMessage) -> bytes:
-    """Return a message as JSON."""
-    value = {name.name: _to_json(getattr(message, name.name)) for name in fields(message)}
-    return json.dumps({"type": message.type, **value}, separators=(",", ":")).encode()
-
-
-def decode(data: bytes) -> ControlMessage:
-    """Read a message. Raises MalformedMessage."""
-    try:
-        value = json.loads(data)
-        kind = _MESSAGE_TYPES[value.pop("type")]
-        message: ControlMessage = kind(**_from_json(kind, value))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MalformedMessage(
-            f"{data[:80]!r} is not a control message of this version ({error});"
-            " run the same version of sparkmirror everywhere"
-        ) from error
-    return message
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, Lease | TransactionalProducer):
-        return value.to_json()
-    if isinstance(value, LeaseProgress):
-        return list(astuple(value))
-    if isinstance(value, Mapping):
-        return {key: _to_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_to_json(item) for item in value]
-    return value
-
-
-def _from_json(kind: type[Any], value: dict[str, Any]) -> dict[str, Any]:
-    if kind is GrantLeases:
-        value["leases"] = [Lease.from_json(lease) for lease in value["leases"]]
-        value["transactional_producer"] = (
-            TransactionalProducer.from_json(value["transactional_producer"])
-            if value["transactional_producer"]
-            else None
-        )
-    elif kind is LeaseEnded:
-        value["reason"] = LeaseEndReason(value["reason"])
-    elif kind is ProgressReport:
-        value["runs"] = [(str(p), int(s), int(t), int(n)) for p, s, t, n in value["runs"]]
-        value["progress"] = {
-            key: LeaseProgress(**dict(zip(_PROGRESS_FIELDS, values, strict=True)))
-            for key, values in value["progress"].items()
-        }
-    return value

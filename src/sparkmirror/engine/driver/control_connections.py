@@ -1,8 +1,8 @@
 """Connections to the control server: a handshake first, then messages.
 
 A client must prove within a few seconds that it knows the secret (`copy.control.encryption`). Until
-then it can send nothing else and delays no other client. The event loop of the control server owns
-all objects of this module.
+then the server reads 64 bytes of it and no more, and it delays no other client. The event loop of
+the control server owns all objects of this module.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable
 
 from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
 from sparkmirror.copy.control.encryption import (
-    NONCE_BYTES,
-    PROOF_BYTES,
+    ANSWER_BYTES,
     CipherPair,
     ControlAuthenticationError,
     new_challenge,
     verify_answer,
 )
-from sparkmirror.copy.control.messages import ControlMessage, Hello, MalformedMessage
+from sparkmirror.copy.control.message_json import MalformedMessage
+from sparkmirror.copy.control.messages import ControlMessage, Hello
 
 PEER = "task"
 """How errors name the other end."""
@@ -84,7 +84,7 @@ class Handshake:
     def on_readable(self) -> None:
         """Read more of the answer, never a byte beyond it. Raises ControlConnectionLost."""
         try:
-            chunk = self._socket.recv(NONCE_BYTES + PROOF_BYTES - len(self._response))
+            chunk = self._socket.recv(ANSWER_BYTES - len(self._response))
         except BlockingIOError:
             return
         except OSError as error:
@@ -92,14 +92,17 @@ class Handshake:
         self._response += chunk
         if not chunk:
             raise ControlConnectionLost(PEER, "connection closed during the handshake")
-        if len(self._response) == NONCE_BYTES + PROOF_BYTES:
-            self._on_authenticated(self, self._socket, self._verify())
+        if len(self._response) == ANSWER_BYTES:
+            self._on_authenticated(self, self._socket, self._exchange_proofs())
 
-    def _verify(self) -> CipherPair:
+    def _exchange_proofs(self) -> CipherPair:
+        """Verify the proof of the client, then send the driver's own."""
         try:
-            return verify_answer(self._secret, self._challenge, self._response)
-        except ControlAuthenticationError as error:
+            keys = verify_answer(self._secret, self._challenge, self._response)
+            self._socket.sendall(keys.driver_proof)  # 32 bytes, into an empty send buffer
+        except (ControlAuthenticationError, OSError) as error:
             raise ControlConnectionLost(PEER, str(error)) from error
+        return keys.driver_ciphers()
 
     def on_writable(self) -> None:
         """No-op."""

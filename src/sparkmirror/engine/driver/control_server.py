@@ -36,6 +36,7 @@ from sparkmirror.engine.driver.control_connections import (
     AuthenticatedConnection,
     Handshake,
 )
+from sparkmirror.engine.driver.pending_handshakes import PendingHandshakes, RejectionLog
 from sparkmirror.errors import DriverLost, MirrorError
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,8 @@ class ControlServer:
         )
         self._loop = EventLoop()
         self._acceptor = Acceptor(listener, self._on_accept)
-        self._handshakes: set[Handshake] = set()
+        self._handshakes = PendingHandshakes()
+        self._rejection_log = RejectionLog()
         self._connections: set[AuthenticatedConnection] = set()
         self._log_levels: Mapping[str, int] = {}
         self._closing = False
@@ -166,8 +168,8 @@ class ControlServer:
     def _check_deadlines(self, now: float) -> None:
         if now >= self._epoch_ends_at:
             self._end_epoch()
-        for handshake in [one for one in self._handshakes if now > one.deadline]:
-            self._reject(handshake, None)
+        for handshake in self._handshakes.overdue(now):
+            self._reject(handshake, f"no handshake within {HANDSHAKE_TIMEOUT_S:.0f} s")
 
     def _set_task_count(self, tasks: int) -> None:
         if tasks == self._task_count:
@@ -188,12 +190,13 @@ class ControlServer:
             time.monotonic() + HANDSHAKE_TIMEOUT_S,
             self._on_authenticated,
         )
-        self._handshakes.add(handshake)
-        self._loop.register(handshake, partial(self._reject, handshake))
+        self._loop.register(handshake, lambda error: self._reject(handshake, str(error)))
+        oldest = self._handshakes.add(handshake)
+        if oldest is not None:
+            self._reject(oldest, "too many connections wait for their handshake")
 
-    def _reject(self, handshake: Handshake, error: MirrorError | None) -> None:
-        reason = error or f"no handshake within {HANDSHAKE_TIMEOUT_S:.0f} s"
-        log.warning("Rejected control connection from %s: %s", handshake.peer, reason)
+    def _reject(self, handshake: Handshake, reason: str) -> None:
+        self._rejection_log.write(handshake.peer, reason, time.monotonic())
         self._loop.unregister(handshake)
         self._handshakes.discard(handshake)
         handshake.close()

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
-from sparkmirror.copy.control.encryption import CipherPair
 from sparkmirror.copy.control.messages import ControlMessage, ProgressReport, ReportAck, TaskDone
+from tests.support.copy.control_client import handshake_keys
 
 Ends = tuple[socket.socket, socket.socket]
 
@@ -32,10 +32,9 @@ def connect(
     ends: Ends, received: list[ControlMessage]
 ) -> tuple[ControlConnection, ControlConnection]:
     """Return a task's end that ignores messages, and a driver's end that collects them."""
-    near = ControlConnection(ends[0], lambda _: None, CipherPair.for_task(b"secret", b"nonces"))
-    return near, ControlConnection(
-        ends[1], received.append, CipherPair.for_driver(b"secret", b"nonces")
-    )
+    keys = handshake_keys()
+    near = ControlConnection(ends[0], lambda _: None, keys.task_ciphers())
+    return near, ControlConnection(ends[1], received.append, keys.driver_ciphers())
 
 
 def receive_all(connection: ControlConnection) -> None:

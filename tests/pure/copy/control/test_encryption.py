@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import astuple
+
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,9 +16,11 @@ from sparkmirror.copy.control.encryption import (
     TAG_BYTES,
     CipherPair,
     ControlAuthenticationError,
+    HandshakeKeys,
     answer_challenge,
     new_challenge,
     verify_answer,
+    verify_driver,
 )
 
 SECRET = b"a secret of one run"
@@ -22,8 +29,8 @@ SECRET = b"a secret of one run"
 def pair() -> tuple[CipherPair, CipherPair]:
     """Return the ciphers of a task and of its driver."""
     challenge = new_challenge()
-    answer, task = answer_challenge(SECRET, challenge)
-    return task, verify_answer(SECRET, challenge, answer)
+    answer, keys = answer_challenge(SECRET, challenge)
+    return keys.task_ciphers(), verify_answer(SECRET, challenge, answer).driver_ciphers()
 
 
 @given(st.lists(st.binary(max_size=300), max_size=5))
@@ -66,6 +73,36 @@ def test_repeated_skipped_returned_or_cut_frames_are_rejected() -> None:
         task.incoming.decrypt(first)
 
 
+def test_no_two_proofs_or_keys_of_a_connection_are_equal() -> None:
+    challenge = new_challenge()
+    answer, keys = answer_challenge(SECRET, challenge)
+    assert verify_answer(SECRET, challenge, answer) == keys
+    proofs_and_keys = [*astuple(keys)[:2], *itertools.chain(*astuple(keys)[2:])]
+    assert len(set(proofs_and_keys)) == 6
+    assert all(len(each) == 32 for each in proofs_and_keys)
+    assert not any(each in answer for each in proofs_and_keys[1:]), "the answer shows one proof"
+
+
+def test_keys_are_those_of_hkdf_expand() -> None:
+    """The first block of RFC 5869, computed here with `cryptography`."""
+    keys = HandshakeKeys.derive(SECRET, b"a" * NONCE_BYTES, b"b" * NONCE_BYTES)
+    info = b"sparkmirror control channel 2/task proof/" + b"a" * NONCE_BYTES + b"b" * NONCE_BYTES
+    assert keys.task_proof == HKDFExpand(SHA256(), 32, info).derive(SECRET)
+
+
+def test_neither_proofs_nor_keys_are_in_a_repr() -> None:
+    assert repr(HandshakeKeys.derive(SECRET, bytes(32), bytes(32))) == "HandshakeKeys()"
+
+
+def test_only_the_proof_of_the_driver_authenticates_the_driver() -> None:
+    _, keys = answer_challenge(SECRET, new_challenge())
+    verify_driver(keys, keys.driver_proof)
+    _, others = answer_challenge(SECRET, new_challenge())
+    for wrong in (keys.task_proof, others.driver_proof, keys.driver_proof[:-1], bytes(32), b""):
+        with pytest.raises(ControlAuthenticationError, match="secret"):
+            verify_driver(keys, wrong)
+
+
 def test_a_proof_is_valid_for_one_challenge_and_one_secret() -> None:
     challenge = new_challenge()
     answer, _ = answer_challenge(SECRET, challenge)
@@ -75,6 +112,8 @@ def test_a_proof_is_valid_for_one_challenge_and_one_secret() -> None:
         (SECRET, new_challenge(), answer),
         (SECRET, challenge, bytes(NONCE_BYTES) + answer[NONCE_BYTES:]),
         (SECRET, challenge, answer[:NONCE_BYTES]),
+        (SECRET, challenge, answer + b"!"),
+        (SECRET, challenge, b""),
     ):
         with pytest.raises(ControlAuthenticationError, match="secret"):
             verify_answer(secret, other_challenge, other_answer)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+import traceback
 
 import pytest
 
 from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
-from sparkmirror.copy.control.encryption import CipherPair
+from sparkmirror.copy.control.message_json import MalformedMessage, decode, encode
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
@@ -16,24 +17,22 @@ from sparkmirror.copy.control.messages import (
     LeaseEnded,
     LeaseEndReason,
     LeaseProgress,
-    MalformedMessage,
     ProgressReport,
     ReportAck,
     RevokeLeases,
     SetRateLimit,
     TaskDone,
     Welcome,
-    decode,
-    encode,
 )
 from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPosition
 from sparkmirror.copy.settings import CopySettings, target_limits_from_json, target_limits_to_json
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import WITHOUT_ZSTD, TargetLimits
+from tests.support.copy.control_client import handshake_keys
 from tests.support.copy.pending_batches import make_lease
 
-CIPHERS = CipherPair.for_task(b"secret", b"nonces")
+CIPHERS = handshake_keys().task_ciphers()
 MESSAGES: list[ControlMessage] = [
     Hello(task=1, attempt=2, host="h", pid=3),
     ProgressReport(
@@ -71,10 +70,37 @@ def test_a_message_reads_back_as_it_was_written(message: ControlMessage) -> None
     assert decode(encode(message)) == message
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"type":"nonsense"}', b'{"type":"hello"}'])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"\xff",
+        b'{"type":"nonsense"}',
+        b'{"type":"hello"}',
+        b'{"type":["hello"]}',
+        b'{"type":"hello","task":"1","attempt":2,"host":"h","pid":3}',
+        b'{"type":"hello","task":true,"attempt":2,"host":"h","pid":3}',
+        b'{"type":"report","progress":{},"runs":[["t-0",1e999,2,3]]}',
+        b'{"type":"report","progress":{"t-0":[1]}}',
+        b'{"type":"grant","leases":[{}],"target_limits":{},"transactional_producer":null}',
+        b"[" * 100_000,
+    ],
+)
 def test_malformed_bytes_are_refused_with_advice(data: bytes) -> None:
     with pytest.raises(MalformedMessage, match="same version"):
         decode(data)
+
+
+def test_neither_a_repr_nor_the_error_of_a_malformed_welcome_shows_client_properties() -> None:
+    secret = "hunter2"
+    assert secret not in repr(Welcome(settings={"source": {"sasl.jaas.config": secret}}))
+    malformed = b'{"type":"welcome","settings":{"p":"hunter2"},"more":"hunter2"}'
+    with pytest.raises(MalformedMessage, match="62 bytes are not a Welcome") as raised:
+        decode(malformed)
+    shown = "".join(traceback.format_exception(raised.value))
+    assert secret not in shown
 
 
 def test_settings_job_target_and_snapshot_travel_as_json() -> None:
@@ -109,9 +135,9 @@ def test_client_properties_stay_out_of_reprs() -> None:
 def test_messages_arrive_whole_from_any_pieces() -> None:
     ours, theirs = socket.socketpair()
     received: list[ControlMessage] = []
-    ciphers = CipherPair.for_driver(b"secret", b"nonces")
-    connection = ControlConnection(ours, received.append, ciphers)
-    cipher = CipherPair.for_task(b"secret", b"nonces").outgoing
+    keys = handshake_keys()
+    connection = ControlConnection(ours, received.append, keys.driver_ciphers())
+    cipher = keys.task_ciphers().outgoing
     payload = b"".join(
         len(data).to_bytes(4, "big") + data
         for data in (cipher.encrypt(encode(m)) for m in MESSAGES)

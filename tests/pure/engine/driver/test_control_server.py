@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.copy.control.connection import ControlConnectionLost
-from sparkmirror.copy.control.encryption import NONCE_BYTES, answer_challenge
+from sparkmirror.copy.control.encryption import NONCE_BYTES, PROOF_BYTES, answer_challenge
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
@@ -136,14 +136,11 @@ def test_a_client_with_a_wrong_proof_is_disconnected_before_its_first_message(
     assert "does not know the secret" in caplog.text
 
 
-def test_a_message_encrypted_with_another_secret_does_not_reach_the_conductor(
-    conductor: NoopConductor,
-) -> None:
+def test_a_task_with_another_secret_connects_to_nothing(conductor: NoopConductor) -> None:
     with serving(conductor) as server:
         wrong = replace(server.endpoint, secret=b"another secret")
-        with ControlClient(wrong) as client, pytest.raises((ControlConnectionLost, OSError)):
-            client.send(task_hello(0))
-            client.receive(Welcome)
+        with pytest.raises(ControlConnectionLost, match="ends the handshake"):
+            ControlClient(wrong)
         assert not conductor.counts
 
 
@@ -172,9 +169,10 @@ def test_a_client_that_sends_a_malformed_message_is_disconnected_and_others_stay
         task.send(task_hello(0))
         with socket.create_connection(server.endpoint.address) as client:
             client.settimeout(50)
-            answer, ciphers = answer_challenge(server.endpoint.secret, client.recv(NONCE_BYTES))
-            malformed = ciphers.outgoing.encrypt(b"malformed")
+            answer, keys = answer_challenge(server.endpoint.secret, client.recv(NONCE_BYTES))
+            malformed = keys.task_ciphers().outgoing.encrypt(b"malformed")
             client.sendall(answer + len(malformed).to_bytes(4, "big") + malformed)
+            assert client.recv(PROOF_BYTES) == keys.driver_proof
             assert client.recv(1) == b""
         task.send(REPORT)
         task.receive(ReportAck)
