@@ -1,7 +1,7 @@
 """Starts the longest test files first, and records how long each file takes.
 
 With several workers a long file that starts last keeps one of them busy while the others wait. The
-durations come from `tests/durations.json`; `--write-durations` writes that file anew. Inside a file
+durations come from `tests/durations.json`; `--write-durations` writes that file. Inside a file
 the order stays random. A file without a duration starts first.
 """
 

@@ -1,11 +1,10 @@
-"""A second try for a test on real brokers or on Spark, and the account of it.
+"""A second try for a test on real brokers or on Spark, and the report of it.
 
 What these tests touch (elections, compilers that warm up, a computer shared with others) fails now
 and then for reasons that are not the product's. So a failed test is run once more, with everything
-it needs made anew. Its first failure is printed in full all the same, under "second tries", and
+it needs created again. Its first failure is printed in full all the same, under "second tries", and
 more of them than ALLOWED fail the run even if every one passed in the end. A second try is a defect
-of the test or of the product that somebody should find: the list says where to look. Pure tests
-have one try.
+of the test or of the product: the list says where to look. Pure tests have one try.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def _teardown_all(item: pytest.Item) -> None:
 
     Also, a fixture that has failed once would fail again without being tried.
     """
-    with suppress(Exception):  # the first failure is told already, and likely the cause
+    with suppress(Exception):  # the first failure is printed already, and likely the cause
         item.session._setupstate.teardown_exact(None)
 
 

@@ -1,6 +1,6 @@
 """The security settings of Java's clients, as the connections of `wire` use them.
 
-A connection takes the settings anew each time it opens, so a rotated store, a renewed token and a
+A connection reads the settings again each time it opens, so a rotated store, a renewed token and a
 changed password are used at the next connection.
 """
 

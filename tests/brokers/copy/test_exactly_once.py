@@ -97,7 +97,7 @@ def test_every_record_counts_once_and_java_sees_the_same(
     partition = TopicPartition(topic, 0)
     flow.create_topic(topic)
     foreign_writer = BatchWriter(flow.target)
-    aborted = foreign_writer.begin_transaction(f"stranger-{topic}")
+    aborted = foreign_writer.begin_transaction(f"foreign-{topic}")
     aborted.write_batch(TopicPartition(remote_topic_name(topic), 0), numbered_records(range(3)))
     aborted.abort()
     foreign_writer.close()

@@ -109,7 +109,7 @@ def test_a_hanging_transaction_is_ended_as_it_was_decided(
     for producer, partition in zip(producers, (kept, lost), strict=True):
         _append_in_transaction(router, producer, partition)
     three_broker_cluster.kill_broker(node)
-    wait_until(lambda: _leader(router, kept) is None, "nobody to lead", HARNESS_TIMEOUT_S)
+    wait_until(lambda: _leader(router, kept) is None, "no leader", HARNESS_TIMEOUT_S)
     source = TopicPartition(topic, kept.partition)
     lease = Lease(
         source=source,

@@ -77,7 +77,7 @@ def test_a_worker_that_is_not_healthy_comes_first(health: str) -> None:
     ]
 
 
-def test_degraded_is_said_only_if_nothing_else_is() -> None:
+def test_degraded_is_a_line_only_if_there_is_no_other_line() -> None:
     degraded = HealthSummary(status="degraded", message="1 connector has a problem")
     assert problem_lines(degraded, [connector(SOURCE, "boom")], {}) == [f"{SOURCE}: boom"]
     assert problem_lines(degraded, [connector()], {}) == [
@@ -97,5 +97,5 @@ def test_a_problem_of_the_worker_itself_is_said_beside_those_of_connectors() -> 
     assert problem_lines(degraded, [connector(SOURCE, "boom")], {}) == [f"{SOURCE}: boom"]
 
 
-def test_a_worker_that_is_well_has_no_line() -> None:
+def test_a_healthy_worker_has_no_line() -> None:
     assert problem_lines(HEALTHY, [connector()], {SOURCE: [partition(0)]}) == []

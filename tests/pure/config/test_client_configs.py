@@ -27,8 +27,8 @@ def config(case: dict[str, Any], name: str = "MirrorSourceConnector") -> dict[st
 
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
-def test_clients_of_the_source_connector(case: dict[str, Any]) -> None:
-    """Topic names are recorded beside them; those belong to the replication policy."""
+def test_clients_of_the_source_connector_are_as_recorded(case: dict[str, Any]) -> None:
+    """The recorded topic names are not compared: the replication policy makes them."""
     props, recorded = config(case), case["source_connector"]
     label = connector_label(props)
     for side, client_type in CLIENTS:
@@ -40,7 +40,7 @@ def test_clients_of_the_source_connector(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
-def test_consumer_of_a_source_task(case: dict[str, Any]) -> None:
+def test_the_consumer_of_a_source_task_is_as_recorded(case: dict[str, Any]) -> None:
     props, recorded = config(case) | {"task.index": "0"}, case["source_task"]
     label = task_label(props)
     assert label == recorded["label"]
@@ -50,14 +50,14 @@ def test_consumer_of_a_source_task(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
-def test_clients_of_the_checkpoint_connector(case: dict[str, Any]) -> None:
+def test_clients_of_the_checkpoint_connector_are_as_recorded(case: dict[str, Any]) -> None:
     props = config(case, "MirrorCheckpointConnector")
     for client_type in (ClientType.ADMIN, ClientType.CONSUMER):
         found = offset_syncs_client_config(props, client_type, label=connector_label(props))
         assert found == case["checkpoint_connector"][f"offsetSyncsTopic{client_type.title()}"]
 
 
-def test_a_client_without_a_role_is_called_after_its_connector() -> None:
+def test_a_client_without_a_role_has_the_id_of_its_connector() -> None:
     props = config(CASES[0])
     found = client_config(props, ClusterSide.TARGET, ClientType.ADMIN, label=connector_label(props))
     assert found["client.id"] == "A->B|MirrorSourceConnector"
@@ -71,6 +71,6 @@ def test_the_target_is_called_target_unless_it_has_an_alias() -> None:
     assert connector_label({"name": "n", "source.cluster.alias": "A"}) == "A->target|n"
 
 
-def test_offset_syncs_lie_on_the_source_unless_said_otherwise() -> None:
+def test_offset_syncs_are_on_the_source_by_default() -> None:
     assert offset_syncs_side({}) is ClusterSide.SOURCE
     assert offset_syncs_side({"offset-syncs.topic.location": " target "}) is ClusterSide.TARGET

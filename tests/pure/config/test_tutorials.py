@@ -1,4 +1,4 @@
-"""Files as people find them in tutorials: duplicates, blanks, quotes, placeholders and all."""
+"""Files as in tutorials, with duplicates, blanks, quotes and placeholders."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_worker_file_with_quotes_old_keys_and_blanks_is_accepted() -> None:
     "options",
     ["username='$ConnectionString' password='p'", 'username="$ConnectionString" password=abc_1-2'],
 )
-def test_quotes_of_both_kinds_and_none_are_legal(options: str) -> None:
+def test_options_may_have_single_double_or_no_quotes(options: str) -> None:
     module, notices = parse_login_module(f"{PLAIN} required {options};")
     assert module.options["username"] == "$ConnectionString"
     assert notices == ()

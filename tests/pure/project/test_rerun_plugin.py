@@ -31,7 +31,7 @@ def _run_pytest(directory: Path, *tests: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize("tier", ["brokers", "spark"])
-def test_a_test_that_passes_the_second_time_passes_and_its_failure_is_told(
+def test_a_test_that_passes_the_second_time_passes_and_its_failure_is_printed(
     tmp_path: Path, tier: str
 ) -> None:
     result = _run_pytest(tmp_path, FLAKY_TEST % (tier, 1, 1))
@@ -46,7 +46,7 @@ def test_a_test_that_fails_twice_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", ["function", "module", "session"])
-def test_a_fixture_is_made_anew_for_the_second_try(tmp_path: Path, scope: str) -> None:
+def test_a_fixture_is_created_again_for_the_second_try(tmp_path: Path, scope: str) -> None:
     fixture = (
         f"@pytest.fixture(scope='{scope}')\ndef made():\n    fail_first(0, 'no')\n    yield 1\n"
     )
@@ -56,7 +56,7 @@ def test_a_fixture_is_made_anew_for_the_second_try(tmp_path: Path, scope: str) -
     assert "2 passed, 1 second try" in result.stdout
 
 
-def test_what_tests_share_is_made_anew_for_the_second_try(tmp_path: Path) -> None:
+def test_a_shared_fixture_is_created_again_for_the_second_try(tmp_path: Path) -> None:
     shared = "MADE = []\n@pytest.fixture(scope='session')\ndef shared():\n    MADE.append(1)\n"
     breaks = "@pytest.mark.brokers\ndef test_1(shared):\n    fail_first(0, 'no')\n"
     after = "@pytest.mark.brokers\ndef test_2(shared):\n    assert len(MADE) == 2\n"

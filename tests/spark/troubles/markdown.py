@@ -55,12 +55,12 @@ def _places(trouble: Trouble) -> Iterator[str]:
         "task",
         "partition",
     ]
-    are_told = [
+    are_shown = [
         trouble.on_connector,
         trouble.on_task and bool(trouble.task),
         trouble.on_partition and bool(trouble.partition),
     ]
-    named = [part for part, is_told in zip(parts, are_told, strict=True) if is_told]
+    named = [part for part, is_shown in zip(parts, are_shown, strict=True) if is_shown]
     if trouble.remark and named:
         yield ", ".join(named)
     if trouble.health != HEALTHY:

@@ -1,4 +1,4 @@
-"""A table parses and validates, and the two agree."""
+"""A ConfigDef parses and validates, and both find the same faults."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_validating_lists_every_key_in_order_with_its_errors() -> None:
     )
 
 
-def test_validating_judges_the_void_an_unread_value_leaves_as_kafka_does() -> None:
+def test_a_value_that_cannot_be_parsed_is_validated_as_null_too() -> None:
     (value,) = ConfigDef(SIZE).validate({"size": "x"})
     assert value.value is None
     assert value.errors == (
@@ -84,7 +84,7 @@ def test_null_is_a_value_but_not_for_a_key_that_is_required() -> None:
         ConfigDef(NAME).parse({"name": None})
 
 
-def test_an_item_said_twice_is_read_once_and_the_list_is_named(
+def test_a_repeated_list_item_is_read_once_and_its_key_is_returned(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert ConfigDef(TAGS).parse({"tags": "b, a ,b"}) == {"tags": ("b", "a")}
@@ -101,7 +101,7 @@ def test_a_class_is_checked_by_the_resolver_that_is_passed_in() -> None:
         table.parse({"c": "mine"})
 
 
-def test_recommendations_look_at_the_other_values() -> None:
+def test_recommendations_depend_on_the_other_values() -> None:
     table = ConfigDef(
         ConfigKey("a", Type.STRING, None, LOW, "A.", recommender=FixedRecommender(("x", "y"))),
         ConfigKey("b", Type.STRING, None, LOW, "B.", recommender=VisibleIfSetRecommender("a")),
@@ -112,7 +112,7 @@ def test_recommendations_look_at_the_other_values() -> None:
     assert table.validate({"a": "x"})[1].visible
 
 
-def test_tables_add_up_and_lay_over_each_other() -> None:
+def test_tables_can_be_joined_and_a_key_can_be_replaced() -> None:
     other = ConfigKey("size", Type.LONG, 5, LOW, "Another size.", width=Width.LONG)
     assert (ConfigDef(NAME) + ConfigDef(SIZE)).names == ("name", "size")
     laid_over = TABLE.updated(ConfigDef(other))
@@ -123,7 +123,7 @@ def test_tables_add_up_and_lay_over_each_other() -> None:
         ConfigDef(SIZE) + ConfigDef(other)
 
 
-def test_a_default_that_is_not_valid_is_a_mistake_in_the_table() -> None:
+def test_a_key_with_an_invalid_default_cannot_be_created() -> None:
     with pytest.raises(ValueError, match="Value must be at least 1"):
         ConfigKey("size", Type.INT, 0, LOW, "A size.", validator=Range(1))
 
@@ -178,7 +178,7 @@ def test_validate_never_raises_and_finds_a_fault_exactly_when_parse_raises(
 
 @settings(max_examples=40, deadline=None)
 @given(configs())
-def test_a_config_rendered_from_its_values_means_the_same(
+def test_a_config_written_from_its_values_parses_to_the_same_values(
     config: tuple[ConfigDef, dict[str, str | None]],
 ) -> None:
     table, props = config

@@ -1,4 +1,4 @@
-"""Java names that mean something here, long and short."""
+"""Java class names that have a meaning here, full and simple."""
 
 from __future__ import annotations
 

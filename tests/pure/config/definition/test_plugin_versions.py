@@ -1,4 +1,4 @@
-"""Asking for a version of a plug-in, in Maven's notation."""
+"""Requirements for the version of a plug-in, in Maven's notation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_version_that_is_not_there_is_named_as_a_range(requirement: str, shown
     )
 
 
-def test_a_malformed_range_is_a_fault_of_its_own() -> None:
+def test_a_malformed_range_is_a_fault() -> None:
     for validator in (PluginVersionValidator(), AvailableVersionValidator("x.Y")):
         assert "not a range of versions" in (validator.validation_error("k", "[4.0") or "")
         assert validator.validation_error("k", None) is None

@@ -5,7 +5,7 @@ Not decided here, because it needs more than this package:
 - `validate-null`, `validate-malformed`, `validate-text` (02): bodies that never become a config.
 - `validate-override` (02): the type of `linger.ms` is known to the producer's table, which a
   worker's producer brings.
-- `provider-validate-missing-file` (07): reading the file is what fails, before anything is judged.
+- `provider-validate-missing-file` (07): the file cannot be read, so nothing is validated.
 - That BadRequest from validating is a 500 with the Java class in front, and a 400 otherwise.
 """
 
@@ -51,7 +51,7 @@ def masked(answer: Any) -> Any:
 
 
 def expected(body: Any) -> Any:
-    """Take what was recorded, but for one error text that only a Java programmer can read."""
+    """The recorded body, but for one error text that only a Java programmer can read."""
     if isinstance(body, list):
         return [expected(item) for item in body]
     if isinstance(body, dict):
@@ -60,7 +60,7 @@ def expected(body: Any) -> Any:
 
 
 def in_any_order(answer: Any) -> Any:
-    """Sort what Connect lists in the order of a hash map: what converters bring along."""
+    """The answer with sorted keys: Connect lists keys of converters in the order of a hash map."""
     by_name = sorted(answer["configs"], key=lambda config: str(config["value"]["name"]))
     return {**answer, "groups": sorted(answer["groups"]), "configs": by_name}
 
@@ -114,14 +114,14 @@ def test_a_plugin_is_found_by_simple_name_and_alias(name: str) -> None:
     assert connector_plugin_config(name) == connector_plugin_config(full_name)
 
 
-def asks_for_a_plugin_in_vain(exchange: RecordedExchange) -> bool:
+def is_refused_plugin_request(exchange: RecordedExchange) -> bool:
     path = exchange.path.partition("?")[0]
     asks = exchange.method == "GET" and path.startswith("/connector-plugins/")
     return asks and path.endswith("/config") and isinstance(exchange.body, dict)
 
 
 @pytest.mark.parametrize(
-    "exchange", [each for each in RECORDED if asks_for_a_plugin_in_vain(each)], ids=short
+    "exchange", [each for each in RECORDED if is_refused_plugin_request(each)], ids=short
 )
 def test_an_unknown_plugin_or_version_is_refused_with_the_recorded_text(
     exchange: RecordedExchange,
@@ -134,7 +134,7 @@ def test_an_unknown_plugin_or_version_is_refused_with_the_recorded_text(
 
 
 @pytest.mark.parametrize("version", ["4.3.0", "4.3", "latest", "[4.0,5.0)", "[1,2],[4.3,)"])
-def test_the_one_version_there_is_can_be_asked_for(version: str) -> None:
+def test_a_requirement_that_the_only_version_meets_is_answered(version: str) -> None:
     assert connector_plugin_config("MirrorHeartbeat", version) == connector_plugin_config(
         "MirrorHeartbeat"
     )
@@ -191,7 +191,7 @@ def test_a_forbidden_override_is_refused_with_the_recorded_text(
         assert invalid_config_message(validation) == exchange.message
 
 
-def test_a_forbidden_override_stands_last_in_the_answer() -> None:
+def test_a_forbidden_override_is_last_in_the_answer() -> None:
     exchange = VARIANTS["override-policy-none-validate"]
     worker = WorkerCapabilities(override_policy="None")
     answer = masked(validate_config_answer(exchange.plugin, exchange.config, worker))
@@ -200,7 +200,7 @@ def test_a_forbidden_override_stands_last_in_the_answer() -> None:
     assert answer["error_count"] == exchange.body["error_count"]
 
 
-def test_resolved_variables_are_judged_and_secrets_stay_hidden() -> None:
+def test_resolved_variables_are_validated_and_secrets_stay_hidden() -> None:
     exchange = VARIANTS["provider-validate"]
     secrets = {
         "${file:secrets.properties:alias}": "source",
@@ -213,6 +213,6 @@ def test_resolved_variables_are_judged_and_secrets_stay_hidden() -> None:
     )
 
 
-def test_nobody_is_told_a_secret_when_the_class_is_missing() -> None:
+def test_a_config_without_a_class_is_refused_without_its_secrets() -> None:
     with pytest.raises(BadRequest, match=r"\{sasl.jaas.config=\[hidden\], name=x\}"):
         validate_connector_config({"sasl.jaas.config": "secret", "name": "x"}, WorkerCapabilities())

@@ -1,4 +1,4 @@
-"""A connector's config is judged as a whole: checks across keys, transforms, patterns."""
+"""Validation of a connector's config: checks across keys, transformations, patterns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def simple(name: str) -> str:
 
 
 def config(connector: str, **props: str) -> dict[str, str | None]:
-    """Make a valid config, and say something more; `_` stands for a dot."""
+    """A valid config with `props` added; `_` in a key stands for a dot."""
     more = {key.replace("_", "."): value for key, value in props.items()}
     return {"name": "n", "connector.class": connector, "source.cluster.alias": "a", **more}
 
@@ -34,7 +34,7 @@ def config(connector: str, **props: str) -> dict[str, str | None]:
 def errors(
     props: dict[str, str | None], worker: WorkerCapabilities = WORKER
 ) -> dict[str, list[str]]:
-    """List the errors by key."""
+    """The errors by key."""
     found = validate_connector_config(props, worker).configs
     return {each.value.name: list(each.value.errors) for each in found if each.value.errors}
 
@@ -67,14 +67,14 @@ def test_a_broken_pattern_is_a_fault_of_its_key(connector: str, key: str) -> Non
     assert "write \\[" in message
 
 
-def test_a_pattern_nobody_reads_is_nobodys_fault() -> None:
+def test_a_pattern_that_no_connector_reads_is_not_validated() -> None:
     assert errors(config(HEARTBEAT_CONNECTOR, topics="[")) == {}
     own = config(SOURCE_CONNECTOR, topics="[", topic_filter_class="my:Filter")
     found = validate_connector_config(own, WORKER, lambda name: resolve_class(name) or name)
     assert found.errors == ()
 
 
-def test_patterns_are_read_together_as_mirrormaker_joins_them() -> None:
+def test_patterns_of_a_list_are_joined_before_they_are_compiled() -> None:
     assert errors(config(SOURCE_CONNECTOR, topics="(a,b)")) == {}
 
 
@@ -85,11 +85,11 @@ def test_patterns_are_read_together_as_mirrormaker_joins_them() -> None:
         ("a{1,2}", "a comma always starts the next pattern"),
     ],
 )
-def test_the_usual_mistakes_in_patterns_get_advice(topics: str, advice: str) -> None:
+def test_a_common_mistake_in_a_pattern_gets_advice(topics: str, advice: str) -> None:
     assert advice in errors(config(SOURCE_CONNECTOR, topics=topics))["topics"][0]
 
 
-def test_a_class_nobody_knows_is_a_fault_of_its_key() -> None:
+def test_an_unknown_class_is_a_fault_of_its_key() -> None:
     props = config(SOURCE_CONNECTOR, replication_policy_class="no.Such")
     message = "Invalid value no.Such for configuration replication.policy.class: "
     assert errors(props) == {
@@ -98,13 +98,13 @@ def test_a_class_nobody_knows_is_a_fault_of_its_key() -> None:
     assert validate_connector_config(props, WORKER, lambda name: name).errors == ()
 
 
-def test_a_leading_blank_in_a_class_name_does_no_harm() -> None:
+def test_a_leading_blank_in_a_class_name_is_ignored() -> None:
     converter = " org.apache.kafka.connect.converters.ByteArrayConverter"
     assert errors(config(SOURCE_CONNECTOR, key_converter=converter)) == {}
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS, ids=simple)
-def test_every_transformation_brings_its_keys_and_its_condition(name: str) -> None:
+def test_every_transformation_adds_its_keys_and_its_predicate_keys(name: str) -> None:
     props = config(SOURCE_CONNECTOR, transforms="x", transforms_x_type=name)
     found = validate_connector_config(props, WORKER)
     keys = [each.value.name for each in found.configs]
@@ -114,7 +114,7 @@ def test_every_transformation_brings_its_keys_and_its_condition(name: str) -> No
     assert "Transforms: x" in found.groups
 
 
-def test_a_class_of_another_kind_is_no_transformation() -> None:
+def test_a_class_of_another_type_is_not_accepted_as_a_transformation() -> None:
     predicate = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
     found = errors(config(SOURCE_CONNECTOR, transforms="x", transforms_x_type=predicate))
     assert found["transforms.x.type"] == [
@@ -122,14 +122,14 @@ def test_a_class_of_another_kind_is_no_transformation() -> None:
     ]
 
 
-def test_a_transformation_of_ones_own_is_accepted_through_the_resolver() -> None:
+def test_a_custom_transformation_is_accepted_through_the_resolver() -> None:
     props = config(SOURCE_CONNECTOR, transforms="x", transforms_x_type="my.module:Mine")
     found = validate_connector_config(props, WORKER, lambda name: name)
     assert found.errors == ()
     assert "transforms.x.predicate" in [each.value.name for each in found.configs]
 
 
-def test_a_condition_that_hangs_in_the_air_is_a_fault() -> None:
+def test_an_undefined_predicate_and_a_negation_without_predicate_are_faults() -> None:
     chain = {"transforms_f_type": "Filter", "transforms_g_type": "Filter"}
     props = config(
         SOURCE_CONNECTOR,
@@ -149,7 +149,7 @@ def test_a_condition_that_hangs_in_the_air_is_a_fault() -> None:
     }
 
 
-def test_aliases_that_bring_the_same_key_do_no_harm() -> None:
+def test_aliases_may_add_the_same_key() -> None:
     props = config(
         SOURCE_CONNECTOR,
         transforms="t,t.target",
@@ -169,7 +169,7 @@ def test_a_version_of_a_transformation_must_exist() -> None:
     assert "version range [9,9]" in errors(props)["transforms.f.plugin.version"][0]
 
 
-def test_an_override_policy_nobody_knows_allows_nothing() -> None:
+def test_an_unknown_override_policy_allows_no_override() -> None:
     worker = WorkerCapabilities(override_policy="my.Policy")
     props = config(SOURCE_CONNECTOR, producer_override_acks="1")
     assert list(errors(props, worker)) == ["producer.override.acks"]
@@ -187,7 +187,7 @@ TEXTS = st.none() | st.text(max_size=6) | st.sampled_from(["x", "p", "Filter", "
     st.sampled_from(CONNECTORS),
     st.dictionaries(KEYS, TEXTS, max_size=6),
 )
-def test_whatever_is_said_validation_finds_words_for_it(
+def test_validation_of_any_config_names_each_key_once(
     connector: str, props: dict[str, str | None]
 ) -> None:
     found = validate_connector_config(props | {"connector.class": connector}, WORKER)

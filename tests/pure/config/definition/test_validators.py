@@ -230,7 +230,7 @@ def test_an_unknown_algorithm_is_refused_with_the_known_ones() -> None:
     assert "'Rot13' is not known; use one of: HmacMD5, " in fault
 
 
-def test_no_validator_raises_whatever_it_is_shown() -> None:
+def test_no_validator_raises_for_any_type_of_value() -> None:
     odd: list[ParsedValue] = [None, "", "x", "a\nb", '"', 0, 1.5, True, (), ("",), ("a", "b")]
     for validator in (validator for validator, _ in ACCEPTED):
         for value in odd:

@@ -26,7 +26,7 @@ VECTORS = golden_json("vectors/configdef-parse.json")["rows"]
 
 
 def java_only(name: str) -> str | None:
-    """Know the one class that the recorded rows name."""
+    """Resolves only the one class that the recorded rows name."""
     return name if name == "java.lang.String" else None
 
 
@@ -70,7 +70,9 @@ VALUES: dict[Type, st.SearchStrategy[ParsedValue]] = {
 @given(st.sampled_from(list(VALUES)).flatmap(lambda kind: st.tuples(st.just(kind), VALUES[kind])))
 @example((Type.DOUBLE, 1e7))
 @example((Type.DOUBLE, 5e-324))
-def test_what_is_rendered_reads_back(kind_and_value: tuple[Type, ParsedValue]) -> None:
+def test_a_value_written_as_text_parses_to_the_same_value(
+    kind_and_value: tuple[Type, ParsedValue],
+) -> None:
     kind, value = kind_and_value
     assert parse_type("k", convert_to_string(value), kind, lambda name: name) == value
 
@@ -99,14 +101,14 @@ def test_a_double_is_written_as_java_does(number: float, text: str) -> None:
     "text", ["\u00a01", "1\u2003", "1__0", "inf", "nan", "1e", "0x1p3", ".", ""]
 )
 @pytest.mark.parametrize("kind", [Type.INT, Type.DOUBLE], ids=["INT", "DOUBLE"])
-def test_what_only_python_calls_a_number_is_none(text: str, kind: Type) -> None:
+def test_a_number_that_only_python_accepts_is_refused(text: str, kind: Type) -> None:
     with pytest.raises(ConfigError, match="Not a number of type"):
         parse_type("k", text, kind, java_only)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(), st.sampled_from(Type))
-def test_reading_any_text_gives_a_value_or_a_config_error(text: str, kind: Type) -> None:
+def test_parsing_any_text_gives_a_value_or_a_config_error(text: str, kind: Type) -> None:
     try:
         parse_type("k", text, kind, java_only)
     except ConfigError as error:
@@ -119,7 +121,7 @@ def test_a_number_of_a_million_digits_is_refused_quickly() -> None:
     assert parse_type("k", "0" * 1_000_000 + "7", Type.LONG, java_only) == 7
 
 
-def test_nothing_said_is_null() -> None:
+def test_a_missing_value_is_parsed_as_null() -> None:
     assert parse_type("k", None, Type.LIST, java_only) is None
 
 
@@ -132,7 +134,7 @@ def test_a_message_shows_values_as_java_does() -> None:
     ]
 
 
-def test_a_password_gives_nothing_away() -> None:
+def test_a_password_is_hidden_in_every_text() -> None:
     secret = Password("s3cret")
     assert str(secret) == repr(secret) == f"{secret}" == HIDDEN
     assert convert_to_string(secret) == HIDDEN
@@ -140,7 +142,7 @@ def test_a_password_gives_nothing_away() -> None:
     assert "s3cret" not in repr({"k": [secret]})
 
 
-def test_a_password_is_its_secret_and_survives_pickling() -> None:
+def test_a_pickled_password_equals_the_original() -> None:
     secret = Password("s3cret")
     copy = pickle.loads(pickle.dumps(secret))
     assert copy == secret

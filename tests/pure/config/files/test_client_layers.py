@@ -27,7 +27,7 @@ KEYS = st.builds(lambda p, n: p + n, st.sampled_from(PREFIXES), st.sampled_from(
 
 @given(st.dictionaries(KEYS, st.sampled_from(["1", "2"]), max_size=12))
 @settings(max_examples=60, deadline=None)
-def test_layers_and_properties_agree(lines: dict[str, str]) -> None:
+def test_layers_of_a_client_give_the_properties_of_the_client(lines: dict[str, str]) -> None:
     text = "clusters=A,B\nB.bootstrap.servers=b:1\n" + "".join(
         f"{key}={value}\n" for key, value in lines.items()
     )

@@ -1,4 +1,4 @@
-"""Deprecated keys keep their meaning; one notice each tells what to write instead."""
+"""Deprecated keys keep their meaning; one notice each says what to write instead."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_host_and_port_become_a_listener(given_props: dict[str, str], listeners:
 
 
 @pytest.mark.parametrize("name", REMOVED_KEYS)
-def test_a_key_without_meaning_goes_with_all_that_belongs_to_it(name: str) -> None:
+def test_a_removed_key_is_dropped_with_the_keys_below_it(name: str) -> None:
     modern = migrate_deprecated_keys(
         {name: "x", f"{name}.schemas.enable": "false", "group.id": "g"}
     )
@@ -73,13 +73,13 @@ def test_a_key_without_meaning_goes_with_all_that_belongs_to_it(name: str) -> No
 
 
 @pytest.mark.parametrize("name", IGNORED_KEYS)
-def test_a_key_that_needs_a_jvm_stays_and_is_pointed_out(name: str) -> None:
+def test_a_key_that_needs_a_jvm_is_kept_with_a_notice(name: str) -> None:
     modern = migrate_deprecated_keys({name: "somewhere"})
     assert modern.props == {name: "somewhere"}
     assert [notice.kind for notice in modern.notices] == [NoticeKind.NO_EFFECT]
 
 
-def test_no_retired_key_is_in_a_table() -> None:
+def test_no_deprecated_key_is_in_a_table() -> None:
     assert ALL_CONNECTOR_NAMES.isdisjoint(OLD)
     assert set(DISTRIBUTED.names).isdisjoint(OLD)
     assert set(RENAMED_KEYS.values()) <= ALL_CONNECTOR_NAMES
@@ -97,7 +97,7 @@ KEYS = st.sampled_from([*OLD, *RENAMED_KEYS.values(), "listeners", "group.id"])
 
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(KEYS, st.text(max_size=5)))
-def test_each_retired_key_gets_one_notice_and_a_second_reading_changes_nothing(
+def test_each_deprecated_key_gets_one_notice_and_a_second_migration_changes_nothing(
     props: dict[str, str],
 ) -> None:
     modern = migrate_deprecated_keys(props)

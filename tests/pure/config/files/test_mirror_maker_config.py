@@ -39,7 +39,7 @@ def name(case: dict[str, Any]) -> str:
 
 @pytest.fixture
 def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recorded cases read a file that lies beside them."""
+    """The files that the recorded cases read, in the current directory."""
     for file, text in RECORDED["files"].items():
         (tmp_path / file).write_text(text, "utf-8")
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def test_random_files_compile_as_in_java() -> None:
         ("enabled=true\nemit.heartbeats.enabled=false", []),
     ],
 )
-def test_a_flow_runs_if_enabled_or_if_it_carries_heartbeats(lines: str, flows: list[str]) -> None:
+def test_a_flow_runs_if_it_or_its_heartbeats_are_enabled(lines: str, flows: list[str]) -> None:
     assert sorted(map(str, opened(TWO + lines).flows())) == flows
 
 
@@ -144,7 +144,9 @@ def test_a_node_may_serve_some_targets_only() -> None:
         (TWO + "emit.heartbeats.enabled=false", [], "A->B.enabled=true"),
     ],
 )
-def test_nothing_to_run_is_told_in_kafkas_words(text: str, targets: list[str], advice: str) -> None:
+def test_a_file_without_flows_is_refused_in_kafkas_words(
+    text: str, targets: list[str], advice: str
+) -> None:
     with pytest.raises(ConfigError) as raised:
         opened(text).require_flows(targets)
     assert "No source->target replication flows." in str(raised.value)
@@ -169,14 +171,14 @@ def test_connectors_keep_placeholders_and_workers_do_not() -> None:
     assert worker["config.providers.env.param.note"] == "${env:PW}"
 
 
-def test_one_kind_of_client_may_differ_from_the_rest_of_its_cluster() -> None:
+def test_clients_of_a_cluster_may_have_different_settings() -> None:
     found = opened(f"{TWO}B.producer.security.protocol=SSL\nB.security.protocol=PLAINTEXT\n")
     worker = found.worker_config(A_TO_B)
     assert worker["producer.security.protocol"] == "SSL"
     assert worker["consumer.security.protocol"] == "PLAINTEXT"
 
 
-def test_a_secret_is_fetched_anew_each_time(tmp_path: Path) -> None:
+def test_a_secret_is_read_again_for_each_worker_config(tmp_path: Path) -> None:
     file = tmp_path / "s.properties"
     file.write_text("pw=one")
     found = opened(
@@ -188,7 +190,7 @@ def test_a_secret_is_fetched_anew_each_time(tmp_path: Path) -> None:
     assert (first, found.worker_config(A_TO_B)["ssl.key.password"]) == ("one", "two")
 
 
-def test_what_a_provider_gave_is_not_quoted_in_an_error() -> None:
+def test_a_value_from_a_provider_is_not_quoted_in_an_error() -> None:
     lines = """
     config.providers=env
     config.providers.env.class=EnvVarConfigProvider
@@ -202,7 +204,7 @@ def test_what_a_provider_gave_is_not_quoted_in_an_error() -> None:
     assert "hunter2" not in str(raised.value)
 
 
-def test_old_keys_are_read_as_they_were_meant_and_keep_their_line() -> None:
+def test_a_deprecated_key_is_read_as_its_successor_and_keeps_its_line() -> None:
     found = opened(TWO + "A->B.topics.blacklist=x\ntopics.exclude=y\n")
     setting = found.layered_connector_config(A_TO_B, MirrorConnector.SOURCE)["topics.exclude"]
     assert setting.value == "x"
@@ -210,7 +212,7 @@ def test_old_keys_are_read_as_they_were_meant_and_keep_their_line() -> None:
     assert [notice.kind for notice in found.notices] == [NoticeKind.DEPRECATED_KEY]
 
 
-def test_an_unknown_provider_is_told_when_the_file_is_opened() -> None:
+def test_opening_a_file_with_an_unknown_provider_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"config\.providers\.v\.class"):
         opened(TWO + "config.providers=v\nconfig.providers.v.class=com.example.Vault\n")
 
@@ -242,7 +244,7 @@ def test_a_recorded_run_stored_the_connectors_that_its_file_compiles_to() -> Non
 OWN = "A.bootstrap.servers=a:1\nsparkmirror.on.loss=skip\nspark.sasl.jaas.config=x\n"
 
 
-def test_keys_of_our_own_reach_the_source_connector_and_the_process() -> None:
+def test_sparkmirror_keys_reach_the_source_connector_and_the_process() -> None:
     file = opened(f"clusters=A,B\n{OWN}A->B.sparkmirror.bytes.per.second=7\n")
     config = file.layered_connector_config(A_TO_B, MirrorConnector.SOURCE).props
     assert config["sparkmirror.on.loss"] == "skip"
@@ -250,5 +252,5 @@ def test_keys_of_our_own_reach_the_source_connector_and_the_process() -> None:
     assert file.engine_config() == {"spark.sasl.jaas.config": "x"}
 
 
-def test_what_a_cluster_called_spark_says_is_not_told_to_spark() -> None:
+def test_keys_of_a_cluster_called_spark_are_not_settings_of_spark() -> None:
     assert opened(f"clusters=A,spark\n{OWN}").engine_config() == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def kinds(text: str) -> list[NoticeKind]:
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=range(len(VECTORS)))
-def test_every_recorded_answer_of_java_is_given(case: dict[str, Any]) -> None:
+def test_every_recorded_text_is_read_as_java_reads_it(case: dict[str, Any]) -> None:
     data = base64.b64decode(case["input_base64"])
     if "error" not in case["result"]:
         assert parse_properties(data, file="x").mapping == case["result"]
@@ -64,7 +65,7 @@ def test_a_malformed_escape_names_file_line_and_key_but_no_value() -> None:
     assert "hunter2" not in message
 
 
-def test_an_entry_knows_the_line_on_which_it_begins() -> None:
+def test_an_entry_has_the_line_on_which_it_begins() -> None:
     found = read("# comment\na=1\\\n  2\n\nb:3\r\nc 4\rd=5")
     assert [(e.key, e.value, e.line) for e in found.entries] == [
         ("a", "12", 2),
@@ -75,7 +76,7 @@ def test_an_entry_knows_the_line_on_which_it_begins() -> None:
     assert found.lines == {"a": 2, "b": 5, "c": 6, "d": 7}
 
 
-def test_of_two_values_the_last_counts_and_both_lines_are_told() -> None:
+def test_the_last_of_repeated_keys_wins_and_all_lines_are_reported() -> None:
     found = read("a=1\nb=2\na=3\na=4")
     assert found.mapping == {"a": "4", "b": "2"}
     assert [(d.key, d.lines) for d in found.duplicates] == [("a", (1, 3, 4))]
@@ -98,19 +99,21 @@ def test_of_two_values_the_last_counts_and_both_lines_are_told() -> None:
         ("# a = b # c ", []),
     ],
 )
-def test_what_java_swallows_silently_is_told(text: str, expected: list[NoticeKind]) -> None:
+def test_text_that_java_reads_without_a_warning_is_a_notice(
+    text: str, expected: list[NoticeKind]
+) -> None:
     assert kinds(text) == expected
 
 
 @pytest.mark.parametrize("encoding", PropertiesEncoding)
-def test_a_byte_order_mark_is_dropped_and_told(encoding: PropertiesEncoding) -> None:
+def test_a_byte_order_mark_is_dropped_with_a_notice(encoding: PropertiesEncoding) -> None:
     found = parse_properties(b"\xef\xbb\xbfclusters=A,B\n", file="x", encoding=encoding)
     assert found.mapping == {"clusters": "A,B"}
     assert [notice.kind for notice in found.notices] == [NoticeKind.BYTE_ORDER_MARK]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_a_utf_16_file_is_refused_in_plain_words(encoding: str) -> None:
+def test_a_utf_16_file_is_refused_and_its_encoding_named(encoding: str) -> None:
     data = (
         "\ufeffclusters=A".encode(encoding) if encoding == "utf-16-be" else "c=A".encode(encoding)
     )
@@ -118,17 +121,17 @@ def test_a_utf_16_file_is_refused_in_plain_words(encoding: str) -> None:
         parse_properties(data, file="x")
 
 
-def test_utf_8_in_a_latin_1_file_is_read_as_java_does_and_told() -> None:
+def test_utf_8_in_a_latin_1_file_is_read_as_java_does_with_a_notice() -> None:
     found = parse_properties("# ä\na=1\nname=Zürich\n".encode(), file="x")
     assert found.mapping["name"] == "ZÃ¼rich"
     assert [(n.kind, n.line) for n in found.notices] == [(NoticeKind.READ_AS_LATIN_1, 3)]
 
 
-def test_utf_8_in_comments_only_is_nothing_to_tell() -> None:
+def test_utf_8_in_comments_gives_no_notice() -> None:
     assert parse_properties("# Zürich\na=1\n".encode(), file="x").notices == ()
 
 
-def test_a_true_latin_1_file_is_nothing_to_tell() -> None:
+def test_a_latin_1_file_gives_no_notice() -> None:
     found = parse_properties(b"name=Z\xfcrich", file="x")
     assert found.mapping == {"name": "Zürich"}
     assert found.notices == ()
@@ -143,7 +146,7 @@ def test_a_provider_file_that_is_not_utf_8_names_the_line() -> None:
 
 
 @pytest.mark.parametrize("data", [b"x=\0y", b"\0=1", b"a=1\x0b\x1c\x85b=2"])
-def test_odd_bytes_are_kept_and_end_no_line(data: bytes) -> None:
+def test_control_bytes_are_kept_and_do_not_end_a_line(data: bytes) -> None:
     assert len(parse_properties(data, file="x").entries) == 1
 
 
@@ -157,7 +160,7 @@ def test_a_large_file_is_read_in_linear_time(data: bytes) -> None:
     assert parse_properties(data, file="x").entries
 
 
-def test_a_missing_file_a_directory_and_a_nul_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_file_a_directory_and_a_nul_have_different_errors(tmp_path: Path) -> None:
     with pytest.raises(PropertiesError, match="there is no such file"):
         load_properties(tmp_path / "none.properties")
     with pytest.raises(PropertiesError, match="is a directory"):
@@ -166,11 +169,16 @@ def test_a_missing_file_a_directory_and_a_nul_are_told_apart(tmp_path: Path) -> 
         load_properties(Path("a\0b"))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_says_so(tmp_path: Path) -> None:
+def test_a_file_without_read_permission_is_refused_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
     file = tmp_path / "mm2.properties"
-    file.touch(mode=0)
-    with pytest.raises(PropertiesError, match="may not be read"):
+    file.touch()
+    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read a file of mode 0
+    with pytest.raises(PropertiesError, match="may not be read by this user; check its owner"):
         load_properties(file)
 
 
@@ -180,7 +188,7 @@ def test_no_repr_shows_a_value() -> None:
 
 
 def written(key: str, value: str) -> str:
-    """Write an entry with every character that means something escaped."""
+    """A line with every special character escaped."""
 
     def escaped(text: str) -> str:
         units = text.encode("utf-16-be", "surrogatepass")
@@ -201,7 +209,7 @@ TEXT = st.text(max_size=12)
 
 @given(st.dictionaries(TEXT.filter(bool), TEXT, max_size=5))
 @settings(max_examples=60, deadline=None)
-def test_what_is_written_is_read_again(config: dict[str, str]) -> None:
+def test_escaped_entries_are_read_back(config: dict[str, str]) -> None:
     text = "\n".join(written(key, value) for key, value in config.items())
     assert read(text).mapping == config
 

@@ -1,4 +1,4 @@
-"""Layers keep the winner, and everything it won against in order."""
+"""Layers keep the value that wins and the values that it overrides, in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def candidate(value: str) -> CandidateValue:
     )
 
 
-def test_put_wins_and_fill_gives_way() -> None:
+def test_an_override_wins_over_earlier_values_and_a_fallback_over_none() -> None:
     layers = LayeredConfig()
     layers.add_fallback("k", candidate("b"))
     layers.add_override("k", candidate("a"))
@@ -30,7 +30,7 @@ def test_put_wins_and_fill_gives_way() -> None:
 
 @given(st.lists(st.tuples(st.booleans(), st.text(max_size=2)), min_size=1, max_size=8))
 @settings(max_examples=50, deadline=None)
-def test_nothing_offered_is_forgotten_and_the_order_is_that_of_strength(
+def test_all_candidates_are_kept_in_the_order_of_precedence(
     offers: list[tuple[bool, str]],
 ) -> None:
     layers = LayeredConfig()

@@ -41,7 +41,7 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head() -> None:
         assert len(cells) <= 1, chapter.splitlines()[0]
 
 
-def test_the_table_of_contents_leads_to_every_chapter() -> None:
+def test_the_table_of_contents_links_every_chapter() -> None:
     text = render_manual()
     chapters = re.findall(r"^## (.+)$", text, re.MULTILINE)
     linked = re.findall(r"^- \[(.+)\]\(#(.+)\)$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Every value is explained by the line it came from and what it won against."""
+"""Every value is explained by its line and by the values that it overrides."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def opened(text: str = FILE) -> MirrorMakerConfig:
 
 
 def steps(found: SettingExplanation) -> list[tuple[str | None, PrecedenceRule, int | None]]:
-    """The value and its rivals: (value, rule, line), the winner first."""
-    rivals = [(lost.value, lost.origin.rule, lost.origin.line) for lost in found.overridden]
-    return [(found.value, found.origin.rule, found.origin.line), *rivals]
+    """The value and the values that it overrides, each as (value, rule, line)."""
+    overridden = [(lost.value, lost.origin.rule, lost.origin.line) for lost in found.overridden]
+    return [(found.value, found.origin.rule, found.origin.line), *overridden]
 
 
 def test_a_flow_wins_over_the_top_level_and_the_default() -> None:
@@ -50,7 +50,7 @@ def test_a_flow_wins_over_the_top_level_and_the_default() -> None:
     ]
 
 
-def test_an_earlier_line_with_the_same_key_is_among_the_losers() -> None:
+def test_an_earlier_line_with_the_same_key_is_overridden() -> None:
     back = SourceAndTarget("B", "A")
     assert steps(explain(opened(), back, FlowPart.SOURCE, "tasks.max")) == [
         ("3", PrecedenceRule.TOP_LEVEL, 5),
@@ -59,7 +59,7 @@ def test_an_earlier_line_with_the_same_key_is_among_the_losers() -> None:
     ]
 
 
-def test_a_cluster_wins_over_what_is_said_for_all_clusters() -> None:
+def test_a_key_of_a_cluster_wins_over_the_key_for_all_clusters() -> None:
     found = explain(opened(), A_TO_B, FlowPart.SOURCE, "target.producer.security.protocol")
     assert steps(found) == [
         ("SSL", PrecedenceRule.CLUSTER, 8),
@@ -68,7 +68,7 @@ def test_a_cluster_wins_over_what_is_said_for_all_clusters() -> None:
     ]
 
 
-def test_for_storage_the_top_level_wins_over_the_cluster() -> None:
+def test_for_storage_keys_the_top_level_wins_over_the_cluster() -> None:
     found = explain(opened(), A_TO_B, FlowPart.WORKER, "offset.storage.replication.factor")
     assert steps(found) == [
         ("1", PrecedenceRule.TOP_LEVEL, 11),
@@ -77,7 +77,7 @@ def test_for_storage_the_top_level_wins_over_the_cluster() -> None:
     ]
 
 
-def test_a_value_that_nobody_wrote_is_derived_or_a_default() -> None:
+def test_a_value_that_the_file_does_not_set_is_derived_or_a_default() -> None:
     assert steps(explain(opened(), A_TO_B, FlowPart.WORKER, "group.id"))[0] == (
         "A-mm2",
         PrecedenceRule.DERIVED,
@@ -99,7 +99,7 @@ def test_a_secret_is_hidden_in_every_step() -> None:
     assert "hunter" not in repr(found)
 
 
-def test_what_is_carried_along_and_never_read_says_so() -> None:
+def test_a_key_that_no_code_reads_is_marked_unread() -> None:
     assert not explain(opened(), A_TO_B, FlowPart.SOURCE, "unknown").is_read
     assert explain(opened(), A_TO_B, FlowPart.SOURCE, "tasks.max").is_read
 
@@ -150,7 +150,7 @@ def test_a_key_without_effect_says_why(part: FlowPart, key: str, reason: str) ->
     assert bool(found.no_effect) == bool(reason)
 
 
-def test_a_setting_that_does_not_exist_brings_a_suggestion() -> None:
+def test_a_setting_that_does_not_exist_gets_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"has no setting task\.max; did you mean tasks\.max\?"):
         explain(opened(), A_TO_B, FlowPart.SOURCE, "task.max")
 
@@ -195,7 +195,7 @@ A->B.consumer.enable.auto.commit=true
         ("source.admin.sasl.mechanism", [("GSSAPI", PrecedenceRule.DEFAULT, None)]),
     ],
 )
-def test_a_property_of_a_client_comes_from_all_keys_that_may_set_it(
+def test_a_property_of_a_client_lists_all_keys_that_set_it(
     key: str, expected: list[tuple[str | None, PrecedenceRule, int | None]]
 ) -> None:
     assert steps(explain(opened(FILE + CLIENT_KEYS), A_TO_B, FlowPart.SOURCE, key)) == expected
@@ -222,7 +222,7 @@ KEYS = st.builds(
 
 @given(st.lists(st.tuples(KEYS, st.sampled_from(["1", "2", "${a:b}"])), max_size=12))
 @settings(max_examples=20, deadline=None)
-def test_explanations_agree_with_what_is_compiled(lines: list[tuple[str, str]]) -> None:
+def test_explanations_agree_with_the_compiled_config(lines: list[tuple[str, str]]) -> None:
     text = "clusters=A,B\n" + "".join(f"{key}={value}\n" for key, value in lines)
     config = opened(text)
     written = {entry.line: entry for entry in config.properties.entries}

@@ -72,7 +72,7 @@ A->B.topics=a[
     ]
 
 
-def test_a_fault_in_many_places_is_told_once() -> None:
+def test_a_fault_in_many_places_is_reported_once() -> None:
     (error,) = reviewed(TWO + "tasks.max=x\n").errors
     assert error.message == (
         "Invalid value x for configuration tasks.max: Not a number of type INT"
@@ -81,7 +81,7 @@ def test_a_fault_in_many_places_is_told_once() -> None:
     assert error.locations[0] == "A->B source"
 
 
-def test_a_missing_address_says_what_to_write() -> None:
+def test_a_missing_address_names_the_key_to_write() -> None:
     text = "clusters=A,B\nA->B.enabled=true\nB.bootstrap.servers=b:1\nA.bootstrap.servers=\n"
     found = faults(text)
     assert [(line, key) for line, key, _ in found] == [(4, "A.bootstrap.servers")]
@@ -106,7 +106,7 @@ def test_a_connector_that_is_not_enabled_has_no_faults() -> None:
     assert [notice.kind for notice in report.notices] == [NoticeKind.NO_EFFECT]
 
 
-def test_what_cannot_even_be_opened_is_a_fault() -> None:
+def test_a_file_that_cannot_be_opened_has_a_fault() -> None:
     missing = 'Missing required configuration "clusters" which has no default value.'
     assert faults("foo=bar\n") == [(None, "clusters", missing)]
     (line, key, message) = faults(
@@ -128,7 +128,7 @@ def test_an_unknown_connector_class_is_a_fault() -> None:
         ("emit.checkpoints.enabled=false", "emit.checkpoints.enabled"),
     ],
 )
-def test_what_does_not_fit_together_is_found(lines: str, fault: str) -> None:
+def test_a_conflict_between_settings_is_a_fault(lines: str, fault: str) -> None:
     assert f"A->B.{fault}" in [key for _, key, _ in faults(f"{TWO}A->B.{lines}\n")]
 
 
@@ -141,7 +141,7 @@ def test_exactly_once_needs_the_target_worker_to_support_it() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "A.", "A.producer."])
-def test_a_login_module_is_judged_where_it_is_needed(prefix: str) -> None:
+def test_a_login_module_is_validated_only_if_the_protocol_needs_it(prefix: str) -> None:
     jaas = f"{prefix}sasl.jaas.config={PLAIN} required password=hunter2 secret;\n"
     login = f"{prefix}security.protocol=SASL_SSL\n{prefix}sasl.mechanism=PLAIN\n"
     found = faults(TWO + login + jaas)
@@ -150,7 +150,7 @@ def test_a_login_module_is_judged_where_it_is_needed(prefix: str) -> None:
     assert faults(TWO + jaas) == []
 
 
-def test_a_forgiven_end_of_a_login_module_is_noticed() -> None:
+def test_a_login_module_without_semicolon_gets_a_notice() -> None:
     login = "A.security.protocol=SASL_SSL\nA.sasl.mechanism=PLAIN\n"
     lines = f'{login}A.sasl.jaas.config={PLAIN} required username="u" password="${{e:P}}"\n'
     assert faults(TWO + lines) == []
@@ -168,7 +168,7 @@ def test_a_provider_that_cannot_be_read_does_not_hide_other_faults() -> None:
     assert "/no/such: there is no such file" in found[0][2]
 
 
-def test_what_a_provider_gave_is_not_quoted(tmp_path: Path) -> None:
+def test_a_value_from_a_provider_is_not_quoted(tmp_path: Path) -> None:
     file = tmp_path / "s.properties"
     file.write_text("pw=hunter2")
     lines = "".join(
@@ -185,25 +185,25 @@ def test_what_a_provider_gave_is_not_quoted(tmp_path: Path) -> None:
     assert "hunter2" not in repr(review)
 
 
-def test_a_placeholder_left_as_text_is_noticed() -> None:
+def test_an_unresolved_placeholder_gets_a_notice() -> None:
     (notice,) = reviewed(TWO + "A->B.topics=${vault:x:y}\n").notices
     assert (notice.kind, notice.line) == (NoticeKind.UNRESOLVED_VARIABLE, 5)
 
 
-def test_a_secret_in_the_file_is_noticed() -> None:
+def test_a_secret_in_plain_text_gets_a_notice() -> None:
     assert kinds(TWO + "A.ssl.key.password=hunter2\n") == [NoticeKind.IN_PLAIN_TEXT]
     assert kinds(TWO + "A.ssl.key.password=\n") == []
 
 
 @pytest.mark.parametrize("key", ["config.storage.topic", "status.storage.topic", "C.group.id"])
-def test_flows_that_would_disturb_each_other_are_noticed(key: str) -> None:
+def test_a_storage_topic_or_group_shared_by_flows_gets_a_notice(key: str) -> None:
     text = TWO.replace("A,B", "A,B,C") + "C.bootstrap.servers=c:1\n"
     notices = [n for n in reviewed(f"{text}{key}=x\n").notices if n.key == key]
     assert {notice.kind for notice in notices} == {NoticeKind.SHARED_BY_FLOWS}
     assert any("A->C, B->C" in notice.message for notice in notices)
 
 
-def test_notices_of_all_kinds_know_file_and_line() -> None:
+def test_notices_of_all_kinds_have_file_and_line() -> None:
     text = TWO + "topics.blacklist=x # y\nuse.defaults.from=source\nA.ssl.key.password=p\n"
     notices = reviewed(text).notices
     assert [notice.line for notice in notices] == [5, 5, 6, 7]
@@ -243,15 +243,15 @@ def test_a_file_that_java_refuses_is_refused_for_the_same_reason(text: str, reas
     ("listener", "fault"),
     [("ftp://x:1", "must be either"), ("http://x", "right format"), ("x:1", "right format")],
 )
-def test_a_listener_that_no_server_can_have_is_a_fault(listener: str, fault: str) -> None:
+def test_an_invalid_listener_is_a_fault(listener: str, fault: str) -> None:
     lines = f"dedicated.mode.enable.internal.rest=true\nlisteners=http://:1,{listener}\n"
     for found in (faults(TWO + lines), faults(f"{WORKER}listeners=http://:1,{listener}\n")):
         assert [key for _, key, _ in found] == ["listeners"]
         assert fault in found[0][2]
 
 
-def test_keys_of_our_own_are_judged_and_known() -> None:
-    flow = "A->B.sparkmirror.on.loss=weep\nsparkmirror.bytes.per.second=-1\n"
+def test_sparkmirror_keys_are_validated_and_have_an_effect() -> None:
+    flow = "A->B.sparkmirror.on.loss=unknown\nsparkmirror.bytes.per.second=-1\n"
     process = "sparkmirror.epoch.seconds=0\n"
     assert [key for _, key, _ in faults(TWO + flow + process)] == [
         "A->B.sparkmirror.on.loss",
@@ -287,12 +287,12 @@ sasl.mechanism=PLAIN
     assert "did you mean group.id?" in review.notices[2].message
 
 
-def test_a_worker_file_with_an_unreadable_provider_is_judged_all_the_same() -> None:
+def test_an_unreadable_provider_does_not_hide_faults_of_a_worker_file() -> None:
     text = f"{WORKER}{PROVIDER}session.timeout.ms=${{file:/no/such:x}}\nheartbeat.interval.ms=x\n"
     assert [key for _, key, _ in faults(text)] == ["session.timeout.ms", "heartbeat.interval.ms"]
 
 
-def test_what_a_provider_gave_a_worker_is_not_quoted(tmp_path: Path) -> None:
+def test_a_value_from_a_provider_of_a_worker_is_not_quoted(tmp_path: Path) -> None:
     file = tmp_path / "s.properties"
     file.write_text("pw=hunter2")
     review = reviewed(f"{WORKER}{PROVIDER}session.timeout.ms=${{file:{file}:pw}}\n")
@@ -300,7 +300,7 @@ def test_what_a_provider_gave_a_worker_is_not_quoted(tmp_path: Path) -> None:
     assert "hunter2" not in repr(review)
 
 
-def test_a_list_that_repeats_itself_is_noticed_once_with_its_line() -> None:
+def test_a_list_with_repeated_items_gets_one_notice_with_its_line() -> None:
     text = TWO.replace("A,B", "A,B,A") + "A.ssl.enabled.protocols=TLSv1.3,TLSv1.3\n"
     notices = reviewed(text).notices
     assert [(n.line, n.key, n.kind) for n in notices] == [
@@ -311,7 +311,7 @@ def test_a_list_that_repeats_itself_is_noticed_once_with_its_line() -> None:
     assert (notice.line, notice.key) == (8, "ssl.enabled.protocols")
 
 
-def test_an_alias_from_a_provider_blames_the_list_of_aliases(tmp_path: Path) -> None:
+def test_a_fault_of_an_alias_from_a_provider_names_the_key_of_the_list(tmp_path: Path) -> None:
     file = tmp_path / "s.properties"
     file.write_text("pw=hunter2")
     (fault,) = faults(f"{TWO}{PROVIDER}A->B.transforms=${{file:{file}:pw}}\n")
@@ -335,7 +335,7 @@ def test_a_provider_that_does_not_exist_does_not_hide_other_faults(text: str, la
     assert reviewed(text + lines).notices == ()
 
 
-def test_a_top_level_fault_that_clients_meet_too_is_told_once_with_its_line() -> None:
+def test_a_top_level_fault_of_many_clients_is_reported_once_with_its_line() -> None:
     (error,) = reviewed(TWO + "replication.policy.class=com.example.Nope\n").errors
     assert (error.line, error.key) == (5, "replication.policy.class")
     assert {"clients of A", "clients of B", "A->B source"} <= set(error.locations)
@@ -351,14 +351,14 @@ def test_a_top_level_fault_that_clients_meet_too_is_told_once_with_its_line() ->
         ("[,a{1,3}", ""),
     ],
 )
-def test_a_hint_is_about_the_pattern_that_failed(patterns: str, hint: str) -> None:
+def test_a_hint_is_given_only_for_the_pattern_that_failed(patterns: str, hint: str) -> None:
     (fault,) = faults(f"{TWO}A->B.topics={patterns}\n")
     hints = [one for one in (".* instead of *", "a comma always starts") if one in fault[2]]
     assert hints == ([hint] if hint else [])
 
 
 @pytest.mark.parametrize("server", ["b", "a:99999", "a:1,b", "a:x", ":1", "a:1:", "a b:1"])
-def test_an_address_that_no_client_can_use_is_a_fault(server: str) -> None:
+def test_an_invalid_bootstrap_address_is_a_fault(server: str) -> None:
     for text, key in ((TWO, "B.bootstrap.servers"), (WORKER, "bootstrap.servers")):
         (fault,) = faults(f"{text}{key}={server}\n")
         assert fault[1] == key
@@ -367,12 +367,12 @@ def test_an_address_that_no_client_can_use_is_a_fault(server: str) -> None:
 
 
 @pytest.mark.parametrize("server", ["b:1", "[::1]:9092", "PLAINTEXT://b:65535", "a.b-c_d:1,b:2"])
-def test_an_address_that_a_client_can_use_is_none(server: str) -> None:
+def test_a_valid_bootstrap_address_is_no_fault(server: str) -> None:
     assert faults(f"{TWO}B.bootstrap.servers={server}\n") == []
 
 
 @pytest.mark.parametrize("policy", ["Nope", "all", "com.example.Policy"])
-def test_an_override_policy_that_no_plugin_offers_is_a_fault(policy: str) -> None:
+def test_an_unknown_override_policy_is_a_fault(policy: str) -> None:
     key = "connector.client.config.override.policy"
     (fault,) = faults(f"{WORKER}{key}={policy}\n")
     assert fault[:2] == (8, key)
@@ -406,7 +406,7 @@ IAM = "software.amazon.msk.auth.iam.IAMLoginModule"
         ("NOPE", PLAIN, "sasl.mechanism"),
     ],
 )
-def test_a_login_that_the_start_refuses_is_a_fault_in_the_words_of_the_start(
+def test_a_login_that_the_start_refuses_is_a_fault_with_the_same_message(
     mechanism: str, module: str, fault: str | None
 ) -> None:
     login = {
@@ -426,7 +426,7 @@ def test_a_login_that_the_start_refuses_is_a_fault_in_the_words_of_the_start(
 
 
 @pytest.mark.parametrize("store", ["keystore", "truststore"])
-def test_a_jks_store_is_a_fault_in_the_words_of_the_start(store: str, tmp_path: Path) -> None:
+def test_a_jks_store_is_a_fault_with_the_message_of_the_start(store: str, tmp_path: Path) -> None:
     file = tmp_path / "store.jks"
     file.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
     name = f"ssl.{store}.location"
@@ -449,7 +449,7 @@ def test_a_fault_of_the_login_does_not_hide_one_of_tls(protocol: str) -> None:
     ]
 
 
-def test_a_setting_that_is_missing_is_named_beside_the_protocol_that_needs_it() -> None:
+def test_a_missing_setting_is_a_fault_of_the_prefix_that_sets_the_protocol() -> None:
     assert [key for _, key, _ in faults(f"{TWO}A.security.protocol=SASL_PLAINTEXT\n")] == [
         "A.sasl.mechanism"
     ]
@@ -466,13 +466,13 @@ def test_a_client_of_one_flow_is_checked_with_the_keys_that_it_reads() -> None:
     assert error.key == "A->B.producer.override.sasl.mechanism"
 
 
-def test_connectors_that_do_not_run_are_not_started() -> None:
+def test_connectors_of_a_disabled_flow_are_not_checked() -> None:
     lines = "A->B.source.consumer.security.protocol=SASL_SSL\n"
     assert faults(TWO + lines) != []
     assert faults(f"{TWO}{lines}A->B.enabled=false\n") == []
 
 
-def test_a_placeholder_without_its_provider_is_judged_as_the_text_that_it_stays() -> None:
+def test_a_placeholder_without_its_provider_is_validated_as_plain_text() -> None:
     lines = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
     for text, prefix in ((TWO, "A."), (WORKER, "")):
         review = reviewed(text + lines + f"{prefix}sasl.jaas.config=${{file:/s:jaas}}\n")
@@ -480,7 +480,7 @@ def test_a_placeholder_without_its_provider_is_judged_as_the_text_that_it_stays(
         assert "config.providers names no provider 'file'" in review.notices[0].message
 
 
-def test_a_store_whose_password_could_not_be_fetched_is_not_judged() -> None:
+def test_a_store_whose_password_cannot_be_fetched_is_not_checked() -> None:
     lines = "ssl.keystore.location=/no/such.pem\nssl.key.password=${file:/no/such:x}\n"
     for text, prefix in ((TWO, "A."), (WORKER, "")):
         tls = "".join(f"{prefix}{line}\n" for line in ("security.protocol=SSL", *lines.split()))
@@ -494,7 +494,7 @@ def test_transformations_are_a_fault_of_the_source_connector() -> None:
     assert "transforms x cannot be run yet" in error.message
 
 
-def test_a_start_offset_that_no_source_task_knows_is_a_fault() -> None:
+def test_an_unknown_auto_offset_reset_is_a_fault() -> None:
     (fault,) = faults(f"{TWO}A.consumer.auto.offset.reset=now\n")
     assert fault[:2] == (5, "A.consumer.auto.offset.reset")
     assert faults(f"{TWO}A.consumer.auto.offset.reset=by_duration:PT1H\n") == []

@@ -60,7 +60,7 @@ def messages_by_key(lines: str, before: str = TWO) -> dict[str, str]:
         ("config.providers.vault.class=x", "config.providers does not name this provider"),
     ],
 )
-def test_a_key_without_effect_is_told_with_a_way_out(line: str, reason: str) -> None:
+def test_a_key_without_effect_gets_a_notice_with_advice(line: str, reason: str) -> None:
     messages = messages_by_key(line)
     assert list(messages) == [line.partition("=")[0]]
     assert reason in next(iter(messages.values()))
@@ -105,7 +105,7 @@ def test_a_key_without_effect_is_told_with_a_way_out(line: str, reason: str) -> 
         "config.providers=e\nconfig.providers.e.class=EnvVarConfigProvider",
     ],
 )
-def test_a_key_with_an_effect_is_not_told(line: str) -> None:
+def test_a_key_with_an_effect_gets_no_notice(line: str) -> None:
     assert messages_by_key(line) == {}
 
 
@@ -116,14 +116,14 @@ def test_a_key_that_always_loses_names_the_winner() -> None:
     }
 
 
-def test_a_flow_that_does_not_run_makes_its_keys_idle() -> None:
+def test_keys_of_a_flow_that_does_not_run_have_no_effect() -> None:
     lines = "emit.heartbeats.enabled=false\nB->A.topics=x\nA.offset.flush.interval.ms=1\n"
     messages = messages_by_key(lines)
     assert "does not run" in messages["B->A.topics"]
     assert "flows into A, and none runs" in messages["A.offset.flush.interval.ms"]
 
 
-def test_a_cluster_without_flows_makes_its_keys_idle() -> None:
+def test_keys_of_a_cluster_without_flows_have_no_effect() -> None:
     before = (
         TWO.replace("A,B", "A,B,C") + "C.bootstrap.servers=c:1\nemit.heartbeats.enabled=false\n"
     )
@@ -132,7 +132,7 @@ def test_a_cluster_without_flows_makes_its_keys_idle() -> None:
     }
 
 
-def test_without_an_enabled_flow_the_mirror_settings_are_idle() -> None:
+def test_mirror_settings_have_no_effect_without_an_enabled_flow() -> None:
     before = TWO.replace("A->B.enabled=true\n", "")
     messages = messages_by_key("topics=x\nA->B.groups=y\nB.ssl.protocol=x\n", before)
     assert messages.keys() == {"topics", "A->B.groups"}
@@ -145,16 +145,16 @@ def test_the_producer_of_a_flow_is_not_the_producer_of_the_data() -> None:
     assert "A->B.producer.override.linger.ms or B.producer.linger.ms" in message
 
 
-def test_old_keys_are_not_told_twice() -> None:
+def test_a_deprecated_key_gets_no_second_notice() -> None:
     assert messages_by_key("topics.blacklist=x\nuse.incremental.alter.configs=never\n") == {}
 
 
-def test_an_alias_inside_another_alias_is_not_mistaken() -> None:
+def test_an_alias_that_begins_another_alias_is_not_confused_with_it() -> None:
     before = "clusters=eu,eu-west\neu.bootstrap.servers=a:1\neu-west.bootstrap.servers=b:1\n"
     assert messages_by_key("eu->eu-west.enabled=true\neu->eu-west.topics=x\n", before) == {}
 
 
-def test_a_misspelt_alias_is_recognised() -> None:
+def test_a_misspelt_alias_gets_a_suggestion() -> None:
     before = "clusters=primary,backup\nprimary->backup.enabled=true\n"
     assert (
         "did you mean primary?"
@@ -163,11 +163,11 @@ def test_a_misspelt_alias_is_recognised() -> None:
 
 
 @pytest.mark.timeout(10)
-def test_a_file_full_of_unknown_keys_does_not_take_forever() -> None:
+def test_the_number_of_suggestions_for_one_file_is_limited() -> None:
     messages = messages_by_key("".join(f"topics.exclude{n}=1\n" for n in range(3_000)))
     assert len(messages) == 3_000
     assert sum("did you mean" in text for text in messages.values()) == MAX_SUGGESTIONS
 
 
-def test_nothing_is_suggested_for_what_resembles_nothing() -> None:
+def test_a_name_unlike_all_others_gets_no_suggestion() -> None:
     assert closest_name("zzz", ["topics", "groups"]) is None

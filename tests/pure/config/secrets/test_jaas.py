@@ -1,4 +1,4 @@
-"""sasl.jaas.config: Kafka's grammar to the letter, one forgiven slip, and no secret shown."""
+"""sasl.jaas.config follows Kafka's grammar, may lack its semicolon, and shows no secret."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def read(text: str) -> list[dict[str, Any]] | str:
-    """The modules as the recordings write them, or the first part of the refusal."""
+    """The modules as the recordings write them, or the first part of the error."""
     try:
         modules = parse_jaas_config(text)
     except ConfigError as error:
@@ -29,13 +29,13 @@ def read(text: str) -> list[dict[str, Any]] | str:
 
 
 def masked(message: str) -> str:
-    """Java's message without the word it quotes: that may be a piece of a secret."""
+    """Java's message without the word that it quotes, which may be a part of a secret."""
     message = re.sub(r"key '(?!null').*'", "key '[hidden]'", message, flags=re.DOTALL)
     return re.sub(r"flag '.*' in", "flag in", message, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=range(len(VECTORS)))
-def test_every_recorded_answer_of_kafka_is_given(case: dict[str, Any]) -> None:
+def test_every_recorded_text_is_parsed_as_kafka_parses_it(case: dict[str, Any]) -> None:
     expected = case["result"]
     found = read(case["input"])
     assert found == (masked(expected["message"]) if isinstance(expected, dict) else expected)
@@ -51,7 +51,7 @@ def test_random_texts_are_accepted_or_refused_as_kafka_does() -> None:
             assert found == expected, repr(text)
 
 
-def test_a_missing_end_is_forgiven_with_a_notice() -> None:
+def test_a_missing_semicolon_is_accepted_with_a_notice() -> None:
     module, notices = parse_login_module(f'{PLAIN} required username="u" password="p"')
     assert module.options == {"username": "u", "password": "p"}
     assert [notice.kind for notice in notices] == [NoticeKind.JAAS]
@@ -59,12 +59,12 @@ def test_a_missing_end_is_forgiven_with_a_notice() -> None:
         parse_jaas_config(f'{PLAIN} required username="u" password="p"')
 
 
-def test_with_its_end_there_is_nothing_to_tell() -> None:
+def test_a_module_with_its_semicolon_gives_no_notice() -> None:
     module, notices = parse_login_module(f"{PLAIN} required;")
     assert (module.class_name, module.flag, notices) == (PLAIN, "required", ())
 
 
-def test_an_open_quote_is_not_forgiven() -> None:
+def test_an_open_quote_is_refused() -> None:
     with pytest.raises(ConfigError, match="not terminated by semi-colon"):
         parse_login_module(f'{PLAIN} required username="u" password="p;')
 
@@ -75,7 +75,7 @@ def test_a_client_has_one_module() -> None:
 
 
 @pytest.mark.parametrize("module", ["JndiLoginModule", "LdapLoginModule"])
-def test_modules_that_fetch_things_are_refused(module: str) -> None:
+def test_login_modules_that_kafka_forbids_are_refused(module: str) -> None:
     with pytest.raises(ConfigError, match="is not allowed"):
         parse_login_module(f"com.sun.security.auth.module.{module} required;")
 
@@ -91,7 +91,7 @@ def test_modules_that_fetch_things_are_refused(module: str) -> None:
         f'{PLAIN} required password="hunter2',
     ],
 )
-def test_no_error_shows_a_piece_of_a_secret(text: str) -> None:
+def test_no_error_shows_a_part_of_a_secret(text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         parse_login_module(text)
     assert "hunter2" not in str(raised.value)
@@ -116,7 +116,7 @@ OPTIONS = st.dictionaries(
 
 @given(OPTIONS)
 @settings(max_examples=60, deadline=None)
-def test_quoted_options_are_read_again(options: dict[str, str]) -> None:
+def test_quoted_options_are_read_back(options: dict[str, str]) -> None:
     quoted = {k: v.replace("\\", "\\\\").replace('"', '\\"') for k, v in options.items()}
     text = " ".join(f'{name}="{value}"' for name, value in quoted.items())
     (module,) = parse_jaas_config(f"{PLAIN} required {text};")

@@ -1,4 +1,4 @@
-"""The three providers of Kafka: what they read, what they refuse, what they call wrong."""
+"""Kafka's three config providers: what they read and what they refuse."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_file_is_read_as_utf_8_properties(secrets: Path) -> None:
     assert fetched("${file:pw}", providers()) == "${file:pw}"
 
 
-def test_a_file_is_read_anew_each_time(secrets: Path) -> None:
+def test_a_file_is_read_again_each_time(secrets: Path) -> None:
     file = secrets / "in/s.properties"
     found = providers()
     before = fetched(f"${{file:{file}:pw}}", found)
@@ -64,12 +64,12 @@ def test_a_directory_gives_whole_files_untrimmed(secrets: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/no/such/folder"])
-def test_what_is_no_directory_leaves_the_text(path: str) -> None:
+def test_a_path_that_is_no_directory_leaves_the_placeholder(path: str) -> None:
     text = f"${{dir:{path}:k}}"
     assert fetched(text, providers()) == text
 
 
-def test_the_environment_is_the_one_handed_in() -> None:
+def test_variables_come_from_the_given_environment() -> None:
     found = providers({"USER_NAME": "alice", "PW": "p"}, env__param__allowlist__pattern="USER.*")
     assert fetched("${env:USER_NAME} ${env:PW} ${env:HOME}", found) == "alice ${env:PW} ${env:HOME}"
     assert fetched("${env:PW}", providers({"PW": "p"})) == "p"
@@ -77,7 +77,7 @@ def test_the_environment_is_the_one_handed_in() -> None:
     assert fetched("${env:USER_NAME}", whole) == "${env:USER_NAME}"
 
 
-def test_a_path_into_the_environment_is_a_mistake() -> None:
+def test_a_path_for_the_environment_provider_is_refused() -> None:
     with pytest.raises(ConfigError, match="key: .*env:some/path:PW.* no paths"):
         fetched("${env:some/path:PW}", providers({"PW": "p"}))
 
@@ -120,7 +120,7 @@ def test_an_unreadable_file_names_file_and_key(secrets: Path) -> None:
         fetched(f"${{dir:{bad}:token}}", providers())
 
 
-def test_an_unknown_class_is_a_fault_and_all_of_them_are_told() -> None:
+def test_every_unknown_class_is_a_fault() -> None:
     with pytest.raises(ConfigError) as raised:
         providers(env__class="com.example.VaultConfigProvider", dir__class="Nope")
     assert [fault.key for fault in raised.value.faults] == [
@@ -136,18 +136,18 @@ def test_a_bad_pattern_is_a_fault() -> None:
     assert raised.value.faults[0].key == "config.providers.env.param.allowlist.pattern"
 
 
-def test_a_simple_class_name_will_do() -> None:
+def test_a_provider_may_be_given_by_its_simple_class_name() -> None:
     assert "file" in providers(file__class="FileConfigProvider").by_name
 
 
-def test_a_name_without_a_class_is_told_and_stays_text() -> None:
+def test_a_provider_without_a_class_gets_a_notice_and_is_not_created() -> None:
     found = create_providers({"config.providers": "vault"}, {})
     assert found.by_name == {}
     assert [notice.kind for notice in found.notices] == [NoticeKind.PROVIDER]
     assert "config.providers.vault.class" in found.notices[0].message
 
 
-def test_names_are_free_and_nothing_is_declared_unasked() -> None:
+def test_only_providers_that_config_providers_names_are_created() -> None:
     raw = {
         "config.providers": "mine",
         "config.providers.mine.class": f"{PACKAGE}EnvVarConfigProvider",

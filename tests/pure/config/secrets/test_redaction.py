@@ -1,4 +1,4 @@
-"""Secrets are hidden by key; what only points at one, or names one by placeholder, stays."""
+"""Secrets are hidden by key; a path of a secret and a placeholder are shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PASSWORDS = sorted(
         if key.type is Type.PASSWORD
     }
 )
-FALSE_FRIENDS = {
+NOT_SECRET = {
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.client.credentials.client.id",
     "sasl.oauthbearer.token.endpoint.url",
@@ -37,7 +37,7 @@ def test_every_password_of_the_tables_is_secret_under_any_prefix(name: str) -> N
 def test_no_other_name_of_the_tables_is_secret() -> None:
     names = ALL_CONNECTOR_NAMES | set(DEDICATED.names) | set(DISTRIBUTED.names)
     assert {name for name in names if is_secret(name)} == set(PASSWORDS)
-    assert names >= FALSE_FRIENDS
+    assert names >= NOT_SECRET
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_no_other_name_of_the_tables_is_secret() -> None:
         "PASSWORD",
     ],
 )
-def test_words_that_mean_a_secret(key: str) -> None:
+def test_a_key_with_a_word_for_a_secret_is_hidden(key: str) -> None:
     assert redact_value(key, "hunter2") == "[hidden]"
 
 
@@ -70,17 +70,17 @@ def test_words_that_mean_a_secret(key: str) -> None:
         "",
     ],
 )
-def test_words_that_do_not(key: str) -> None:
+def test_a_key_without_such_a_word_is_shown(key: str) -> None:
     assert redact_value(key, "plain") == "plain"
 
 
-def test_a_login_module_shows_what_is_harmless() -> None:
+def test_a_login_module_shows_class_and_user_name_only() -> None:
     value = f"{PLAIN} required username=alice password='hunter2' other=x1;"
     expected = f'{PLAIN} required username="alice" password="[hidden]" other="[hidden]";'
     assert redact_value("source.cluster.sasl.jaas.config", value) == expected
 
 
-def test_a_login_module_that_cannot_be_read_shows_nothing() -> None:
+def test_a_login_module_that_cannot_be_parsed_is_hidden() -> None:
     assert redact_value("sasl.jaas.config", f"{PLAIN} required password=hun ter2;") == "[hidden]"
 
 

@@ -1,4 +1,4 @@
-"""Placeholders are expanded as Kafka does: one pass, partial, grouped, and never for good."""
+"""Placeholders are expanded as in Kafka: in one pass, grouped by path, and can be restored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CORPUS: list[dict[str, Any]] = golden_json("corpus/variables.json")
 
 
 class Echo:
-    """Answers with path and key; knows no key with an x; a path with a t has a time to live."""
+    """Answers with path and key, has no key with an x; a path with a t has a time to live."""
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
         values = {key: f"<{path}|{key}>" for key in keys if "x" not in key}
@@ -35,7 +35,7 @@ class Echo:
 
 @dataclass
 class Counting:
-    """Remembers what it was asked."""
+    """Records the paths and keys that it gets."""
 
     asked: list[tuple[str, frozenset[str]]] = field(default_factory=list)
 
@@ -45,10 +45,10 @@ class Counting:
 
 
 class Broken:
-    """Cannot be read."""
+    """Raises a ConfigError for every path."""
 
     def get(self, path: str, keys: frozenset[str]) -> ConfigData:
-        raise ConfigError.of("", f"{path} is on fire")
+        raise ConfigError.of("", f"{path} cannot be opened")
 
 
 def test_random_configs_are_expanded_as_java_expands_them() -> None:
@@ -68,16 +68,16 @@ def test_random_configs_are_expanded_as_java_expands_them() -> None:
         ("${:k}", ConfigVariable("", "", "k")),
     ],
 )
-def test_a_placeholder_is_taken_apart(text: str, expected: ConfigVariable) -> None:
+def test_a_placeholder_has_provider_path_and_key(text: str, expected: ConfigVariable) -> None:
     assert list(find_variables(f"x{text}y")) == [expected]
 
 
 @pytest.mark.parametrize("text", ["${file}", "$file:a:b", "${file:a", "{file:a:b}", "${}"])
-def test_what_has_no_colon_or_no_end_is_no_placeholder(text: str) -> None:
+def test_text_without_colon_or_end_is_no_placeholder(text: str) -> None:
     assert list(find_variables(text)) == []
 
 
-def test_every_match_inside_one_value_is_replaced_on_its_own() -> None:
+def test_placeholders_inside_one_value_are_replaced_independently() -> None:
     raw = {"jaas": 'M required username="${p:/t:user}" password="${p:/t:xx}" n="${nope:a:b}";'}
     expansion = expand_variables(raw, {"p": Echo()})
     expected = 'M required username="</t|user>" password="${p:/t:xx}" n="${nope:a:b}";'
@@ -95,15 +95,15 @@ def test_a_provider_is_asked_once_per_path_and_its_answer_is_not_expanded_again(
     assert expansion.values["b"] == "${p:again}"
 
 
-def test_a_place_that_cannot_be_read_is_told_for_every_key_that_needs_it() -> None:
+def test_an_unreadable_path_is_a_fault_of_every_key_that_needs_it() -> None:
     raw = {"a": "${p:/f:x}", "b": "plain", "c": "${p:/f:y}"}
     with pytest.raises(ConfigError) as raised:
         expand_variables(raw, {"p": Broken()})
     assert [fault.key for fault in raised.value.faults] == ["a", "c"]
-    assert raised.value.faults[0].message == "a: ${p:/f:x} cannot be fetched: /f is on fire"
+    assert raised.value.faults[0].message == "a: ${p:/f:x} cannot be fetched: /f cannot be opened"
 
 
-def test_raw_values_come_back_where_a_placeholder_stood() -> None:
+def test_restoring_puts_placeholders_back() -> None:
     raw = {"a": "${p:/f:x}", "b": "1", "only.raw": "${p:/f:x}"}
     task = {"a": "secret", "b": "2", "task.index": "0"}
     assert restore_variables(raw, task) == {"a": "${p:/f:x}", "b": "2", "task.index": "0"}
@@ -131,12 +131,12 @@ def test_a_recorded_task_config_is_the_expanded_one_restored() -> None:
 
 
 @pytest.mark.parametrize("text", ["${a:b}", " ${a:b:c}${d:e} "])
-def test_nothing_but_placeholders(text: str) -> None:
+def test_text_of_placeholders_alone_has_only_variables(text: str) -> None:
     assert has_only_variables(text)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "a", "${a:b}x", "${a}"])
-def test_something_else_than_placeholders(text: str) -> None:
+def test_text_with_anything_else_has_not_only_variables(text: str) -> None:
     assert not has_only_variables(text)
 
 
@@ -148,7 +148,7 @@ def test_no_repr_shows_an_expanded_value() -> None:
 
 @given(st.dictionaries(st.text(max_size=5), st.text(st.sampled_from("ab$}: \n"), max_size=20)))
 @settings(max_examples=60, deadline=None)
-def test_text_without_a_placeholder_is_never_touched(raw: dict[str, str]) -> None:
+def test_text_without_a_placeholder_is_not_changed(raw: dict[str, str]) -> None:
     expansion = expand_variables(raw, {"a": Echo(), "": Echo()})
     assert expansion.values == raw
     assert expansion.unresolved == ()

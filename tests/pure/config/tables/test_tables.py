@@ -1,4 +1,4 @@
-"""The tables say exactly what Kafka 4.3's own tables say, in the same order."""
+"""The tables have the keys of Kafka 4.3's own tables, in the same order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TABLES = {
 
 
 def row(key: ConfigKey) -> dict[str, Any]:
-    """Write a key as the recording writes it. No key of ours is internal, as none of theirs is."""
+    """A key as the recording writes it. No key is internal, as in Kafka's tables."""
     return {
         "name": key.name,
         "type": key.type.value,
@@ -77,8 +77,8 @@ def test_a_time_or_size_names_its_unit(name: str) -> None:
                 assert unit in key.doc, key.name
 
 
-def test_one_name_means_the_same_key_in_every_mirror_table() -> None:
-    """Otherwise a flow's default in a dedicated file would mean two things."""
+def test_a_name_has_the_same_definition_in_every_mirror_table() -> None:
+    """Otherwise a flow's default in a dedicated file would have two meanings."""
     seen: dict[str, ConfigKey] = {}
     tables: list[ConfigDef] = [SOURCE, CHECKPOINT, HEARTBEAT]
     for key in (key for table in tables for key in table):
@@ -86,12 +86,12 @@ def test_one_name_means_the_same_key_in_every_mirror_table() -> None:
             assert seen.setdefault(key.name, key) == key
 
 
-def test_names_that_a_dedicated_file_may_say_for_all_flows() -> None:
+def test_names_of_all_connectors_are_as_recorded() -> None:
     recorded = golden_json("vectors/mirror-maker-config.json")["all_connector_config_names"]
     assert frozenset(recorded) == ALL_CONNECTOR_NAMES
 
 
-def test_names_copied_to_every_client_are_the_clients_own() -> None:
+def test_names_copied_to_every_client_are_as_recorded() -> None:
     named = {"replication.policy", "forwarding.admin"}
     recorded = [key["name"] for key in golden_json("configdef/MirrorClientConfig.json")]
     expected = [name for name in recorded if not name.startswith(tuple(named))]

@@ -138,7 +138,7 @@ def test_values_that_expire_restart_the_connector_and_its_tasks() -> None:
     vault = Vault(ttl_ms=20)
     with running_herder(providers={"vault": vault}) as harness:
         harness.herder.create_connector("c", WITH_SECRET, None)
-        poll_until(lambda: harness.probe.calls.count("start c") > 1, "begun anew")
+        poll_until(lambda: harness.probe.calls.count("start c") > 1, "a second start")
         poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "the tasks too")
     with running_herder(providers={"vault": vault}) as harness:
         harness.herder.create_connector("c", WITH_SECRET | {"config.action.reload": "none"}, None)

@@ -220,7 +220,7 @@ def test_a_failed_transaction_takes_the_producer_of_its_task() -> None:
     assert attempt.transactional_producer is None
 
 
-def test_a_lost_attempt_leaves_doubtful_partitions_and_is_told_to_abort() -> None:
+def test_a_lost_attempt_leaves_doubtful_partitions_and_must_abort() -> None:
     driver = Driver()
     hello, other = driver.join(0), driver.join(1)
     driver.grant(hello, P0, P1)

@@ -1,4 +1,4 @@
-"""Alignment: the lengths of equal rows, from which candidates are told apart."""
+"""Alignment: the lengths of equal rows, which distinguish the candidates."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MINUTE_MS = 60_000
 
 
 def numbered(first: int, end: int, step_ms: int = 10) -> list[LoggedRecord]:
-    """Records that can all be told apart, in the order of time."""
+    """Records that all differ, in the order of time."""
     return [record(f"v{number}", 1_000_000 + step_ms * number) for number in range(first, end)]
 
 

@@ -1,4 +1,4 @@
-"""Takeover: which lease the next owner gets, and what the operator is told."""
+"""Takeover: which lease the next owner gets, and which events are reported."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_without_a_new_producer_the_old_sequence_continues() -> None:
     ],
     ids=["own", "foreign", "only-the-fence", "truncated", "unfenced", "unfenced-truncated"],
 )
-def test_the_operator_is_told_of_foreign_records_and_truncation(
+def test_foreign_records_and_truncation_are_events_of_the_takeover(
     fenced: FencedPartition, found: ReconciledPosition, kinds: list[str]
 ) -> None:
     assert [kind for kind, _ in takeover_events(LEASE, fenced, found)] == kinds
