@@ -16,6 +16,10 @@ import click
 from sparkmirror.errors import ConfigError, MirrorError, RequestError
 
 COMMANDS = {
+    "check": (
+        "sparkmirror.cli.check.command:check",
+        "Connect as a file says; see what works and which rights are missing.",
+    ),
     "config": (
         "sparkmirror.cli.config.command:config",
         "Explain and check mm2.properties, worker files and connectors.",

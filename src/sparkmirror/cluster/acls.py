@@ -37,7 +37,9 @@ class _PatternType(IntEnum):
     PREFIXED = 4
 
 
-class _Operation(IntEnum):
+class AclOperation(IntEnum):
+    """What an ACL allows, with Kafka's codes."""
+
     ALL = 2
     READ = 3
     WRITE = 4
@@ -115,7 +117,7 @@ def _read_bindings(answer: DescribeAclsResponse) -> Iterator[AclBinding]:
         for rule in resource.acls:
             try:
                 pattern = _PatternType(resource.pattern_type)
-                operation = _Operation(rule.operation)
+                operation = AclOperation(rule.operation)
                 permission = _Permission(rule.permission_type)
             except ValueError:
                 continue
@@ -137,6 +139,6 @@ def _creation(acl: AclBinding) -> CreateAclsRequest.AclCreation:
         resource_pattern_type=int(_PatternType[acl.pattern_type]),
         principal=acl.principal,
         host=acl.host,
-        operation=int(_Operation[acl.operation]),
+        operation=int(AclOperation[acl.operation]),
         permission_type=int(_Permission[acl.permission]),
     )

@@ -121,10 +121,11 @@ def validate(file: Path, worker: Path | None, clusters: str, form: str) -> None:
     """Find all faults of FILE at once; exit 1 if there are any.
 
     FILE is an mm2.properties, a worker's file, or JSON with connectors as the REST API takes them.
-    Finds what the start of a worker refuses, but starts nothing and connects to nothing.
+    Finds what the start of a worker refuses, but starts nothing and connects to nothing:
+    `sparkmirror check` connects.
     """
     with without_log_lines():
-        report = _validation_report(file, worker, split_aliases(clusters))
+        report = validation_report(file, worker, split_aliases(clusters))
     if form == "json":
         _print_json(json_output.validation_report(report))
     else:
@@ -133,9 +134,10 @@ def validate(file: Path, worker: Path | None, clusters: str, form: str) -> None:
         raise SystemExit(1)
 
 
-def _validation_report(
+def validation_report(
     file: Path, worker: Path | None, targets: Collection[str]
 ) -> ValidationReport:
+    """Return all findings about a file. Raises PropertiesError if it cannot be read."""
     data = properties.read_bytes(file)
     checks = start_checks(os.environ)
     if not is_connector_json(data):

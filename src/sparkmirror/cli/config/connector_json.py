@@ -116,6 +116,19 @@ def validate_connectors(
     return findings.report()
 
 
+def read_connectors(data: bytes, worker: ConnectorWorker) -> list[dict[str, str]]:
+    """Return the connectors' configs, expanded. The file has no faults. Holds secrets."""
+    items = _items(request_bodies.parse_json(data.removeprefix(_UTF_8_MARK)))
+    configs = [_read_config(name, value) for name, value in items]
+    return [
+        expand_variables(
+            {k: v for k, v in migrate_deprecated_keys(config).props.items() if v is not None},
+            worker.providers,
+        ).values
+        for config in configs
+    ]
+
+
 def _items(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
     """The connectors of a document, each with the name that the document gives it, or none."""
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -28,7 +28,7 @@ from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.wire.batch.header import BytesLike
 from sparkmirror.wire.net.buffers import BufferPool, ResponseFrame
 from sparkmirror.wire.net.endpoint_errors import CHECK_BROKER, CHECK_PORT, Endpoint
-from sparkmirror.wire.net.transport import Transport
+from sparkmirror.wire.net.transport import TlsSession, Transport
 from sparkmirror.wire.protocol.primitive_types import (
     EMPTY_TAG_BUFFER,
     INT32,
@@ -93,6 +93,11 @@ class Channel:
     def fileno(self) -> int:
         """For a selector."""
         return self._transport.fileno()
+
+    @property
+    def tls_session(self) -> TlsSession | None:
+        """The TLS session with the broker; None without TLS."""
+        return self._transport.tls_session
 
     @property
     def wants_write(self) -> bool:

@@ -13,9 +13,11 @@ import socket
 import ssl
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from sparkmirror.wire.batch.header import BytesLike
 
@@ -36,6 +38,15 @@ TLS_JOIN_BYTES = 1 << 16
 """TLS joins buffers up to this size: a copy costs less than a TLS record and a system call."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSession:
+    """What a TLS handshake agreed on, and the broker's certificate as the ssl module shows it."""
+
+    version: str
+    cipher: str
+    certificate: Mapping[str, Any]
+
+
 class Transport(Protocol):
     """A socket as a channel uses it."""
 
@@ -54,6 +65,10 @@ class Transport(Protocol):
 
     def set_low_watermark(self, size: int) -> None:
         """Become readable only when so many bytes are there, if the socket can do that."""
+
+    @property
+    def tls_session(self) -> TlsSession | None:
+        """The TLS session; None on a plain socket."""
 
     def close(self) -> None:
         """Close the socket. May be called again."""
@@ -116,6 +131,7 @@ class PlaintextTransport:
     """A plain socket: many buffers in one system call, none is copied."""
 
     wants_write = False
+    tls_session = None
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -165,6 +181,16 @@ class TlsTransport:
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock
         self.wants_write = False
+
+    @property
+    def tls_session(self) -> TlsSession:
+        """The session of the handshake."""
+        cipher = self._socket.cipher()
+        return TlsSession(
+            version=self._socket.version() or "",
+            cipher=cipher[0] if cipher else "",
+            certificate=self._socket.getpeercert() or {},
+        )
 
     def fileno(self) -> int:
         """For a selector."""

@@ -1,0 +1,121 @@
+"""`sparkmirror check`: opens the connections that a file describes, and starts nothing.
+
+Exit codes: 0 if a start would succeed, 1 if the file has faults, 2 if a cluster cannot be reached,
+refuses a login, or lacks a right.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from sparkmirror.cli.check import json_output, text_output
+from sparkmirror.cli.check.connection_check import ConnectionChecker
+from sparkmirror.cli.check.file_needs import (
+    connector_needs,
+    dedicated_file_needs,
+    worker_file_needs,
+)
+from sparkmirror.cli.check.needed_rights import ClientNeeds
+from sparkmirror.cli.config.command import validation_report
+from sparkmirror.cli.config.connector_json import (
+    ConnectorWorker,
+    is_connector_json,
+    read_connectors,
+)
+from sparkmirror.cli.config.start_validation import split_aliases, without_log_lines
+from sparkmirror.cli.config.text_output import new_console, show_validation_report
+from sparkmirror.config.files import properties
+from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
+
+FAULTY_FILE = 1
+PROBLEMS = 2
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--worker",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="For connector JSON: the file of the worker that shall run the connectors.",
+)
+@click.option(
+    "--clusters",
+    metavar="ALIAS[,ALIAS...]",
+    default="",
+    help="For an mm2.properties: only the flows into these clusters, as `sparkmirror run` has it.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1),
+    default=8.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a broker may take to answer.",
+)
+@click.option(
+    "--acls/--no-acls",
+    default=True,
+    show_default=True,
+    help="Print the kafka-acls.sh lines for least privilege.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text, or JSON for programs.",
+)
+def check(
+    file: Path, worker: Path | None, clusters: str, timeout_s: float, acls: bool, form: str
+) -> None:
+    """Connect as FILE says, and check logins and rights. Changes nothing.
+
+    FILE is an mm2.properties, a worker's file, or JSON with connectors as the REST API takes them.
+    Opens every connection that a start opens, and names what a flow needs and lacks. Exit code 0
+    only if a start would succeed; 1 for faults of FILE, 2 for anything that is missing.
+    """
+    targets = split_aliases(clusters)
+    with without_log_lines():
+        report = validation_report(file, worker, targets)
+        if report.errors:
+            show_validation_report(new_console(stderr=True), str(file), report)
+            raise SystemExit(FAULTY_FILE)
+        needs = _read_needs(file, worker, targets)
+        checks = ConnectionChecker(needs, timeout_s=timeout_s, on_progress=_show_progress).check()
+    if form == "json":
+        click.echo(json.dumps(json_output.report(checks), indent=2))
+    else:
+        for line in text_output.report_lines(checks):
+            click.echo(line)
+        if acls:
+            for line in text_output.acls_lines(checks):
+                click.echo(line)
+    if not all(one.is_good for one in checks):
+        raise SystemExit(PROBLEMS)
+
+
+def _read_needs(file: Path, worker: Path | None, targets: Collection[str]) -> list[ClientNeeds]:
+    data = properties.read_bytes(file)
+    if is_connector_json(data):
+        if worker is None:
+            return connector_needs(read_connectors(data, ConnectorWorker()), None)
+        opened = WorkerFile.open(properties.load_properties(worker), os.environ)
+        known = ConnectorWorker.from_file(opened)
+        return connector_needs(read_connectors(data, known), known.properties)
+    parsed = properties.parse_properties(data, file=str(file))
+    if is_worker_file(parsed):
+        return worker_file_needs(WorkerFile.open(parsed, os.environ).expand().values)
+    return dedicated_file_needs(MirrorMakerConfig.open(parsed, os.environ), targets)
+
+
+def _show_progress(text: str) -> None:
+    click.echo(f"Checking {text} ...", err=True)
