@@ -5,7 +5,7 @@ One cluster that is down stops hundreds of partitions for one reason; the operat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 MAX_CAUSES = 5
 """How many causes a text or a view names; it counts the others."""
@@ -32,6 +32,11 @@ def cause_texts(reasons: Iterable[tuple[str, str]], noun: str = "partition") -> 
     causes = names_by_cause(reasons)
     by_size = sorted(causes.items(), key=lambda cause: -len(cause[1]))
     return [cause_text(names, reason, noun) for reason, names in by_size]
+
+
+def without_known(texts: Iterable[str], known: Collection[str]) -> list[str]:
+    """Return the texts that contain no reason of `known`: the operator reads those already."""
+    return [text for text in texts if not any(reason and reason in text for reason in known)]
 
 
 def first_causes(texts: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, Drain, Hello, TaskDone, Welcome
@@ -103,9 +103,9 @@ class NoopConductor:
         with self._lock:
             return CopySnapshot(lanes={_NAME: dict(self.counts)})
 
-    def problem(self) -> str:
-        """There is none."""
-        return ""
+    def problems(self) -> Sequence[str]:
+        """There are none."""
+        return ()
 
     def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
         """No receipt is missing. Keeps the number of the epoch in the counts."""

@@ -228,11 +228,11 @@ class SparkTaskGroup:
 def remarks_by_task(snapshot: CopySnapshot, except_for: str = "") -> dict[int, str]:
     """Why partitions are not copied, by task: one text per cause.
 
-    Leaves out the reason `except_for`: the status has it already.
+    Leaves out a reason that `except_for` contains: the status has it already.
     """
     by_task: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for partition, view in snapshot.partitions.items():
-        if view.reason and view.reason != except_for:
+        if view.reason and view.reason not in except_for:
             by_task[view.task].append((partition, view.reason))
     return {
         task: "; ".join(first_causes(cause_texts(reasons))) for task, reasons in by_task.items()

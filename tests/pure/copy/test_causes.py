@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkmirror.copy.causes import MAX_CAUSES, cause_texts, first_causes
+from sparkmirror.copy.causes import MAX_CAUSES, cause_texts, first_causes, without_known
 
 REFUSED = "source primary: PLAINTEXT 127.0.0.1:9092: connection refused; check the broker"
 
@@ -23,6 +23,12 @@ def test_partition_without_reason_has_no_text() -> None:
 def test_one_more_is_singular_and_the_noun_can_be_another() -> None:
     found = cause_texts([("a", REFUSED), ("b", REFUSED)], "connector")
     assert found == [f"a and 1 more connector: {REFUSED}"]
+
+
+def test_a_text_with_a_reason_that_is_known_is_left_out() -> None:
+    texts = [f"positions are not written: {REFUSED}", "offset syncs are not written: too large"]
+    assert without_known(texts, [REFUSED, ""]) == texts[1:]
+    assert without_known(texts, [""]) == texts
 
 
 def test_causes_beyond_the_first_are_counted() -> None:

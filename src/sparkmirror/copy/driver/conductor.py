@@ -191,10 +191,13 @@ class Conductor:
         with self._lock:
             return self._task_events.snapshot(time.monotonic(), self._current_error())
 
-    def problem(self) -> str:
-        """Return why positions are not written or leases not granted now; empty if they are."""
+    def problems(self) -> list[str]:
+        """Return what cannot be written now, and why: positions, run maps, offset syncs."""
         error = self._current_error()
-        return f"the driver cannot grant leases or write positions: {error}" if error else ""
+        of_positions = f"the driver cannot grant leases or write positions: {error}"
+        # Positions and run maps are in the same topic: one cause is enough.
+        of_ledger = of_positions if error else self._progress.run_map_problem()
+        return [*filter(None, [of_ledger, self._progress.sync_problem(self.job.settings)])]
 
     def runs(self, partition: TopicPartition) -> tuple[OffsetRun, ...]:
         """Return the run map of a source partition."""

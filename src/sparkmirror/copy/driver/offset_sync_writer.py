@@ -3,7 +3,7 @@
 The conductor adds the acknowledged runs and reports when offsets are committed;
 `mirror.offsets.offset_sync_queue` decides when a sync is due, and which. A separate thread writes
 the syncs, so that an unavailable cluster does not delay copying. A sync that cannot be written is
-kept until it can, or until a later sync of its partition replaces it.
+kept until it can, or until a later sync of its partition replaces it; `problem` says why meanwhile.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.job import OffsetSyncsTopic
+from sparkmirror.copy.settings import CopySettings, with_side
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.offsets.offset_sync_queue import OffsetSyncQueue
 from sparkmirror.mirror.offsets.records import OffsetSync
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 MAX_SYNCS_PER_BATCH = 500
 """Each partition has at most one pending sync."""
 STOP_TIMEOUT_S = 5.0
+MAX_RETRY_DELAY_S = 3.0
 
 
 class OffsetSyncWriter:
@@ -41,7 +43,7 @@ class OffsetSyncWriter:
         self._condition = threading.Condition()
         self._unwritten: dict[TopicPartition, OffsetSync] = {}
         self._stopping = False
-        self._last_error = ""
+        self._error: MirrorError | None = None
         self._thread = threading.Thread(target=self._run, name="offset-syncs", daemon=True)
 
     def start(self) -> None:
@@ -60,6 +62,17 @@ class OffsetSyncWriter:
             self._queue.promote_delayed()
             self._condition.notify()
 
+    def problem(self, settings: CopySettings) -> str:
+        """Return why syncs cannot be written now, with the topic; empty if they can."""
+        error = self._error
+        if error is None:
+            return ""
+        cause = with_side(error, settings)
+        return (
+            f"offset syncs cannot be written to {self._topic.name}, so that new offsets of groups"
+            f" are not translated: {cause}"
+        )
+
     def stop(self) -> None:
         """Write what is due within the stop timeout, and end the thread."""
         with self._condition:
@@ -72,7 +85,7 @@ class OffsetSyncWriter:
     # -- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        backoff = Backoff(initial_s=0.2, max_s=10.0)
+        backoff = Backoff(initial_s=0.2, max_s=MAX_RETRY_DELAY_S)
         try:
             while self._await_due():
                 try:
@@ -81,7 +94,7 @@ class OffsetSyncWriter:
                 except MirrorError as error:
                     if self._stopping:
                         return
-                    self._log_error(error)
+                    self._set_error(error)
                     self._pause(backoff.next_delay_s())
         finally:
             self._router.close()
@@ -108,12 +121,12 @@ class OffsetSyncWriter:
         )
         for sync in syncs:
             del self._unwritten[sync.partition]
-        self._last_error = ""
+        self._error = None
 
-    def _log_error(self, error: MirrorError) -> None:
-        if str(error) != self._last_error:
+    def _set_error(self, error: MirrorError) -> None:
+        if str(error) != str(self._error):
             log.warning("Cannot write offset syncs to %s, will retry: %s", self._topic.name, error)
-        self._last_error = str(error)
+        self._error = error
 
     def _pause(self, seconds: float) -> None:
         with self._condition:

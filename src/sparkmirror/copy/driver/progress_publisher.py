@@ -12,6 +12,7 @@ from sparkmirror.copy.driver.offset_sync_writer import OffsetSyncWriter
 from sparkmirror.copy.driver.run_map_store import RunMapCache, RunMapStore
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.settings import CopySettings
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 
@@ -52,6 +53,14 @@ class ProgressPublisher:
             self._run_maps.save(partitions)
         if self._syncs:
             self._syncs.on_offsets_committed()
+
+    def sync_problem(self, settings: CopySettings) -> str:
+        """Return why offset syncs cannot be written now; empty if they can."""
+        return self._syncs.problem(settings) if self._syncs else ""
+
+    def run_map_problem(self) -> str:
+        """Return why run maps cannot be stored now; empty if they can."""
+        return self._run_maps.problem() if self._run_maps else ""
 
     def stop(self) -> None:
         """Stop the offset sync writer and close the store."""

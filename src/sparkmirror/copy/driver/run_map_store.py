@@ -5,8 +5,8 @@ the ledger (`ledger_cache`) and say up to which positions they are complete. A m
 crash may end before the position at which copying resumes. Then runs are missing in between, and
 the map is marked coarse there (`mirror.offsets.run_map_segments`): the gap is no gap in the source.
 
-Losing maps makes translation less exact and loses no record: errors of the store are logged and
-otherwise ignored.
+Losing maps makes translation less exact and loses no record: an error of the store is logged, and
+`problem` returns it until a map is stored. Copying goes on.
 """
 
 from __future__ import annotations
@@ -50,14 +50,18 @@ class RunMapCache:
         self._store = store
         self._loaded: dict[TopicPartition, RunSegments] = {}
         self._complete_to: dict[TopicPartition, tuple[int, int]] = {}
-        self._last_error = ""
+        self._problem = ""
 
     def load(self) -> None:
         """Read the stored maps."""
         try:
             self._loaded = self._store.load()
         except MirrorError as error:
-            self._log_error("read", error)
+            self._set_problem("read", error)
+
+    def problem(self) -> str:
+        """Return why maps cannot be read or written now; empty if they can."""
+        return self._problem
 
     def close(self) -> None:
         """Close the store."""
@@ -83,9 +87,9 @@ class RunMapCache:
         try:
             self._store.save(segments)
         except MirrorError as error:
-            self._log_error("write", error)
+            self._set_problem("written", error)
             return
-        self._last_error = ""
+        self._problem = ""
         for tracked, complete_to in written.items():
             tracked.runs.mark_saved()
             self._complete_to[tracked.source] = complete_to
@@ -108,10 +112,11 @@ class RunMapCache:
             )
         return changes
 
-    def _log_error(self, action: str, error: MirrorError) -> None:
-        if str(error) != self._last_error:
-            log.warning("Cannot %s run maps, offset translation is less exact: %s", action, error)
-        self._last_error = str(error)
+    def _set_problem(self, action: str, error: MirrorError) -> None:
+        text = f"run maps cannot be {action}, so that offset translation is less exact: {error}"
+        if text != self._problem:
+            log.warning("%s", text)
+        self._problem = text
 
 
 def restore_run_map(segments: RunSegments, lease: Lease) -> SegmentedRunMap:

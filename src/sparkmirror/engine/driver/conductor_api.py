@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sparkmirror.copy.control.messages import ControlMessage, Hello
@@ -54,8 +54,8 @@ class ConductorApi(Protocol):
         """The state of all partitions."""
         ...
 
-    def problem(self) -> str:
-        """A problem that ends nothing and is no reason of one partition; empty if there is none."""
+    def problems(self) -> Sequence[str]:
+        """What does not work and ends nothing. A text may contain the reason of a partition."""
         ...
 
     def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:

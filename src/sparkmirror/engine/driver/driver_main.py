@@ -28,6 +28,7 @@ from typing import BinaryIO
 
 from sparkmirror import logs
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.causes import without_known
 from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import cluster_side
@@ -191,8 +192,10 @@ class Driver:
         if self._phase in (DriverPhase.STARTING, DriverPhase.FAILED):
             cause = self._problem or self._application.start_problem()
             snapshot = snapshot.while_stalled(cause or SPARK_STARTS)
-        elif not problem and not any(view.reason for view in snapshot.partitions.values()):
-            problem = self._conductor.problem()
+        else:
+            reasons = {view.reason for view in snapshot.partitions.values()}
+            others = without_known(self._conductor.problems(), reasons | {problem})
+            problem = "; ".join(filter(None, [problem, *others]))
         self._publish(
             DriverStatus(
                 phase=self._phase,

@@ -14,8 +14,8 @@ def test_partitions_without_an_owner_show_why_the_conductor_waits() -> None:
     before = conductor.snapshot().partitions["t-0"].reason
     ledger.on_retry(ClusterUnavailable("target", "a:1: connection refused"))
     shown = conductor.snapshot().partitions["t-0"].reason
-    problem = conductor.problem()
+    problems = conductor.problems()
     conductor.stop()
     assert before == "Spark has not started task 0 yet"
     assert shown == "target: target: a:1: connection refused"
-    assert problem == f"the driver cannot grant leases or write positions: {shown}"
+    assert problems == [f"the driver cannot grant leases or write positions: {shown}"]

@@ -130,13 +130,17 @@ def test_an_unchanged_map_is_not_written() -> None:
     assert store.writes == 2, "the map is complete up to a later position"
 
 
-def test_a_failed_write_is_repeated() -> None:
+def test_a_failed_write_is_repeated_and_a_problem_until_it_succeeds() -> None:
     store, tracked = MemoryStore(), _tracked_partition(10, 10)
     tracked.add_run(0, 0, 10)
     cache = RunMapCache(store)
     store.is_down = True
     cache.load()
     cache.save([tracked])
+    assert cache.problem() == (
+        "run maps cannot be written, so that offset translation is less exact: B: down"
+    )
     store.is_down = False
     cache.save([tracked])
+    assert cache.problem() == ""
     assert list(store.map()) == [OffsetRun(0, 0, 10)]
