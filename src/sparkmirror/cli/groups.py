@@ -32,7 +32,8 @@ def explain(group: str | None, url: str) -> int:
     api = WorkerRestClient(url)
     console = rich.console.Console(highlight=False, soft_wrap=True)
     shown = 0
-    for connector in api.connectors():
+    connectors = api.connectors()
+    for connector in connectors:
         found = [entry for entry in api.groups(connector.name) if group in (None, entry["group"])]
         if found:
             console.print(_table(connector.name, found))
@@ -44,6 +45,9 @@ def explain(group: str | None, url: str) -> int:
             " groups and groups.exclude select it and it has committed an offset on a mirrored"
             " topic."
         )
+        for connector in connectors if group else ():
+            if reason := api.group_exclusion(connector.name, group or ""):
+                console.print(f"{connector.name}: {reason}", markup=False)
     return 0 if shown else NO_GROUP_FOUND
 
 

@@ -123,6 +123,11 @@ class WorkerRestClient:
         ]
         return found
 
+    def group_exclusion(self, connector: str, group: str) -> str:
+        """Why a connector does not follow a group; empty if it does or that is not known."""
+        path = f"/connectors/{_quoted(connector)}/groups?group={_quoted(group)}"
+        return str(self._get(path).get("reason", ""))
+
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(  # noqa: S310  http or https, see above
             self._url + path, headers={"Accept": "application/json"}

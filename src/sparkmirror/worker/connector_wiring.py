@@ -7,6 +7,7 @@ of the worker.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.java_classes import (
@@ -69,7 +70,7 @@ def build_connector_registry(
             connector=MirrorSourceConnector, task_group=create_spark_tasks
         ),
         CHECKPOINT_CONNECTOR: RegisteredConnector(
-            connector=MirrorCheckpointConnector,
+            connector=partial(MirrorCheckpointConnector, reports=monitor.group_reports),
             task_group=checkpoint_task_groups(worker, monitor.group_reports),
         ),
         HEARTBEAT_CONNECTOR: RegisteredConnector(

@@ -135,6 +135,17 @@ class WorkerMonitor:
                     return found
         return ()
 
+    def group_exclusion(self, connector: str, group: str) -> str:
+        """Why a checkpoint connector does not follow a group; empty if that is not known."""
+        with self._lock:
+            flows = list(self._group_reports.items())
+        reasons = (
+            reports.exclusion_reason(connector.removeprefix(prefix), group)
+            for prefix, reports in flows
+            if connector.startswith(prefix)
+        )
+        return next(filter(None, reasons), "")
+
 
 class FlowMonitor:
     """Receives the progress of one herder's connectors."""

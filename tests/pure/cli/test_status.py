@@ -283,7 +283,11 @@ def test_groups_explain_shows_offsets_of_a_group_and_exits_2_for_an_unknown_grou
             assert word in shown.output
         unknown = run.invoke(groups, ["explain", "unknown", "--url", url], standalone_mode=False)
         assert "No checkpoint connector follows group unknown yet" in unknown.output
+        assert f"{NAME}:" not in unknown.output
         assert unknown.return_value == 2
+        mirror.monitor.group_reports.set_exclusion_reason(NAME, "{} is excluded".format)
+        excluded = run.invoke(groups, ["explain", "a/b c", "--url", url], standalone_mode=False)
+        assert f"{NAME}: a/b c is excluded" in excluded.output
 
 
 def test_error_names_the_url_of_an_unreachable_worker() -> None:

@@ -60,3 +60,7 @@ class MirrorMonitor(Protocol):
     def groups(self, connector: str) -> Sequence[GroupPartitionReport]:
         """Return each group's offsets of a checkpoint connector, and why they are as they are."""
         ...
+
+    def group_exclusion(self, connector: str, group: str) -> str:
+        """Return why a checkpoint connector does not follow a group; empty if not known."""
+        ...

@@ -162,7 +162,13 @@ def monitoring_routes(herder: Herder, monitor: MirrorMonitor) -> tuple[Route, ..
         name = herder.connector_info(call.path_parameters["connector"]).name
         group = call.parameter("group")
         reports = [report for report in monitor.groups(name) if group in (None, report.group)]
-        return json_reply({"name": name, "groups": [_group_json(report) for report in reports]})
+        answer: dict[str, JsonValue] = {
+            "name": name,
+            "groups": [_group_json(report) for report in reports],
+        }
+        if group is not None and not reports:
+            answer["reason"] = monitor.group_exclusion(name, group)
+        return json_reply(answer)
 
     connector_path = "/connectors/{connector}"
     return (

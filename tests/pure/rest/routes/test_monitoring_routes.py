@@ -61,6 +61,10 @@ class ListedMonitor:
         del connector
         return ()
 
+    def group_exclusion(self, connector: str, group: str) -> str:
+        assert connector == "mirror"
+        return f"{group} is excluded"
+
 
 @pytest.fixture
 def monitor() -> ListedMonitor:
@@ -155,3 +159,9 @@ def test_unknown_connector_is_404_in_the_form_of_connect(
     scripted.set_response(404, {"error_code": 404, "message": "Connector mirror not found"})
     found = rest.request("GET", f"/connectors/mirror/{view}")
     assert (found.status, found.message) == (404, "Connector mirror not found")
+
+
+def test_a_group_without_offsets_has_the_reason_if_it_was_asked_for(rest: RestClient) -> None:
+    found = rest.request("GET", "/connectors/mirror/groups?group=billing")
+    assert found.json == {"name": "mirror", "groups": [], "reason": "billing is excluded"}
+    assert rest.request("GET", "/connectors/mirror/groups").json == {"name": "mirror", "groups": []}

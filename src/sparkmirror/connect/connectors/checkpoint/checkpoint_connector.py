@@ -15,6 +15,7 @@ from sparkmirror.config.client_configs import ClusterSide
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import CheckpointGroups
+from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import InternalTopicCreation
 from sparkmirror.mirror.connect_topics import offset_alterations
@@ -27,9 +28,13 @@ log = logging.getLogger(__name__)
 class MirrorCheckpointConnector:
     """Plans whose offsets are translated. `checkpoint_task` does the work."""
 
-    def __init__(self, name: str, context: ConnectorContext) -> None:
+    def __init__(
+        self, name: str, context: ConnectorContext, reports: GroupReports | None = None
+    ) -> None:
+        """`reports` gets what explains the groups that the connector does not follow."""
         self._name = name
         self._context = context
+        self._reports = reports or GroupReports()
         self._refresher: _GroupRefresher | None = None
 
     def start(self, config: ExpandedConfig) -> None:
@@ -39,6 +44,7 @@ class MirrorCheckpointConnector:
             log.info("Connector %s is disabled and does nothing", self._name)
             return
         self._refresher = _GroupRefresher(parsed, self._context)
+        self._reports.set_exclusion_reason(self._name, self._refresher.groups.exclusion_reason)
         self._refresher.watcher.start()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -54,6 +60,7 @@ class MirrorCheckpointConnector:
     def stop(self) -> None:
         """Stop the refresh and close the clients."""
         if self._refresher is not None:
+            self._reports.set_exclusion_reason(self._name, None)
             self._refresher.watcher.stop()
             self._refresher = None
 
@@ -104,7 +111,7 @@ class _GroupRefresher:
             description="refreshing consumer groups",
             refresh=self._refresh,
             clients=(source, target.router),
-            find_problem=lambda: self._checkpoints_topic.problem,
+            find_problem=self._find_problem,
         )
         self.watcher.refresh_every(config.refresh_groups_s)
 
@@ -114,6 +121,9 @@ class _GroupRefresher:
         if groups is None:
             raise self.watcher.not_planned()
         return groups
+
+    def _find_problem(self) -> str:
+        return "; ".join(filter(None, (self._checkpoints_topic.problem, self.groups.problem)))
 
     def _refresh(self) -> float:
         self._checkpoints_topic.ensure()

@@ -3,7 +3,8 @@
 Listing groups is cheap, listing all their offsets is not. So groups are listed often; all offsets
 are listed if the groups have changed, and otherwise from time to time, because an existing group
 may commit on a mirrored topic later. A new group often has members before it has an offset: its
-offsets are listed with each refresh, until it has one or is no longer new.
+offsets are listed with each refresh, until it has one or is no longer new. So are those of a group
+whose offsets could not be read.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 
 from sparkmirror.cluster.groups import list_consumer_group_offsets, list_consumer_groups
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
+from sparkmirror.connect.connectors.shared.error_texts import error_texts
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.offsets.group_selection import groups_to_replicate, groups_with_offsets
 from sparkmirror.mirror.topics.task_assignment import sorted_unique
@@ -39,11 +41,15 @@ class CheckpointGroups:
         self._config = config
         self._source = source
         self._clock = clock
+        self._at_source: frozenset[str] | None = None
         self._listed: frozenset[str] = frozenset()
         self._invalid_ids: frozenset[str] = frozenset()
         self._known: frozenset[str] | None = None
         self._next_offsets_query_at = float("-inf")
         self._listed_first_at: dict[str, float] = {}
+        self._unreadable: dict[str, ClusterError] = {}
+        self._committed_topics: dict[str, frozenset[str]] = {}
+        """The topics of listed groups that have committed no offset on a mirrored topic."""
         self.refresh_took_s = 0.0
         """How long the last refresh took."""
 
@@ -51,6 +57,41 @@ class CheckpointGroups:
     def groups(self) -> tuple[str, ...] | None:
         """The groups that get checkpoints, sorted; None before the first refresh."""
         return None if self._known is None else sorted_unique(self._known)
+
+    @property
+    def problem(self) -> str:
+        """The groups whose offsets could not be read, one text per cause; empty if there is none.
+
+        They may be missing among `groups`.
+        """
+        texts = error_texts(self._unreadable, "group")
+        return texts and f"offsets of groups cannot be read: {texts}"
+
+    def exclusion_reason(self, group: str) -> str:
+        """Return why a group gets no checkpoints, from the last refresh. Any thread may call."""
+        alias, at_source = self._config.shared.flow.source, self._at_source
+        if at_source is None:
+            return f"the groups of {alias} are not listed yet"
+        if not self._config.group_filter.should_replicate_group(group):
+            return "groups and groups.exclude exclude it"
+        if "," in group:
+            return "its id contains a comma, so it cannot be assigned to a task"
+        if group not in at_source:
+            return (
+                f"{alias} lists no such group: it has not committed an offset there, or the mirror"
+                " lacks the right Describe on it"
+            )
+        if group in self._unreadable:
+            return str(self._unreadable[group])
+        if group in (self._known or ()):
+            return "its first checkpoints follow soon"
+        topics = self._committed_topics.get(group)
+        if not topics:
+            return "it has not committed an offset yet"
+        return (
+            "it has committed offsets only on topics that are not mirrored:"
+            f" {_format_topics(topics)}"
+        )
 
     def refresh(self) -> bool:
         """List the groups again; return whether task configs must change. Blocks."""
@@ -61,17 +102,16 @@ class CheckpointGroups:
 
     def _find_groups(self) -> bool:
         timeout_s = self._config.shared.admin_timeout_s
-        listed = groups_to_replicate(
-            (group.group_id for group in list_consumer_groups(self._source, timeout_s=timeout_s)),
-            self._config.group_filter,
-        )
+        found_groups = list_consumer_groups(self._source, timeout_s=timeout_s)
+        self._at_source = frozenset(group.group_id for group in found_groups)
+        listed = groups_to_replicate(self._at_source, self._config.group_filter)
         listed = self._without_invalid_ids(listed)
         new_groups = self._new_groups_without_offsets(listed)
         if listed != self._listed or self._clock() >= self._next_offsets_query_at:
             found = self._with_offsets(listed, listed, timeout_s)
             self._next_offsets_query_at = self._clock() + OFFSETS_QUERY_INTERVAL_S
-        elif new_groups:
-            found = self._with_offsets(listed, new_groups, timeout_s)
+        elif again := new_groups | (self._unreadable.keys() & listed):
+            found = self._with_offsets(listed, frozenset(again), timeout_s)
         else:
             return False
         self._listed = listed
@@ -124,35 +164,28 @@ class CheckpointGroups:
             for group, answer in committed.items()
             if not isinstance(answer, ClusterError)
         }
-        unreadable = [answer for answer in committed.values() if isinstance(answer, ClusterError)]
-        if unreadable and not readable and queried == listed:
-            raise unreadable[0]
+        self._unreadable = {
+            group: error
+            for group, error in (self._unreadable | committed).items()
+            if group in listed and isinstance(error, ClusterError)
+        }
+        if self._unreadable and not readable and queried == listed:
+            raise next(iter(self._unreadable.values()))
         found = groups_with_offsets(readable, self._config.topic_filter)
+        topics = {
+            group: frozenset(partition.topic for partition in partitions)
+            for group, partitions in readable.items()
+            if group not in found
+        }
+        self._committed_topics = {
+            group: names
+            for group, names in (self._committed_topics | topics).items()
+            if group in listed and group not in found
+        }
         return found | ((self._known or frozenset()) & (listed - readable.keys()))
 
 
-def explain_exclusion(config: MirrorCheckpointConfig, source: Router, group: str) -> str:
-    """Return why a group gets no checkpoints, as text for operators. Blocks: asks the source."""
-    alias = config.shared.flow.source
-    if not config.group_filter.should_replicate_group(group):
-        return "groups and groups.exclude exclude it"
-    if "," in group:
-        return "its id contains a comma, so it cannot be assigned to a task"
-    committed = list_consumer_group_offsets(source, [group])[group]
-    if isinstance(committed, ClusterError):
-        return str(committed)
-    topics = {partition.topic for partition, offset in committed.items() if offset is not None}
-    if not topics:
-        return f"no such group has committed an offset on {alias}"
-    if not any(config.topic_filter.should_replicate_topic(topic) for topic in topics):
-        return (
-            f"it has committed offsets only on topics that are not mirrored:"
-            f" {_format_topics(topics)}"
-        )
-    return "its first checkpoints follow soon"
-
-
-def _format_topics(topics: set[str]) -> str:
+def _format_topics(topics: frozenset[str]) -> str:
     names = sorted(topics)
     more = len(names) - _MAX_SHOWN
     return ", ".join(names[:_MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -5,8 +5,8 @@
                                                3. write the checkpoints that have changed
     every sync.group.offsets.interval.seconds  write offsets to target groups without members
 
-An error of one group does not affect the others; the task's problem text names it. `GroupReports`
-has the outcome of every offset.
+An error of one group does not affect the others. The task's problem has one text per cause, and
+group offsets are synced again soon. `GroupReports` has the outcome of every offset.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sparkmirror.connect.connectors.checkpoint.translation_inputs import (
     TranslationSources,
 )
 from sparkmirror.connect.connectors.shared.compacted_topic_reader import CompactedTopicReader
+from sparkmirror.connect.connectors.shared.error_texts import error_texts
 from sparkmirror.connect.connectors.shared.record_offsets import RecordOffsets
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
@@ -43,6 +44,8 @@ from sparkmirror.wire.protocol.single_produce import append_records
 
 log = logging.getLogger(__name__)
 
+RETRY_SYNC_S = 10.0
+"""When the offsets of groups are synced again after the target has refused some."""
 MAX_BATCH_RECORDS = 1000
 """The highest number of checkpoints in one batch."""
 NEVER = float("inf")
@@ -74,7 +77,8 @@ class MirrorCheckpointTask:
         self._committed: dict[str, CommittedOffsets] = {}
         self._outcomes: dict[str, Mapping[TopicPartition, CheckpointOutcome]] = {}
         self._sync_outcomes: dict[str, SyncOutcomes] = {}
-        self._errors: dict[str, str] = {}
+        self._source_errors: dict[str, ClusterError] = {}
+        self._sync_errors: dict[str, ClusterError] = {}
         self._written_topics: frozenset[str] = frozenset()
         self._emit_at = time.monotonic()
         self._sync_at = NEVER
@@ -93,6 +97,7 @@ class MirrorCheckpointTask:
         Group offsets are synced even if checkpoints cannot be written.
         """
         now = time.monotonic()
+        self._record_offsets.save_unsaved()
         try:
             if now >= self._emit_at:
                 self._emit()
@@ -101,14 +106,20 @@ class MirrorCheckpointTask:
             if now >= self._sync_at:
                 self._sync()
                 self._sync_at = _next_due(self._sync_at, self._config.sync_group_offsets_s)
+                if self._sync_errors:
+                    self._sync_at = min(self._sync_at, time.monotonic() + RETRY_SYNC_S)
 
     def next_run_in_s(self) -> float:
         """Return the seconds until something is due."""
         return max(min(self._emit_at, self._sync_at) - time.monotonic(), 0.0)
 
     def current_problem(self) -> str:
-        """Return the groups with errors."""
-        return "; ".join(f"group {group}: {why}" for group, why in sorted(self._errors.items()))
+        """Return the groups with errors, one text per cause."""
+        texts = {
+            "offsets of groups cannot be read": error_texts(self._source_errors, "group"),
+            "offsets of groups cannot be synced": error_texts(self._sync_errors, "group"),
+        }
+        return "; ".join(f"{what}: {text}" for what, text in texts.items() if text)
 
     def written_topics(self) -> frozenset[str]:
         """Return the checkpoints topic after the first write."""
@@ -142,7 +153,7 @@ class MirrorCheckpointTask:
         answers = list_consumer_group_offsets(
             self._clients.source, self._groups, timeout_s=self._config.shared.admin_timeout_s
         )
-        self._committed, self._errors = _split_errors(answers)
+        self._committed, self._source_errors = _split_errors(answers)
         self._translation.refresh()
         checkpointer = self._checkpointer()
         self._translation.refresh_topic_ids(
@@ -190,15 +201,19 @@ class MirrorCheckpointTask:
     # -- group offsets --------------------------------------------------------------------------
 
     def _sync(self) -> None:
-        self._sync_outcomes = {}
+        self._sync_outcomes, self._sync_errors = {}, {}
         for group in self._groups:
             checkpoints = self._translation.memory.of_group(group)
             if not checkpoints:
                 continue
             try:
-                self._sync_outcomes[group] = sync_group(self._clients.target, group, checkpoints)
+                synced = sync_group(self._clients.target, group, checkpoints)
             except ClusterError as error:
-                self._errors[group] = str(error)
+                self._sync_errors[group] = error
+                continue
+            self._sync_outcomes[group] = synced.outcomes
+            if synced.refusal is not None:
+                self._sync_errors[group] = synced.refusal
         self._update_reports()
 
     # -- reports --------------------------------------------------------------------------------
@@ -247,9 +262,9 @@ def _next_due(at: float, interval_s: float | None) -> float:
 
 def _split_errors(
     answers: Mapping[str, CommittedOffsets | ClusterError],
-) -> tuple[dict[str, CommittedOffsets], dict[str, str]]:
+) -> tuple[dict[str, CommittedOffsets], dict[str, ClusterError]]:
     committed = {g: a for g, a in answers.items() if not isinstance(a, ClusterError)}
-    errors = {g: str(a) for g, a in answers.items() if isinstance(a, ClusterError)}
+    errors = {g: a for g, a in answers.items() if isinstance(a, ClusterError)}
     return committed, errors
 
 

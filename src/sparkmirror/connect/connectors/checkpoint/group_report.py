@@ -1,12 +1,13 @@
 """Why each group's offset is, or is not, on the target: values for REST and the command line.
 
-Checkpoint tasks write the reports, REST and the command line read them. Any thread may call.
+Checkpoint tasks write the reports, REST and the command line read them. Why a group has no report,
+the connector knows. Any thread may call.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sparkmirror.model import TopicPartition
@@ -33,11 +34,16 @@ class GroupPartitionReport:
     """The outcome of the group offset sync; empty if it is disabled."""
 
 
+ExclusionReason = Callable[[str], str]
+"""Returns why a group gets no checkpoints. Does not block."""
+
+
 class GroupReports:
     """The latest reports of every group, by connector."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._exclusion_reasons: dict[str, ExclusionReason] = {}
         self._by_group: dict[str, dict[str, tuple[GroupPartitionReport, ...]]] = {}
 
     def update(self, connector: str, group: str, reports: Iterable[GroupPartitionReport]) -> None:
@@ -61,3 +67,17 @@ class GroupReports:
             return tuple(
                 one for name in sorted(known) if group in (None, name) for one in known[name]
             )
+
+    def set_exclusion_reason(self, connector: str, reason: ExclusionReason | None) -> None:
+        """Set what explains the groups that a connector does not follow; None if it has stopped."""
+        with self._lock:
+            if reason is None:
+                self._exclusion_reasons.pop(connector, None)
+            else:
+                self._exclusion_reasons[connector] = reason
+
+    def exclusion_reason(self, connector: str, group: str) -> str:
+        """Return why a connector does not follow a group; empty if the connector does not run."""
+        with self._lock:
+            reason = self._exclusion_reasons.get(connector)
+        return reason(group) if reason else ""

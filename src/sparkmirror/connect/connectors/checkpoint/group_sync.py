@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sparkmirror.cluster.group_states import EMPTY_STATE, describe_group_state
 from sparkmirror.cluster.groups import (
     GROUP_IN_USE_CODES,
+    OFFSET_COMMIT,
     alter_consumer_group_offsets,
     list_consumer_group_offsets,
 )
@@ -32,6 +34,7 @@ from sparkmirror.mirror.offsets.records import Checkpoint
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.response_errors import error_for_code
 
 log = logging.getLogger(__name__)
 
@@ -39,15 +42,23 @@ SyncOutcomes = dict[TopicPartition, str]
 """The outcome of each remote partition's offset, as text for operators."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncedGroup:
+    """What became of a group's offsets, and the error if the target has refused some."""
+
+    outcomes: SyncOutcomes
+    refusal: ClusterError | None = None
+
+
 def sync_group(
     target: Router, group: str, checkpoints: Mapping[TopicPartition, Checkpoint]
-) -> SyncOutcomes:
+) -> SyncedGroup:
     """Write a group's checkpoints to the target; return the outcomes. Raises a ClusterError."""
     found = _describe_target_group(target, group)
     plan = plan_group_offset_write(checkpoints, found, safely=True)
     written = {partition: outcome.value for partition, outcome in plan.outcomes.items()}
     if not plan.offsets:
-        return written
+        return SyncedGroup(outcomes=written)
     codes = alter_consumer_group_offsets(target, group, plan.offsets)
     if any(code in GROUP_IN_USE_CODES for code in codes.values()):
         log.info(
@@ -58,7 +69,7 @@ def sync_group(
     for partition, code in codes.items():
         if code is not ErrorCode.NONE:
             written[partition] = _refusal_text(code)
-    return written
+    return SyncedGroup(outcomes=written, refusal=_find_refusal(target.client.cluster, group, codes))
 
 
 def _describe_target_group(target: Router, group: str) -> TargetGroup:
@@ -71,6 +82,18 @@ def _describe_target_group(target: Router, group: str) -> TargetGroup:
     if isinstance(committed, ClusterError):
         raise committed
     return TargetGroup(state=TargetGroupState.EMPTY, committed=committed)
+
+
+def _find_refusal(
+    cluster: str, group: str, codes: Mapping[TopicPartition, ErrorCode]
+) -> ClusterError | None:
+    """Return the error of the first offset that was refused although the group is not in use."""
+    for partition, code in sorted(codes.items()):
+        if code is not ErrorCode.NONE and code not in GROUP_IN_USE_CODES:
+            is_of_topic = code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            named = partition.topic if is_of_topic else group
+            return error_for_code(cluster, OFFSET_COMMIT.name, code, named)
+    return None
 
 
 def _refusal_text(code: ErrorCode) -> str:

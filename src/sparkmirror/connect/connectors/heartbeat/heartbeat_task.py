@@ -39,6 +39,7 @@ class MirrorHeartbeatTask:
 
     def run_due(self) -> None:
         """Write a heartbeat if one is due. Raises a ClusterError."""
+        self._record_offsets.save_unsaved()
         if time.monotonic() < self._next_heartbeat_at:
             return
         flow = self._config.shared.flow

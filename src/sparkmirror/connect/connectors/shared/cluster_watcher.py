@@ -45,6 +45,8 @@ SLOW_REFRESH_S = 2.0
 STOP_TIMEOUT_S = 1.0
 JOB_RETRY_S = 1.0
 """When a job is tried again that waits for a cluster."""
+PROBLEM_RETRY_S = 30.0
+"""When a job with a problem is tried again, if its interval is longer."""
 _CANCEL_CHECK_S = 0.1
 _REFRESH = "refresh"
 
@@ -123,16 +125,15 @@ class ClusterWatcher:
         """Set the longest pause between refreshes; None means that one refresh is enough."""
         self._interval_s = interval_s
 
-    def run_every(
-        self, interval_s: float | None, description: str, run: Callable[[], None]
-    ) -> None:
+    def run_every(self, interval_s: float | None, description: str, run: Callable[[], str]) -> None:
         """Add another job of the same thread: it runs after the first refresh, then at intervals.
 
-        It waits while a cluster does not answer. An error that is not retriable is a problem of
-        the connector until the job succeeds.
+        It waits while a cluster does not answer. What `run` returns, or an error that is not
+        retriable, is a problem of the connector until the job succeeds.
         """
+        retry_s = min(PROBLEM_RETRY_S, interval_s or PROBLEM_RETRY_S)
         self._scheduler.schedule_repeating(
-            interval_s, description, partial(self._run_job, description, run)
+            interval_s, description, partial(self._run_job, description, run, retry_s)
         )
 
     def start(self) -> None:
@@ -232,13 +233,13 @@ class ClusterWatcher:
             self._problems.update({_REFRESH: str(error)})
             self._has_first_result.set()
 
-    def _run_job(self, description: str, run: Callable[[], None]) -> float | None:
+    def _run_job(self, description: str, run: Callable[[], str], retry_s: float) -> float | None:
         """Run a job if the clusters answer; return the seconds until it is tried again."""
         if not (self._has_refreshed and self._is_connected):
             return JOB_RETRY_S
-        problem = ""
         try:
-            run()
+            found = run()
+            problem = found and f"{description}: {found}"
         except CallCancelled:
             return None
         except ClusterError as error:
@@ -247,7 +248,7 @@ class ClusterWatcher:
                 return REFRESH_CHECK_S
             problem = f"{description}: {error}"
         self._problems.update({description: problem})
-        return None
+        return retry_s if problem else None
 
     def _close_clients(self) -> None:
         for client in self._clients:

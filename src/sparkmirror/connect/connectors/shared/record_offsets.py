@@ -1,6 +1,7 @@
 """Connect's source offsets of checkpoint and heartbeat records: always 0, stored as Connect does.
 
-Only operators read them, with REST. A task writes each of them once.
+Only operators read them, with REST. A task writes each of them once; those that cannot be written
+are kept until they can.
 """
 
 from __future__ import annotations
@@ -26,21 +27,29 @@ class RecordOffsets:
         self._topic = OffsetsTopic(self.router, worker.offsets_topic(config))
         self._connector = connector
         self._saved: set[bytes] = set()
+        self._unsaved: dict[bytes, StoredOffset] = {}
 
     def save(self, records: Iterable[SourceRecord]) -> None:
-        """Write the offsets of acknowledged records, except those this task has written."""
-        new: dict[bytes, StoredOffset] = {}
+        """Write the offsets of acknowledged records, except those this task has written.
+
+        Raises a ClusterError; the offsets are kept then.
+        """
         for record in records:
             key = offset_key(self._connector, record.source_partition)
             if key not in self._saved:
-                new[key] = StoredOffset(
+                self._unsaved[key] = StoredOffset(
                     connector=self._connector,
                     partition=record.source_partition,
                     offset=record.source_offset,
                 )
-        if new:
-            self._topic.save(new.values(), now_ms=time.time_ns() // 1_000_000)
-            self._saved |= new.keys()
+        self.save_unsaved()
+
+    def save_unsaved(self) -> None:
+        """Write the offsets that could not be written before. Raises a ClusterError."""
+        if self._unsaved:
+            self._topic.save(self._unsaved.values(), now_ms=time.time_ns() // 1_000_000)
+            self._saved |= self._unsaved.keys()
+            self._unsaved.clear()
 
     def close(self) -> None:
         """Close the connection."""

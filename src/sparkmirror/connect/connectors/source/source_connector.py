@@ -139,5 +139,5 @@ class _TopicRefresher:
     def _find_problem(self) -> str:
         return "; ".join(filter(None, (self._topics.find_problem(), self._syncs_topic.problem)))
 
-    def _sync_configs(self) -> None:
-        self._topic_sync.sync_configs(self._topics.synced_topics())
+    def _sync_configs(self) -> str:
+        return self._topic_sync.sync_configs(self._topics.synced_topics())

@@ -1,6 +1,8 @@
 """Syncs configs and ACLs of source topics to their remote topics.
 
-Unlike MirrorMaker 2, it does not send again what the target already has.
+Unlike MirrorMaker 2, it does not send again what the target already has. Each sync returns what it
+could not do, one text per cause. A topic that is missing on one side is no failure: the refresh of
+topics reports it.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.connect.connectors.shared.error_texts import error_texts
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
-from sparkmirror.errors import ClusterError, NotAuthorized, UnsupportedByBroker
+from sparkmirror.errors import ClusterError, NotAuthorized, TopicMissing, UnsupportedByBroker
 from sparkmirror.mirror.topics.acls import AclBinding, target_acl_bindings
 from sparkmirror.mirror.topics.topic_configs import (
     AlterConfigOp,
@@ -33,32 +36,55 @@ class TopicSync:
         self._config = config
         self._source = source
         self._target = target
-        self._has_logged_no_authorizer = False
+        self._without_authorizer: frozenset[str] = frozenset()
 
-    def sync_configs(self, topics: Mapping[str, str]) -> None:
-        """Alter the configs of remote topics that differ; `topics` maps source to remote names."""
+    def sync_configs(self, topics: Mapping[str, str]) -> str:
+        """Alter the configs of remote topics that differ; `topics` maps source to remote names.
+
+        Returns what could not be read or altered, and why; empty if everything could.
+        """
         at_source = self._source.describe_configs(topics.keys())
         at_target = self._target.describe_configs(topics.values())
         changes: dict[str, tuple[AlterConfigOp, ...]] = {}
         present: dict[str, Entries] = {}
+        unreadable: dict[str, ClusterError] = {}
+        hidden: dict[str, ClusterError] = {}
         for topic, remote in topics.items():
             source_configs, target_configs = at_source.get(topic), at_target.get(remote)
             if source_configs is None or isinstance(source_configs, ClusterError):
                 log.warning(
                     "Could not read the configuration of topic %s. %s", topic, source_configs
                 )
+                if source_configs is not None:
+                    unreadable[topic] = source_configs
                 continue
             operations = sync_operations(source_configs, self._config.config_filter)
             if target_configs is None or isinstance(target_configs, ClusterError):
                 changes[remote] = operations  # unknown: send everything, as MirrorMaker 2 does
+                if target_configs is not None:
+                    hidden[remote] = target_configs
             elif changed := effective_operations(operations, target_configs):
                 changes[remote], present[remote] = changed, target_configs
-        for remote, error in self._alter_configs(changes, present).items():
+        unaltered = self._alter_configs(changes, present, hidden)
+        for remote, error in unaltered.items():
             log.warning("Could not alter configuration of topic %s. %s", remote, error)
+        return _join_texts(
+            {
+                "configs cannot be read": unreadable,
+                "configs cannot be altered": unaltered,
+            }
+        )
 
     def _alter_configs(
-        self, changes: Mapping[str, tuple[AlterConfigOp, ...]], present: Mapping[str, Entries]
+        self,
+        changes: Mapping[str, tuple[AlterConfigOp, ...]],
+        present: Mapping[str, Entries],
+        hidden: Mapping[str, ClusterError],
     ) -> dict[str, ClusterError]:
+        """Alter the configs of remote topics. Returns the errors by remote topic.
+
+        `present` has the configs that they have now, `hidden` why those of others are not known.
+        """
         try:
             return self._target.incremental_alter_configs(changes)
         except UnsupportedByBroker:
@@ -68,32 +94,59 @@ class TopicSync:
                 for remote in changes
                 if remote in present
             }
-            return self._target.alter_configs(complete)
+            unknown = {remote: hidden[remote] for remote in changes if remote in hidden}
+            return self._target.alter_configs(complete) | unknown
 
-    def sync_acls(self) -> None:
-        """Give readers of source topics read access to the remote topics."""
+    def sync_acls(self) -> str:
+        """Give readers of source topics read access to the remote topics.
+
+        Returns which ACLs could not be created, and why; empty if all could.
+        """
         listed = self._source.describe_topic_acls()
         if listed is None:
-            level = logging.DEBUG if self._has_logged_no_authorizer else logging.INFO
-            self._has_logged_no_authorizer = True
-            log.log(
-                level,
-                "No ACL authorizer is configured on the source Kafka cluster %s, so no topic ACLs"
-                " are synced",
-                self._source.cluster,
-            )
-            return
+            self._log_no_authorizer("source", self._source.cluster)
+            return ""
         desired = target_acl_bindings(listed, self._config.selection)
         present = self._present_acls()
-        new = [acl for acl in desired if acl not in present]
-        for acl, error in self._target.create_acls(new).items():
+        if present is None:
+            self._log_no_authorizer("target", self._target.cluster)
+            return ""
+        failed = self._target.create_acls([acl for acl in desired if acl not in present])
+        for acl, error in failed.items():
             log.warning("Could not sync ACL of topic %s. %s", acl.resource_name, error)
+        by_topic = {acl.resource_name: error for acl, error in failed.items()}
+        return _join_texts({"ACLs cannot be created": by_topic})
 
-    def _present_acls(self) -> frozenset[AclBinding]:
+    def _present_acls(self) -> frozenset[AclBinding] | None:
+        """Return the ACLs of the target; None if it has no authorizer."""
         try:
-            return frozenset(self._target.describe_topic_acls() or ())
+            found = self._target.describe_topic_acls()
         except NotAuthorized:
             return frozenset()  # creating ACLs may be allowed all the same
+        return None if found is None else frozenset(found)
+
+    def _log_no_authorizer(self, side: str, cluster: str) -> None:
+        level = logging.DEBUG if side in self._without_authorizer else logging.INFO
+        self._without_authorizer |= {side}
+        log.log(
+            level,
+            "No ACL authorizer is configured on the %s Kafka cluster %s, so no topic ACLs are"
+            " synced",
+            side,
+            cluster,
+        )
+
+
+def _join_texts(failures: Mapping[str, Mapping[str, ClusterError]]) -> str:
+    """Return a text per kind of failure and cause; leaves out topics that do not exist."""
+    texts = {
+        what: error_texts(
+            {name: error for name, error in errors.items() if not isinstance(error, TopicMissing)},
+            "topic",
+        )
+        for what, errors in failures.items()
+    }
+    return "; ".join(f"{what}: {text}" for what, text in texts.items() if text)
 
 
 def _full_configs(entries: Entries, operations: Iterable[AlterConfigOp]) -> dict[str, str]:

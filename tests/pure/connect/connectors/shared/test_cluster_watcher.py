@@ -197,21 +197,25 @@ def test_clients_of_a_refresh_that_does_not_end_are_closed_after_it(
     wait_until(lambda: harness.source.is_closed and harness.target.is_closed, "closed clients")
 
 
-def test_another_job_waits_for_the_clusters_and_its_lasting_error_is_a_problem() -> None:
+def test_another_job_waits_for_the_clusters_and_what_it_could_not_do_is_a_problem() -> None:
     errors: list[ClusterError] = [NotAuthorized("A", "grant Describe on the cluster")]
+    found = ["ACLs cannot be created: orders"]
     runs: list[bool] = []
     with watching(FakeClient(A_REFUSED), FakeClient()) as harness:
 
-        def sync_acls() -> None:
+        def sync_acls() -> str:
             runs.append(harness.watcher.has_refreshed)
             if errors:
                 raise errors[0]
+            return found[0] if found else ""
 
-        harness.watcher.run_every(0.0, "syncing topic ACLs", sync_acls)
+        harness.watcher.run_every(0.01, "syncing topic ACLs", sync_acls)
         harness.watcher.start()
         harness.source.error = None
         harness.wait_for_problem("syncing topic ACLs: A: grant Describe on the cluster")
         errors.clear()
+        harness.wait_for_problem("syncing topic ACLs: ACLs cannot be created: orders")
+        found.clear()
         harness.wait_for_problem("")
         assert all(runs)
 
