@@ -6,7 +6,7 @@ import random
 import ssl
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from sparkmirror.lab.cluster.sasl_config import MECHANISMS
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.lab.properties_file import write_properties
 from sparkmirror.model import TopicPartition
-from sparkmirror.security.logins import BearerToken, PasswordLogin, TokenLogin
+from sparkmirror.security.logins import PasswordLogin, TokenLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import METADATA
@@ -39,6 +39,7 @@ from tests.support.kafka.wire_copier import (
     read_stored_batches,
     wire_client,
 )
+from tests.support.security.fixed_token import FixedToken
 from tests.support.security.oauth_server import OAuthServer, running_oauth_server
 from tests.support.timing import fastest_run_s
 
@@ -89,16 +90,6 @@ def secured_cluster(start_module_cluster: StartCluster, oauth_server: OAuthServe
 def broker_count(connection: BrokerConnection) -> int:
     message = MetadataRequest(topics=[], allow_auto_topic_creation=False)
     return len(connection.call(METADATA, message).brokers)
-
-
-@dataclass(frozen=True)
-class FixedToken:
-    """A token source with one token."""
-
-    text: str
-
-    def token(self, host: str) -> BearerToken:
-        return BearerToken(value=Password(self.text))
 
 
 def open_connection(access: ClusterAccess, **changes: Any) -> BrokerConnection:

@@ -100,6 +100,8 @@ class ClusterSpec:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     super_users: tuple[str, ...] = ()
     oauth: OAuthEndpoints | None = None
+    advertised: Mapping[str, str] = field(default_factory=dict)
+    """For one broker: listeners that it advertises with another address, `host:port`."""
     racks: tuple[str, ...] = ()
     """The racks of the brokers, assigned in turn (`broker.rack`)."""
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -174,6 +176,11 @@ def _listener_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
         yield ConfigFault("mutual_tls", "mutual TLS is for the SSL listener: add it")
     if spec.mutual_tls and not spec.users:
         yield ConfigFault("mutual_tls", "mutual TLS needs users, each of whom gets a certificate")
+    for listener in spec.advertised:
+        if listener not in spec.listeners:
+            yield ConfigFault("advertised", f"there is no listener {listener}")
+    if spec.advertised and spec.brokers > 1:
+        yield ConfigFault("advertised", "several brokers cannot advertise one address")
 
 
 def _user_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:

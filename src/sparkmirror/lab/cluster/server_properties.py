@@ -70,11 +70,14 @@ def _listener_properties(description: ClusterDescription, node: LabNode) -> dict
     def urls(names: tuple[str, ...]) -> str:
         return ",".join(f"{name}://{node.address(name)}" for name in names)
 
+    def advertised_url(name: str) -> str:
+        return f"{name}://{description.spec.advertised.get(name, node.address(name))}"
+
     protocols = security_protocols(description.spec)
     voters = [voter for voter in description.nodes if voter.is_controller]
     return {
         "listeners": urls(tuple(node.ports)),
-        "advertised.listeners": urls(node.broker_listeners),
+        "advertised.listeners": ",".join(map(advertised_url, node.broker_listeners)),
         "inter.broker.listener.name": inter_broker_listener(description.spec),
         "controller.listener.names": CONTROLLER_LISTENER,
         "controller.quorum.voters": ",".join(

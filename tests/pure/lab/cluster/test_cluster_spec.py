@@ -38,6 +38,8 @@ def test_only_the_name_is_required() -> None:
         ({"listeners": SASL}, "a SASL listener needs at least one user"),
         ({"mutual_tls": True, "users": {"a": "b"}}, "mutual TLS is for the SSL listener"),
         ({"mutual_tls": True, "listeners": (ListenerProtocol.SSL,)}, "mutual TLS needs users"),
+        ({"advertised": {"SSL": "proxy:9"}}, "there is no listener SSL"),
+        ({"advertised": {"PLAINTEXT": "proxy:9"}, "brokers": 2}, "cannot advertise one address"),
         ({"users": {"a b": "c"}}, "'a b' is no user name"),
         ({"users": {"alice": ""}}, "user alice has an empty password"),
         ({"users": {CONTROL_USER: "x"}}, "is the lab's own user"),

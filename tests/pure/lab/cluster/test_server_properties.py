@@ -52,6 +52,20 @@ def test_one_plain_broker_is_its_own_controller() -> None:
     assert not [key for key in found if key.startswith(("sasl", "ssl", "listener.name"))]
 
 
+def test_a_listener_may_be_advertised_with_another_address() -> None:
+    spec = ClusterSpec(
+        name="west",
+        listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SSL),
+        advertised={"PLAINTEXT": "proxy:9092"},
+    )
+    found = properties(spec)
+    assert found["advertised.listeners"] == (
+        "PLAINTEXT://proxy:9092,SSL://127.0.0.1:20001,CONTROL://127.0.0.1:20002"
+    )
+    assert found["listeners"].startswith("PLAINTEXT://127.0.0.1:20000,")
+    assert ClusterSpec.from_json(spec.to_json()) == spec
+
+
 def test_three_of_five_brokers_are_controllers() -> None:
     spec = ClusterSpec(name="west", brokers=5)
     roles = [properties(spec, number)["process.roles"] for number in range(1, 6)]
