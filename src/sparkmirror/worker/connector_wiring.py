@@ -67,7 +67,8 @@ def build_connector_registry(
 
     return {
         SOURCE_CONNECTOR: RegisteredConnector(
-            connector=MirrorSourceConnector, task_group=create_spark_tasks
+            connector=partial(MirrorSourceConnector, partition_counts=monitor.partition_counts),
+            task_group=create_spark_tasks,
         ),
         CHECKPOINT_CONNECTOR: RegisteredConnector(
             connector=partial(MirrorCheckpointConnector, reports=monitor.group_reports),

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.connect.connectors.checkpoint.group_report import (
@@ -107,6 +107,12 @@ class WorkerMonitor:
             else:
                 source.partitions = SourcePartitions()
 
+    def partition_counts(self, connector: str) -> Mapping[str, int]:
+        """How many partitions each topic had in the last plan; empty if no plan is known."""
+        with self._lock:
+            source = self._sources.get(connector)
+            return source.partitions.partition_counts() if source else {}
+
     # -- from REST -------------------------------------------------------------------------------
 
     def partitions(self, connector: str) -> Sequence[MirrorPartitionStatus]:
@@ -174,6 +180,10 @@ class FlowMonitor:
     def on_driver_ended(self, connector: str, problem: str = "") -> None:
         """The driver of a source connector has ended, with a problem or as it was asked to."""
         self._monitor.on_driver_ended(self._prefix + connector, problem)
+
+    def partition_counts(self, connector: str) -> Mapping[str, int]:
+        """How many partitions each topic had in the last plan; empty if no plan is known."""
+        return self._monitor.partition_counts(self._prefix + connector)
 
     def on_tasks_ended(self, connector: str, state: TargetState | None) -> None:
         """The tasks of a connector have ended, and no others follow; None if it was deleted."""

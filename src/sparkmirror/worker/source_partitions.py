@@ -21,6 +21,7 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import SPARK_STARTS, PartitionView
 from sparkmirror.engine.supervisor.driver_status import SILENT_S, DriverPhase, DriverStatus
+from sparkmirror.model import TopicPartition
 
 SILENT_AFTER_S = SILENT_S + 2.0
 """After so long the last figures of a driver are not shown any more. The supervisor publishes the
@@ -98,6 +99,13 @@ class SourcePartitions:
         """Drop the figures: the driver has ended, with a problem or as it was asked to."""
         state = LeaseState.HELD if problem else LeaseState.WAITING
         self._reported, self._idle = {}, _Idle(state, problem or SPARK_STARTS)
+
+    def partition_counts(self) -> dict[str, int]:
+        """Return the number of partitions of each planned topic."""
+        counts: dict[str, int] = {}
+        for topic, number in map(TopicPartition.parse, self._planned):
+            counts[topic] = max(counts.get(topic, 0), number + 1)
+        return counts
 
     def views(self, now: float) -> dict[str, PartitionView]:
         """Return the view of every partition, planned or reported."""

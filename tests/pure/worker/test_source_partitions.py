@@ -188,3 +188,12 @@ def test_partition_that_waits_for_a_slot_names_the_problem_of_the_driver() -> No
         "t-0": ("leased", 7, 0, ""),
         "t-1": ("waiting", 5, 4, problem),
     }
+
+
+def test_a_stopped_connector_still_knows_how_many_partitions_its_topics_had() -> None:
+    partitions = SourcePartitions()
+    assert partitions.partition_counts() == {}
+    partitions.on_plan(JOB)
+    partitions.on_requested(IdleState.STOPPED)
+    partitions.on_driver_ended()
+    assert partitions.partition_counts() == {"t": 2}

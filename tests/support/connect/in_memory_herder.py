@@ -14,6 +14,7 @@ from sparkmirror.connect.herder.herder import ServerInfo
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
 from sparkmirror.errors import NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
@@ -87,8 +88,9 @@ def running_herder(
     providers: Mapping[str, ConfigProvider] | None = None,
     log_levels: LogLevels | None = None,
     probe: ConnectorProbe | None = None,
+    registry: ConnectorRegistry | None = None,
 ) -> Iterator[HerderHarness]:
-    """A started herder; it is shut down at the end."""
+    """A started herder; it is shut down at the end. Without a registry, connectors are fake."""
     probe = probe or ConnectorProbe()
     config_log, status_log, fenced = MemoryLog(configs), MemoryLog(statuses), list[Sequence[str]]()
     ended: list[tuple[str, TargetState | None]] = []
@@ -98,7 +100,7 @@ def running_herder(
         offsets=memory_offset_store(MemoryLog(offset.encode() for offset in offsets)),
     )
     dependencies = HerderDependencies(
-        registry=fake_connector_registry(probe),
+        registry=registry or fake_connector_registry(probe),
         get_server_info=lambda: ServerInfo(
             version="4.3.0", commit="a9ce3221537b8653", kafka_cluster_id="x"
         ),

@@ -100,9 +100,9 @@ def require_own_partitions(
 ) -> None:
     """Raise BadRequest if the connector can never have one of the partitions.
 
-    Requires alterations that `validate_alterations` has accepted. `foreign_reason` takes the texts
-    of a source partition and returns why the connector cannot have it; empty if it can. An offset
-    that is removed may have any partition.
+    Requires alterations that `validate_alterations` has accepted. `foreign_reason` takes the values
+    of a source partition, as texts, and returns why the connector cannot have it; empty if it can.
+    An offset that is removed may have any partition.
     """
     for partition, offset in alterations:
         if partition is None or offset is None:
@@ -111,7 +111,7 @@ def require_own_partitions(
         if others:
             reason = f"its keys are {', '.join(rules.keys)}, and not {', '.join(others)}"
         else:
-            reason = foreign_reason({key: str(partition[key]) for key in rules.string_keys})
+            reason = foreign_reason({key: str(partition[key]) for key in rules.keys})
         if reason:
             raise BadRequest(
                 f"Source partition {java_to_string(partition)} cannot belong to this connector: "

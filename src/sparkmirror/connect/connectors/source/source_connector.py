@@ -10,7 +10,7 @@ later             list the source's topics every few seconds; sync topic configs
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.client_configs import ClusterSide
@@ -28,12 +28,22 @@ from sparkmirror.model import TopicPartition
 log = logging.getLogger(__name__)
 
 
+PartitionCounts = Callable[[str], Mapping[str, int]]
+"""Returns how many partitions each source topic had in the last plan of a connector."""
+
+
 class MirrorSourceConnector:
     """Plans what is copied. `source_job` turns the plan into the job that Spark runs."""
 
-    def __init__(self, name: str, context: ConnectorContext) -> None:
+    def __init__(
+        self,
+        name: str,
+        context: ConnectorContext,
+        partition_counts: PartitionCounts = lambda _connector: {},
+    ) -> None:
         self._name = name
         self._context = context
+        self._partition_counts = partition_counts
         self._refresher: _TopicRefresher | None = None
 
     def start(self, config: ExpandedConfig) -> None:
@@ -70,11 +80,17 @@ class MirrorSourceConnector:
         if offset_alterations.is_removal(alterations):
             return True
         selection = MirrorSourceConfig.parse(config).selection
+        counts = self._partition_counts(self._name)
 
         def foreign_reason(partition: Mapping[str, str]) -> str:
             if partition["cluster"] != selection.flow.source:
                 return f"source.cluster.alias is {selection.flow.source}"
-            return selection.exclusion_reason(partition["topic"])
+            topic, number = partition["topic"], int(partition["partition"])
+            if excluded := selection.exclusion_reason(topic):
+                return excluded
+            if topic in counts and number >= counts[topic]:
+                return f"{topic} had {counts[topic]} partitions when the connector last ran"
+            return ""
 
         offset_alterations.require_own_partitions(alterations, rules, foreign_reason)
         return True
