@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import rich.console
 import rich.progress
 
-from bench import idle, latency, memory, throughput, wan
+from bench import idle, latency, memory, throughput, tls, wan
 from bench.bench_run import BenchRun
 from bench.report_rows import build_rows
 from bench.report_tables import terminal_table
@@ -37,6 +37,7 @@ PARTS = {
     memory.NAME: Part(expected_s=memory.expected_s, run=memory.run),
     latency.NAME: Part(expected_s=latency.expected_s, run=latency.run),
     idle.NAME: Part(expected_s=idle.expected_s, run=idle.run),
+    tls.NAME: Part(expected_s=tls.expected_s, run=tls.run),
     wan.NAME: Part(expected_s=wan.expected_s, run=wan.run),
 }
 

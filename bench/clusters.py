@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench.flow import Flow
 from bench.system_process import SystemProcess
@@ -17,10 +18,12 @@ from bench.topics import create_topic, fill_topic
 from bench.workloads import Workload
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 HEAP = "1g"
+USERS = {"mirror": "mirror-secret"}
+"""The user of clusters whose listener needs a login."""
 PROPERTIES = {
     # Brokers delete the files of a run's topics before the next run begins.
     "log.segment.delete.delay.ms": "0",
@@ -39,6 +42,8 @@ class BenchClusters:
     reaper: ProcessReaper
     directory: Path
     source_bootstrap: str
+    listener: ListenerProtocol = ListenerProtocol.PLAINTEXT
+    """The listener that all clients use."""
     _run_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def fill_source_topic(self, topic: str, workload: Workload, partitions: int) -> int:
@@ -57,12 +62,21 @@ class BenchClusters:
         """Return a flow with an alias that no other run has."""
         return Flow(
             source=self.source_bootstrap,
-            target=self.target.bootstrap_servers(),
+            target=self.target.bootstrap_servers(self.listener),
             topics=tuple(topics),
             partitions=partitions,
             alias=f"run{next(self._run_numbers)}",
             codec=codec,
+            source_client=self._security(self.source),
+            target_client=self._security(self.target),
         )
+
+    def _security(self, cluster: Cluster) -> dict[str, str]:
+        """Return the client settings without the address. None for a plain listener."""
+        if self.listener is ListenerProtocol.PLAINTEXT:
+            return {}
+        properties = cluster.client_properties(self.listener)
+        return {key: value for key, value in properties.items() if key != "bootstrap.servers"}
 
     @contextmanager
     def running_system(self, system: System, flow: Flow) -> Iterator[SystemProcess]:
@@ -94,18 +108,26 @@ class BenchClusters:
 
 @contextmanager
 def running_clusters(
-    reaper: ProcessReaper, show_status: Callable[[str], None], advertised: str | None = None
+    reaper: ProcessReaper,
+    show_status: Callable[[str], None],
+    advertised: str | None = None,
+    listener: ListenerProtocol = ListenerProtocol.PLAINTEXT,
 ) -> Iterator[BenchClusters]:
     """Start both clusters, and remove them after the block.
 
     `advertised` is the advertised listener of the source, for a proxy in front of it.
     """
+    secured: dict[str, Any] = {}
+    if listener is not ListenerProtocol.PLAINTEXT:
+        secured = {"listeners": (listener,), "users": USERS}
     directory = Path(tempfile.mkdtemp(prefix="sparkmirror-bench-", dir=_memory_directory()))
     reaper.remove_on_exit(directory)
     source_listener = {"advertised.listeners": f"PLAINTEXT://{advertised}"} if advertised else {}
     specs = [
-        ClusterSpec(name="source", heap=HEAP, properties={**PROPERTIES, **source_listener}),
-        ClusterSpec(name="target", heap=HEAP, properties=PROPERTIES),
+        ClusterSpec(
+            name="source", heap=HEAP, properties={**PROPERTIES, **source_listener}, **secured
+        ),
+        ClusterSpec(name="target", heap=HEAP, properties=PROPERTIES, **secured),
     ]
     source, target = Cluster.start_all(specs, directory, reaper, show_status)
     try:
@@ -114,7 +136,8 @@ def running_clusters(
             target=target,
             reaper=reaper,
             directory=directory,
-            source_bootstrap=advertised or source.bootstrap_servers(),
+            source_bootstrap=advertised or source.bootstrap_servers(listener),
+            listener=listener,
         )
     finally:
         for cluster in (source, target):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sparkmirror.model import TopicPartition
 
@@ -20,6 +21,9 @@ class Flow:
     alias: str
     codec: str = "none"
     """The compression of the source's batches."""
+    source_client: Mapping[str, str] = field(default_factory=dict)
+    """The security settings of clients of the source."""
+    target_client: Mapping[str, str] = field(default_factory=dict)
 
     def remote_topic(self, topic: str) -> str:
         """Return the topic's name on the target."""

@@ -68,6 +68,25 @@ def _latency(title: str, name: str, limit: float) -> Metric:
     )
 
 
+def _tls(title: str, workload: str, limit: float) -> Metric:
+    return Metric(
+        title=f"catching up over SASL_SSL: {title}",
+        key=MetricKey("tls", workload, "records_per_s"),
+        unit="k rec/s",
+        scale=1000,
+        requirement=Requirement(limit=limit, at_least=True),
+    )
+
+
+def _tls_cpu(title: str, workload: str) -> Metric:
+    return Metric(
+        title=f"processor per record over SASL_SSL: {title}",
+        key=MetricKey("tls", workload, "cpu_us_per_record"),
+        unit="µs",
+        requirement=Requirement(limit=1 / 4, at_least=False),
+    )
+
+
 def _wan(limit: float, baseline: System) -> Metric:
     return Metric(
         title="one partition, 100 ms away",
@@ -111,6 +130,10 @@ METRICS = (
         scale=0.01,
         requirement=Requirement(limit=1, at_least=False),
     ),
+    _tls("1 KB", "1k-128k", 2),
+    _tls("100 B", "100b-128k", 5),
+    _tls_cpu("1 KB", "1k-128k"),
+    _tls_cpu("100 B", "100b-128k"),
     _wan(30, System.MM2_DEFAULT),
     _wan(1.2, System.MM2_TUNED),
 )

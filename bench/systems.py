@@ -72,6 +72,8 @@ def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
         "clusters": f"{flow.alias}, {TARGET}",
         f"{flow.alias}.bootstrap.servers": flow.source,
         f"{TARGET}.bootstrap.servers": flow.target,
+        **{f"{flow.alias}.{key}": value for key, value in flow.source_client.items()},
+        **{f"{TARGET}.{key}": value for key, value in flow.target_client.items()},
         f"{arrow}.enabled": "true",
         f"{arrow}.topics": ", ".join(flow.topics),
         "replication.factor": "1",
@@ -113,12 +115,15 @@ def _mirror_maker_tuned(flow: Flow, directory: Path) -> Command:
 
 
 def _sparkmirror(flow: Flow, directory: Path) -> Command:
+    source = write_properties(directory / "source.properties", flow.source_client)
+    target = write_properties(directory / "target.properties", flow.target_client)
     return Command(
         argv=[
             *(sys.executable, "-m", "sparkmirror", "copy"),
             *("--from", flow.source, "--to", flow.target),
             *("--topics", ",".join(flow.topics)),
             *("--policy", "default", "--source-alias", flow.alias, "--name", flow.alias),
+            *("--source-config", str(source), "--target-config", str(target)),
             "--yes",
         ],
         stop_signal=signal.SIGINT,

@@ -8,7 +8,7 @@ figure.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bench.bench_run import BenchRun
@@ -106,18 +106,28 @@ def run(session: BenchSession) -> None:
     """Measure each system in each round of each workload."""
     with running_clusters(session.reaper, session.show_status) as clusters:
         with session.step("warming the target up", _WARM_S):
-            clusters.warm_up_target(_scaled(_WARM_UP, session.scale), PARTITIONS)
+            clusters.warm_up_target(scaled(_WARM_UP, session.scale), PARTITIONS)
         for workload in WORKLOADS:
             if session.includes(workload.name):
-                _run_workload(session, clusters, _scaled(workload, session.scale))
+                run_workload(session, clusters, scaled(workload, session.scale))
 
 
-def _run_workload(session: BenchSession, clusters: BenchClusters, workload: Workload) -> None:
+def run_workload(
+    session: BenchSession,
+    clusters: BenchClusters,
+    workload: Workload,
+    *,
+    bench: str = NAME,
+    systems: Collection[System] = tuple(System),
+) -> None:
+    """Fill a topic and measure these systems in each round, as runs of a part of the benchmark."""
     with session.step(f"filling a topic: {workload.title}", _FILL_S):
         records = clusters.fill_source_topic(workload.name, workload, PARTITIONS)
     for number in range(session.scale.rounds):
         for system in rotated_systems(number):
-            template = BenchRun(bench=NAME, workload=workload.name, who=system, round=number + 1)
+            if system not in systems:
+                continue
+            template = BenchRun(bench=bench, workload=workload.name, who=system, round=number + 1)
 
             def measure(template: BenchRun = template) -> BenchRun:
                 flow = clusters.flow([workload.name], PARTITIONS, workload.codec.name.lower())
@@ -176,7 +186,8 @@ def second_half_rate(curve: Sequence[tuple[float, float]]) -> float:
     return (records - before) / (end_s - begin_s) if end_s > begin_s else 0.0
 
 
-def _scaled(workload: Workload, scale: Scale) -> Workload:
+def scaled(workload: Workload, scale: Scale) -> Workload:
+    """Return the workload with the number of records of a scale."""
     return replace(workload, records=int(workload.records * scale.share))
 
 
