@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ from confluent_kafka.admin import AdminClient
 from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.acls import describe_topic_acls
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.groups import list_consumer_group_offsets
+from sparkmirror.cluster.topic_changes import create_topics
 from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.config.secrets.password import Password
@@ -30,7 +35,9 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.security.logins import PasswordLogin, TokenLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
+from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.apis import METADATA
+from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from tests.support.kafka.clusters import StartCluster, create_topic, read_values, write_values
 from tests.support.kafka.wire_copier import (
     WireCopier,
@@ -142,6 +149,7 @@ def test_a_wrong_password_is_refused_at_once(
     guess = PasswordLogin(mechanism=mechanism, username="bob", password=Password("guessed"))
     text = connection_error(access, NotAuthorized, login=guess)
     assert f"{mechanism} login failed: Authentication failed" in text
+    assert "check the user name, the password or the token (sasl.jaas.config)" in text
     assert f"secured: {listener} 127.0.0.1:" in text
     assert "guessed" not in text
 
@@ -202,6 +210,7 @@ def test_an_unsupported_mechanism_is_refused_with_the_supported_ones(
     login = TokenLogin(tokens=FixedToken("unused"), mechanism="AWS_MSK_IAM")
     text = connection_error(access, NotAuthorized, login=login)
     assert "it does not accept AWS_MSK_IAM, it offers" in text
+    assert "set sasl.mechanism" in text
     assert "SCRAM-SHA-512" in text
 
 
@@ -211,7 +220,7 @@ def test_a_listener_with_sasl_closes_a_connection_without_a_login(
     connection = open_connection(
         secured_cluster.access(ListenerProtocol.SASL_PLAINTEXT), protocol="PLAINTEXT", login=None
     )
-    with pytest.raises(ClusterUnavailable, match="closed the connection"):
+    with pytest.raises(ClusterUnavailable, match=r"closed the connection.*security\.protocol"):
         broker_count(connection)
 
 
@@ -233,22 +242,28 @@ def test_a_broker_with_a_certificate_of_another_authority_is_not_trusted(
         ssl_context=ssl.create_default_context(cafile=str(other.ca_certificate)),
     )
     assert "its certificate is not accepted" in text
+    assert "ssl.truststore.location" in text
 
 
 @pytest.mark.parametrize(
-    ("listener", "reason"),
+    ("listener", "reason", "advice"),
     [
-        (ListenerProtocol.SSL_EXPIRED, "certificate has expired"),
-        (ListenerProtocol.SSL_OTHER_HOST, "IP address mismatch"),
+        (ListenerProtocol.SSL_EXPIRED, "certificate has expired", "renew the certificate"),
+        (
+            ListenerProtocol.SSL_OTHER_HOST,
+            "IP address mismatch",
+            "ssl.endpoint.identification.algorithm",
+        ),
     ],
     ids=["expired", "of-another-host"],
 )
 def test_a_broker_with_a_faulty_certificate_is_refused_for_that_fault(
-    secured_cluster: Cluster, listener: ListenerProtocol, reason: str
+    secured_cluster: Cluster, listener: ListenerProtocol, reason: str, advice: str
 ) -> None:
     text = connection_error(secured_cluster.access(listener), NotAuthorized)
     assert "secured: SSL 127.0.0.1:" in text
     assert reason in text
+    assert advice in text
 
 
 def test_mutual_tls_refuses_a_client_without_a_certificate(secured_cluster: Cluster) -> None:
@@ -259,7 +274,7 @@ def test_mutual_tls_refuses_a_client_without_a_certificate(secured_cluster: Clus
         secured_cluster.access(ListenerProtocol.SSL), NotAuthorized, ssl_context=without_key
     )
     assert "TLS failed" in text
-    assert "certificate" in text
+    assert "ssl.keystore.location" in text
 
 
 def test_the_error_about_a_wrong_protocol_names_the_port(secured_cluster: Cluster) -> None:
@@ -272,6 +287,7 @@ def test_the_error_about_a_wrong_protocol_names_the_port(secured_cluster: Cluste
     for listener in (ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT):
         text = connection_error(secured_cluster.access(listener), ClusterUnavailable, **tls)
         assert "it closed the connection, before its first response" in text
+        assert "bootstrap.servers, security.protocol" in text
 
 
 # -- sessions and data -----------------------------------------------------------------------------
@@ -348,6 +364,37 @@ def test_the_authorizer_denies_a_user_without_rights(
         assert admin.describe_topics() == {}
         with pytest.raises(NotAuthorized, match="TOPIC_AUTHORIZATION_FAILED"):
             admin.create_topic(NewTopic(name=topic))
+
+
+@pytest.mark.parametrize(
+    ("request_of", "right"),
+    [
+        (lambda bob, name: create_topics(bob, [NewTopic(name=name)]).failed[name], "--topic"),
+        (lambda bob, name: list_consumer_group_offsets(bob, [name])[name], "--group"),
+        (lambda bob, name: raised(partial(describe_topic_acls, bob)), "--cluster"),
+        (
+            lambda bob, name: raised(partial(init_producer_id, bob, transactional_id=name)),
+            "--transactional-id",
+        ),
+    ],
+    ids=["topic", "group", "cluster", "transactional-id"],
+)
+def test_a_missing_right_is_named_with_its_line_for_kafka_acls(
+    secured_cluster: Cluster, topic: str, request_of: Callable[[Router, str], object], right: str
+) -> None:
+    bob = make_router(secured_cluster.access(ListenerProtocol.SASL_SSL, "bob"))
+    error = request_of(bob, topic)
+    bob.close()
+    assert isinstance(error, NotAuthorized)
+    assert str(error).startswith("secured: ")
+    assert re.search(rf"kafka-acls --add --operation \w+ {right}", str(error))
+
+
+def raised(call: Callable[[], object]) -> ClusterError:
+    """Return the error of a call, which must fail."""
+    with pytest.raises(ClusterError) as caught:
+        call()
+    return caught.value
 
 
 def test_writing_without_a_right_is_refused(secured_cluster: Cluster, topic: str) -> None:

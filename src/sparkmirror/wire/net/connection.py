@@ -157,6 +157,8 @@ class BrokerConnection(Channel):
 
     def _authenticate(self, deadline: float) -> None:
         if self._login is None:
+            # A listener with SASL answers ApiVersions, then closes at the first other request.
+            self._has_responded = False
             return
 
         def call(api: Api[Q, A], message: Q) -> A:

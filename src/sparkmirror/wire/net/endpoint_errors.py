@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
 from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.net.tls_errors import tls_advice
 
-CHECK_PORT = "check that this is the right port for that security protocol"
+CHECK_PORT = (
+    "check that this is the right port for that security protocol"
+    " (bootstrap.servers, security.protocol)"
+)
 CHECK_BROKER = "check whether the broker is well and can be reached from here"
-CHECK_CERTIFICATES = "check the certificates and the trust store on both sides"
 TLS_CLOSED = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 """The broker closed the connection. Which of the two is raised depends on the OpenSSL release."""
 
@@ -66,8 +69,8 @@ class Endpoint:
     def _translate_tls_error(self, error: ssl.SSLError) -> ClusterError:
         if isinstance(error, ssl.SSLCertVerificationError):
             what = f"its certificate is not accepted: {error.verify_message}"
-            return self.not_authorized(what, CHECK_CERTIFICATES)
+            return self.not_authorized(what, tls_advice(error))
         reason = (error.reason or str(error)).replace("_", " ").lower()
         return self.not_authorized(
-            f"TLS failed: {reason}", f"{CHECK_CERTIFICATES}, and {CHECK_PORT}"
+            f"TLS failed: {reason}", f"{tls_advice(error)}, and {CHECK_PORT}"
         )

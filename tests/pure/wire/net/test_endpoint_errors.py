@@ -75,6 +75,41 @@ def test_a_socket_error_becomes_a_cluster_error(
         assert "; check" in str(ours)
 
 
+@pytest.mark.parametrize(
+    ("code", "key"),
+    [
+        (10, "the clock of this computer"),
+        (19, "ssl.truststore.location"),
+        (20, "ssl.truststore.certificates"),
+        (62, "ssl.endpoint.identification.algorithm"),
+        (64, "advertised.listeners"),
+        (23, "ssl.truststore.location, ssl.keystore.location"),
+    ],
+    ids=["expired", "self-signed", "unknown-issuer", "host", "ip", "other"],
+)
+def test_a_refused_certificate_names_the_properties_to_check(code: int, key: str) -> None:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_code, error.verify_message = code, "reason"
+    assert key in str(ENDPOINT.translate_os_error(error, starting=True))
+
+
+@pytest.mark.parametrize(
+    ("reason", "key"),
+    [
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "ssl.keystore.location"),
+        ("SSLV3_ALERT_BAD_CERTIFICATE", "ssl.keystore.location"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "ssl.keystore.location"),
+        ("TLSV1_ALERT_PROTOCOL_VERSION", "ssl.enabled.protocols"),
+        ("SSLV3_ALERT_HANDSHAKE_FAILURE", "ssl.cipher.suites"),
+        ("WRONG_VERSION_NUMBER", "security.protocol"),
+    ],
+)
+def test_an_alert_names_the_properties_to_check(reason: str, key: str) -> None:
+    error = ssl.SSLError(1, reason)
+    error.reason = reason
+    assert key in str(ENDPOINT.translate_os_error(error, starting=True))
+
+
 def test_an_error_before_the_first_response_names_the_port() -> None:
     reset = ConnectionResetError(104, "Reset")
     assert "right port" in str(ENDPOINT.translate_os_error(reset, starting=True))

@@ -22,7 +22,10 @@ from sparkmirror.wire.protocol.messages import (
 
 T = TypeVar("T")
 
-CHECK_CREDENTIALS = "check the user name, the password or the token, and that the broker knows them"
+CHECK_CREDENTIALS = (
+    "check the user name, the password or the token (sasl.jaas.config), and that the broker knows"
+    " them"
+)
 CHECK_MECHANISM = "set sasl.mechanism to one that the broker offers"
 
 
