@@ -1,4 +1,4 @@
-"""Options of the REST server: limits, users, TLS, CORS and response headers."""
+"""Options of the REST server: limits, users, tokens, TLS, CORS and response headers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass, field
 
 from sparkmirror.model import SourceAndTarget
-from sparkmirror.rest.http.basic_auth import BasicAuthUsers
+from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
+from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
 from sparkmirror.rest.http.cors import Cors
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
@@ -43,6 +44,7 @@ class RestOptions:
     tls: ssl.SSLContext | None = None
     admin_tls: ssl.SSLContext | None = None
     users: BasicAuthUsers | None = None
+    tokens: BearerTokens | None = None
     cors: Cors = field(default_factory=Cors)
     response_headers: ResponseHeaderRules = field(
         default_factory=lambda: ResponseHeaderRules((), time.time)

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from sparkmirror.connect.herder.herder import Herder
 from sparkmirror.connect.herder.monitoring import MirrorMonitor
 from sparkmirror.errors import ConfigError
+from sparkmirror.rest.authentication import bearer_tokens
+from sparkmirror.rest.authentication.authenticator import Authenticator
 from sparkmirror.rest.http.application import RestApplication
 from sparkmirror.rest.http.http_server import BoundListener, HttpServer
 from sparkmirror.rest.http.listener import RestListener
@@ -84,10 +86,31 @@ class RestServer:
             self._bind(self._listeners, public, options.tls, adds_headers=True)
             self._bind(options.admin_listeners or (), admin, options.admin_tls, adds_headers=False)
             self._start_thread()
+            self._warn_of_open_listeners()
         except BaseException:
             for bound in self._bound_listeners:
                 bound.listening_socket.close()
             raise
+
+    def _warn_of_open_listeners(self) -> None:
+        options = self._options
+        if Authenticator(options.users, options.tokens).is_required:
+            return
+        for listeners, tls in (
+            (self._listeners, options.tls),
+            (options.admin_listeners or (), options.admin_tls),
+        ):
+            for listener in listeners:
+                if listener.is_on_all_interfaces and not _needs_certificate(listener, tls):
+                    log.warning(
+                        "REST API at %s is open: every client that reaches this computer may"
+                        " change connectors and read their configs. Set %s or %s, or listen on"
+                        " one address: listeners=http://127.0.0.1:%d",
+                        listener,
+                        "rest.extension.classes",
+                        bearer_tokens.KEY,
+                        listener.port,
+                    )
 
     def stop(self, timeout_s: float) -> None:
         """Stop accepting requests and end the thread. Blocks until requests in progress end.
@@ -160,6 +183,10 @@ class RestServer:
                 exc_info=self._failure,
             )
         ready.set()  # `start` must not wait for a thread that has failed
+
+
+def _needs_certificate(listener: RestListener, tls: ssl.SSLContext | None) -> bool:
+    return listener.protocol == "https" and tls is not None and tls.verify_mode is ssl.CERT_REQUIRED
 
 
 def _address(listener: RestListener, port: int) -> str:

@@ -16,16 +16,21 @@ from pathlib import Path
 
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.errors import ConfigError
-from sparkmirror.rest.http.basic_auth import EXTENSION, BasicAuthUsers, load_users_from_jaas
+from sparkmirror.rest.authentication import bearer_tokens
+from sparkmirror.rest.authentication.basic_auth import (
+    EXTENSION,
+    BasicAuthUsers,
+    load_users_from_jaas,
+)
+from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
 from sparkmirror.rest.http.cors import Cors
-from sparkmirror.rest.http.listener import RestListener
+from sparkmirror.rest.http.listener import WILDCARD_HOSTS, RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.security.tls import server_context
 
 _EXTENSIONS = "rest.extension.classes"
 _JAAS_FLAG = re.compile(r"-Djava\.security\.auth\.login\.config=(\"[^\"]+\"|'[^']+'|\S+)")
-_WILDCARD_HOSTS = ("", "0.0.0.0", "::")  # noqa: S104  recognised here, not bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +65,7 @@ def rest_settings(
         tls=_tls(listeners, properties, "listeners.https."),
         admin_tls=_tls(admin_listeners or (), properties, "admin.listeners.https."),
         users=_users(config.get(_EXTENSIONS), environment),
+        tokens=_tokens(properties),
         cors=Cors(
             origin=_string_value(config, "access.control.allow.origin"),
             methods=_string_value(config, "access.control.allow.methods"),
@@ -110,6 +116,11 @@ def _users(extensions: ParsedValue, environment: Mapping[str, str]) -> BasicAuth
     return load_users_from_jaas(Path(found[1].strip("\"'")))
 
 
+def _tokens(properties: Mapping[str, str]) -> BearerTokens | None:
+    file = properties.get(bearer_tokens.KEY, "").strip()
+    return BearerTokens(Path(file)) if file else None
+
+
 def _advertised(
     listeners: Sequence[RestListener], config: Mapping[str, ParsedValue]
 ) -> RestListener:
@@ -125,6 +136,6 @@ def _advertised(
     port = config.get("rest.advertised.port")
     return RestListener(
         protocol=preferred.protocol,
-        host=socket.getfqdn() if host in _WILDCARD_HOSTS else host,
+        host=socket.getfqdn() if host in WILDCARD_HOSTS else host,
         port=port if isinstance(port, int) else preferred.port,
     )

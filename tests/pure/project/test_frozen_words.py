@@ -174,6 +174,7 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.receipts",
         "sparkmirror.log.dir",
         "sparkmirror.epoch.seconds",
+        "sparkmirror.rest.bearer.tokens.file",
     }
     assert CONTROL_PORT_KEY == "spark.sparkmirror.control.port"
 

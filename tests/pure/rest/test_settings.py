@@ -11,7 +11,7 @@ import pytest
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
-from sparkmirror.rest.http.basic_auth import EXTENSION
+from sparkmirror.rest.authentication.basic_auth import EXTENSION
 from sparkmirror.rest.settings import RestSettings, rest_settings
 
 REQUIRED = {
@@ -141,9 +141,20 @@ def test_users_are_found_where_java_finds_them(name: str, tmp_path: Path) -> Non
     assert "s3cret" not in repr(options)
 
 
+def test_tokens_are_read_from_the_file_of_the_setting(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("ci: a-token-of-the-ci-system\n")
+    options = read({"sparkmirror.rest.bearer.tokens.file": f" {tokens} "}).options
+    assert options.tokens is not None
+    assert options.tokens.authenticate("Bearer a-token-of-the-ci-system") == "ci"
+    assert "a-token" not in repr(options)
+    assert read({"sparkmirror.rest.bearer.tokens.file": ""}).options.tokens is None
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
+        ({"sparkmirror.rest.bearer.tokens.file": "/nonexistent"}, "/nonexistent"),
         ({"rest.extension.classes": EXTENSION}, "KAFKA_OPTS"),
         ({"rest.extension.classes": "com.example.Mine"}, "com.example.Mine is not supported"),
         ({"listeners": "http://a"}, "http://host:port"),

@@ -73,5 +73,13 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         "receipts are added. The first one lasts 15 seconds at most.",
         validator=Range(0.001),
     ),
+    ConfigKey(
+        "sparkmirror.rest.bearer.tokens.file",
+        Type.STRING,
+        "",
+        LOW,
+        "File of bearer tokens for the REST API: lines name: token, or name: sha256:HASH. A "
+        "changed file is read again within seconds. Empty: no token is asked for.",
+    ),
 )
 """What a process reads besides Kafka's keys: a worker, or all flows of a dedicated file."""

@@ -14,6 +14,7 @@ import time
 from email.utils import formatdate
 
 from sparkmirror.errors import BadRequest, MirrorError
+from sparkmirror.rest.authentication.authenticator import Authenticator
 from sparkmirror.rest.http import access_log
 from sparkmirror.rest.http.access_log import AccessLogEntry
 from sparkmirror.rest.http.call import TEXT, Call, Reply, error_reply
@@ -50,6 +51,7 @@ class RestApplication:
         self._options = options
         self._limits = options.limits
         self._adds_headers = adds_headers
+        self._authenticator = Authenticator(options.users, options.tokens)
         self._threads = HandlerThreads(self._limits.max_concurrent_requests, "rest")
         self._health_threads = HandlerThreads(_HEALTH_THREADS, "rest-health")
 
@@ -57,7 +59,7 @@ class RestApplication:
         """Answer one request. uvicorn calls this."""
         started = time.monotonic()
         request = HttpRequest(scope, receive)
-        user = self._authenticate(request)
+        user = self._authenticator.authenticate(request.headers.get("authorization"))
         try:
             reply = await self._handle(request, user)
         except ClientDisconnected:
@@ -71,10 +73,6 @@ class RestApplication:
             duration_ms = int((time.monotonic() - started) * 1000)
             access_log.write(_access_log_entry(request, user, reply, duration_ms))
 
-    def _authenticate(self, request: HttpRequest) -> str | None:
-        users = self._options.users
-        return None if users is None else users.authenticate(request.headers.get("authorization"))
-
     async def _handle(self, request: HttpRequest, user: str | None) -> Reply:
         headers = request.headers
         try:
@@ -82,8 +80,8 @@ class RestApplication:
         except BadRequest as error:
             return mirror_error_reply(error)
         signed = isinstance(found, RouteMatch) and found.route.signed
-        if self._options.users is not None and user is None and not signed:
-            return _unauthorized_reply(request)
+        if self._authenticator.is_required and user is None and not signed:
+            return _unauthorized_reply(request, self._authenticator.challenge_headers)
         body = await self._read_body(request)
         if isinstance(body, Reply):
             return body
@@ -161,11 +159,12 @@ def _reply_headers(reply: Reply) -> list[tuple[str, str]]:
     return headers
 
 
-def _unauthorized_reply(request: HttpRequest) -> Reply:
+def _unauthorized_reply(request: HttpRequest, challenge: tuple[tuple[str, str], ...]) -> Reply:
     return Reply(
         status=401,
         content=b"User cannot access the resource.",
         media_type=TEXT,
+        headers=challenge,
         # A client that expects 100 may leave out the body: the next request has no clear start.
         closes_connection="expect" in request.headers,
     )

@@ -12,6 +12,7 @@ _LISTENER = re.compile(
     r"(?P<protocol>https?)://(?:\[(?P<ipv6>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]/:]*)):(?P<port>\d{1,5})/?",
     re.IGNORECASE,
 )
+WILDCARD_HOSTS = ("", "0.0.0.0", "::")  # noqa: S104  recognised here, not bound
 _MAX_PORT = 65535
 _BACKLOG = 512
 
@@ -38,6 +39,11 @@ class RestListener:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.protocol}://{host}:{self.port}"
+
+    @property
+    def is_on_all_interfaces(self) -> bool:
+        """Whether every network of this computer reaches it. It is Connect's default."""
+        return self.host in WILDCARD_HOSTS
 
     def bind(self) -> socket.socket:
         """Return a socket that listens on the address. Raises ConfigError if that fails."""

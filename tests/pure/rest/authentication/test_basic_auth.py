@@ -15,7 +15,7 @@ import pytest
 
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
-from sparkmirror.rest.http.basic_auth import (
+from sparkmirror.rest.authentication.basic_auth import (
     BasicAuthUsers,
     load_users_from_jaas,
     load_users_from_properties,

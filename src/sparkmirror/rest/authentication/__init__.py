@@ -1,0 +1,1 @@
+"""Who may call the REST API: Basic authentication and bearer tokens."""
