@@ -2,7 +2,8 @@
 
 Modules log through `logging.getLogger(__name__)` with lazy arguments and never set a handler; only
 a process's main module calls `install`. Inside `with context(connector="c", task=0):` every line of
-every logger is prefixed `[c|task-0] `, as Kafka Connect's log pattern does.
+every logger is prefixed `[c|task-0] `, as Kafka Connect's log pattern does. A process that runs one
+connector passes `connector_prefix("c")` to `install`: it prefixes the lines outside such a block.
 
 A warning or an error that repeats is written once, and then at growing intervals with a count: a
 cluster that is down does not fill the log.
@@ -33,11 +34,16 @@ MAX_LINES = 1000
 """How many different lines are remembered."""
 
 
+def connector_prefix(connector: str, task: int | None = None, scope: str = "") -> str:
+    """The prefix of a log line: connector, task and scope as in Kafka Connect's log pattern."""
+    parts = [connector, *([] if task is None else [f"task-{task}"]), *([scope] if scope else [])]
+    return f"[{'|'.join(parts)}] "
+
+
 @contextmanager
 def context(*, connector: str, task: int | None = None, scope: str = "") -> Iterator[None]:
     """Prefix every log line inside the block with the connector, its task and a scope."""
-    parts = [connector, *([] if task is None else [f"task-{task}"]), *([scope] if scope else [])]
-    token = _prefix.set(f"[{'|'.join(parts)}] ")
+    token = _prefix.set(connector_prefix(connector, task, scope))
     try:
         yield
     finally:
@@ -45,11 +51,15 @@ def context(*, connector: str, task: int | None = None, scope: str = "") -> Iter
 
 
 class ContextFilter(logging.Filter):
-    """Adds the current prefix to each record, as `%(context)s`."""
+    """Adds the current prefix to each record, as `%(context)s`; `default` outside a context."""
+
+    def __init__(self, default: str = "") -> None:
+        super().__init__()
+        self._default = default
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Attach the prefix; never drop the record."""
-        record.context = _prefix.get()
+        record.context = _prefix.get() or self._default
         return True
 
 
@@ -120,11 +130,11 @@ def _message(record: logging.LogRecord) -> str:
         return str(record.msg)
 
 
-def install(stream: TextIO, level: int = logging.INFO) -> logging.Handler:
-    """Send log lines to `stream`. Call it once per process."""
+def install(stream: TextIO, level: int = logging.INFO, prefix: str = "") -> logging.Handler:
+    """Send log lines to `stream`, with `prefix` outside a context. Call it once per process."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter(FORMAT))
-    handler.addFilter(ContextFilter())
+    handler.addFilter(ContextFilter(prefix))
     handler.addFilter(RepeatedLineFilter())
     root = logging.getLogger()
     root.addHandler(handler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -160,6 +161,15 @@ def test_a_signal_drains_the_driver(driver_run: DriverRun) -> None:
 def test_a_driver_leaves_no_files_and_processes(driver_run: DriverRun) -> None:
     assert driver_run.remaining_processes == []
     assert list(driver_run.temporary.iterdir()) == []
+
+
+def test_every_log_line_of_a_driver_names_its_connector(driver_run: DriverRun) -> None:
+    lines = re.findall(
+        r"^\[.*\] [A-Z]+ (.*) \(sparkmirror\..*:\d+\)$", driver_run.log, re.MULTILINE
+    )
+    assert lines
+    prefix = f"[{job_without_partitions(TASKS).connector}"
+    assert [line for line in lines if not line.startswith(prefix)] == []
 
 
 def test_no_secret_is_in_arguments_environment_or_log(driver_run: DriverRun) -> None:

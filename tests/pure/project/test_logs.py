@@ -36,6 +36,16 @@ def test_the_prefix_ends_with_its_block(lines: io.StringIO) -> None:
     assert "INFO alone" in lines.getvalue()
 
 
+def test_a_process_of_one_connector_prefixes_the_lines_outside_a_context() -> None:
+    record = logging.makeLogRecord({})
+    process = logs.ContextFilter(logs.connector_prefix("mm2-msc"))
+    assert process.filter(record)
+    assert vars(record)["context"] == "[mm2-msc] "
+    with logs.context(connector="mm2-msc", task=1):
+        assert process.filter(record)
+    assert vars(record)["context"] == "[mm2-msc|task-1] "
+
+
 def test_levels_are_set_by_logger_and_root_is_the_root_logger(lines: io.StringIO) -> None:
     logs.set_levels({"root": logging.ERROR, "somewhere.else": logging.DEBUG})
     logging.getLogger("somewhere").warning("below the level of root")

@@ -246,7 +246,7 @@ def main(
         return  # the supervisor has died already
     spec = DriverSpec.from_line(first)
     _redirect_output(Path(spec.log))
-    logs.install(sys.stderr, logging.INFO)
+    logs.install(sys.stderr, logging.INFO, logs.connector_prefix(spec.job.connector))
     logging.getLogger("py4j").setLevel(logging.WARNING)
     logs.set_levels(spec.log_levels)
     try:

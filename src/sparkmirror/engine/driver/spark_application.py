@@ -169,7 +169,7 @@ class SparkApplication:
             if self._query:
                 self._query.close()
         except DriverLost as error:
-            log.warning("While ending Spark: %s", error)
+            log.warning("Spark did not end cleanly; the driver ends anyway: %s", error)
 
     # -- the thread -----------------------------------------------------------------------------
 

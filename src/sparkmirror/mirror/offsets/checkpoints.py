@@ -57,7 +57,9 @@ _UNTRANSLATED_OUTCOMES = {
 class CheckpointStore:
     """The last checkpoint of each group and remote partition, across restarts."""
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str) -> None:
+        """`topic` is the checkpoints topic, for log lines."""
+        self._topic = topic
         self._by_group: dict[str, dict[TopicPartition, Checkpoint]] = {}
         self._is_loaded = False
 
@@ -78,7 +80,8 @@ class CheckpointStore:
                 self._load_record(groups, record)
         except ClusterError as error:
             level = logging.WARNING if isinstance(error, NotAuthorized) else logging.INFO
-            log.log(level, "The checkpoints topic cannot be read and is not used: %s", error)
+            text = "Checkpoints topic %s cannot be read; its checkpoints are not used: %s"
+            log.log(level, text, self._topic, error)
             self._by_group.clear()
             self._is_loaded = True
             return False
@@ -89,7 +92,7 @@ class CheckpointStore:
         try:
             checkpoint = Checkpoint.decode(record)
         except RecordError as error:
-            log.warning("Ignored a record of the checkpoints topic: %s", error)
+            log.warning("Ignored a record of checkpoints topic %s: %s", self._topic, error)
             return
         if checkpoint.group in groups:
             self.update(checkpoint)

@@ -87,7 +87,7 @@ class Replay:
         self.written = golden_records(f"topics/{mode}.offset-syncs.jsonl")
         self.syncs = OffsetSyncStore()
         self.syncs.mark_read_to_end()
-        self.checkpoint_store = CheckpointStore()
+        self.checkpoint_store = CheckpointStore("checkpoints")
         self.checkpoint_store.load((), ())
         described = MODES[mode]
         self.checkpointer = Checkpointer(

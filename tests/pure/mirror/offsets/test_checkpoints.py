@@ -67,7 +67,7 @@ class Flow:
 
 
 def loaded(*checkpoints: Checkpoint) -> CheckpointStore:
-    memory = CheckpointStore()
+    memory = CheckpointStore("A.checkpoints.internal")
     assert memory.load({"g"}, [checkpoint.encode() for checkpoint in checkpoints])
     return memory
 
@@ -178,7 +178,7 @@ def test_checkpoints_task_restart_uses_existing_checkpoints() -> None:
 
 
 def test_checkpoint_store_initialized() -> None:
-    flow = Flow(memory=CheckpointStore())
+    flow = Flow(memory=CheckpointStore("A.checkpoints.internal"))
     flow.sync(1, 1)
     assert flow.at(1).outcomes == {T0: CheckpointOutcome.NOT_LOADED}
     assert flow.memory.load({"g"}, [])
@@ -211,9 +211,9 @@ def test_every_outcome_has_its_own_text() -> None:
     assert len({outcome.value for outcome in CheckpointOutcome}) == len(CheckpointOutcome)
 
 
-def test_read_checkpoints_topic() -> None:
+def test_read_checkpoints_topic(caplog: pytest.LogCaptureFixture) -> None:
     """Upstream's CheckpointStoreTest: own groups only; the last record wins; skip invalid ones."""
-    memory = CheckpointStore()
+    memory = CheckpointStore("A.checkpoints.internal")
     records = [
         checkpoint("group1", 1, 11).encode(),
         checkpoint("group3", 7, 77).encode(),
@@ -228,6 +228,8 @@ def test_read_checkpoints_topic() -> None:
     assert memory.of_group("group1") == {REMOTE: checkpoint("group1", 2, 22, "m")}
     assert memory.of_group("group2") == {REMOTE: checkpoint("group2", 3, 33)}
     assert memory.of_group("group3") == {}
+    ignored = "Ignored a record of checkpoints topic A.checkpoints.internal: "
+    assert [text.startswith(ignored) for text in caplog.messages] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -245,12 +247,13 @@ def test_read_checkpoints_topic_error(
         yield checkpoint("group1", 1, 1).encode()
         raise error
 
-    memory = CheckpointStore()
+    memory = CheckpointStore("A.checkpoints.internal")
     with caplog.at_level(logging.INFO):
         assert not memory.load({"group1"}, failing())
     assert memory.groups() == ()
     assert memory.is_loaded
     assert [record.levelno for record in caplog.records] == [level]
+    assert "Checkpoints topic A.checkpoints.internal cannot be read" in caplog.messages[0]
 
 
 @settings(max_examples=50)

@@ -58,7 +58,7 @@ class TranslationInputs:
 
     def __init__(self, sources: TranslationSources, source_alias: str) -> None:
         self._sources = sources
-        self.memory = CheckpointStore()
+        self.memory = CheckpointStore(sources.checkpoints.topic)
         self._syncs = OffsetSyncStore()
         self._runs = RunMapsState(source_alias)
         self.translator = OffsetTranslator(self._syncs, self._runs)
@@ -103,7 +103,8 @@ class TranslationInputs:
         try:
             self._syncs.add(OffsetSync.decode(record))
         except RecordError as error:
-            log.warning("Ignored a malformed record of the offset-syncs topic: %s", error)
+            topic = self._sources.syncs.topic
+            log.warning("Ignored a malformed record of offset-syncs topic %s: %s", topic, error)
 
     def _add_runs(self, record: RecordBytes) -> None:
         if record.key is None or _RUNS_KEY_PREFIX not in record.key:
@@ -111,7 +112,8 @@ class TranslationInputs:
         try:
             self._runs.apply(StoredOffset.decode(record))
         except RecordError as error:
-            log.warning("Ignored a malformed run map of the offsets topic: %s", error)
+            topic = self._sources.offsets.topic
+            log.warning("Ignored a malformed run map of offsets topic %s: %s", topic, error)
 
 
 def _empty_if_missing(records: Iterator[RecordBytes]) -> Iterator[RecordBytes]:

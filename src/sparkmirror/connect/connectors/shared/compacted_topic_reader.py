@@ -22,13 +22,13 @@ class CompactedTopicReader:
 
     def __init__(self, router: Router, topic: str) -> None:
         self._router = router
-        self._topic = topic
+        self.topic = topic
         self._reader: TopicReader | None = None
 
     def read_all(self) -> Iterator[RecordBytes]:
         """Read the whole topic. Raises a ClusterError; TopicMissing if it does not exist."""
         self._reader = None
-        reader = TopicReader(self._router, self._topic)
+        reader = TopicReader(self._router, self.topic)
         for entry in reader.read_to_end():
             yield entry.record
         self._reader = reader
@@ -38,7 +38,7 @@ class CompactedTopicReader:
         if self._reader is None:
             yield from self.read_all()
             return
-        ends = end_offsets(self._router, topic_partitions(self._router, self._topic))
+        ends = end_offsets(self._router, topic_partitions(self._router, self.topic))
         while not has_reached(self._reader.positions(), ends):
             before = self._reader.positions()
             entries, error = self._reader.poll()
