@@ -19,6 +19,7 @@
     │  ├─ RequestRefused           any other Kafka error code; has the code
     │  └─ TopicMissing  TopicRejected
     ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
+    ├─ TooManyTasks                a connector returned more tasks than `tasks.max` allows
     ├─ LeadershipLost              another worker is the leader of the group now
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
@@ -203,6 +204,19 @@ class TopicRejected(ClusterError):
 
 class TasksNotPlanned(MirrorError):
     """A connector cannot plan its tasks yet. The problem that it has reported says why."""
+
+
+class TooManyTasks(MirrorError):
+    """A connector returned more tasks than `tasks.max` allows."""
+
+    def __init__(self, connector: str, tasks: int, tasks_max: int) -> None:
+        super().__init__(
+            f"The connector {connector} has generated {tasks} tasks, which is greater than "
+            f"{tasks_max}, the maximum number of tasks it is configured to create. This behaviour "
+            "should be considered a bug and is disallowed. If necessary, it can be permitted by "
+            "reconfiguring the connector with 'tasks.max.enforce' set to false; however, this "
+            "option will be removed in a future release of Kafka Connect."
+        )
 
 
 class LeadershipLost(MirrorError):

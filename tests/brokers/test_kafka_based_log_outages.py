@@ -32,7 +32,7 @@ FAST_COMPACTION = {
 @pytest.fixture(scope="module")
 def three_brokers(start_module_cluster: StartCluster) -> Cluster:
     return start_module_cluster(
-        ClusterSpec(name="trio", brokers=3, fast_start=True, properties=FAST_FAILOVER)
+        ClusterSpec(name="three-brokers", brokers=3, fast_start=True, properties=FAST_FAILOVER)
     )
 
 

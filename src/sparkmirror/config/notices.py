@@ -31,7 +31,7 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One remark, with its file, line and key as far as they are known."""
+    """One notice, with its file, line and key as far as they are known."""
 
     kind: NoticeKind
     message: str

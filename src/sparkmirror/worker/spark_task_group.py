@@ -1,11 +1,11 @@
 """The tasks of a source connector, run as one Spark query by a supervised driver process.
 
     herder ─ start, reassign, pause, resume, restart, stop ─▶ SparkTaskGroup ─▶ supervisor ─▶ driver
-    herder ◀─ running (with a remark), paused, failed, stopped ─┘ ◀─ a status once a second ─┘
+    herder ◀─ running (with a problem), paused, failed, stopped ─┘ ◀─ a status once a second ─┘
 
 The running driver takes over a new plan on the same clusters. Any other change (client properties,
 secrets, exactly-once mode) needs a new driver. A pause is a plan without tasks: Spark keeps running
-and can resume quickly. The task status has a remark for every partition that is not copied.
+and can resume quickly. The task status has a problem for every partition that is not copied.
 """
 
 from __future__ import annotations
@@ -213,9 +213,9 @@ class SparkTaskGroup:
                 return  # UNASSIGNED, or RUNNING with the end of the driver before
             problem = SPARK_STARTS
         self._had_start_problem = is_starting and bool(status.problem)
-        remarks = remarks_by_task(status.snapshot, except_for=problem)
+        by_task = problems_by_task(status.snapshot, except_for=problem)
         for task in range(self._task_count()):
-            texts = [text for text in (problem, remarks.get(task, "")) if text]
+            texts = [text for text in (problem, by_task.get(task, "")) if text]
             self._listener.on_running(task, "; ".join(texts))
         for task, topics in topics_by_task(status.snapshot).items():
             self._listener.on_topics(task, topics)
@@ -225,7 +225,7 @@ class SparkTaskGroup:
             self._listener.on_paused(task)
 
 
-def remarks_by_task(snapshot: CopySnapshot, except_for: str = "") -> dict[int, str]:
+def problems_by_task(snapshot: CopySnapshot, except_for: str = "") -> dict[int, str]:
     """Why partitions are not copied, by task: one text per cause.
 
     Leaves out a reason that `except_for` contains: the status has it already.

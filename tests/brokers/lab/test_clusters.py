@@ -45,25 +45,25 @@ SHORT_SESSIONS = {"broker.session.timeout.ms": "5000", "broker.heartbeat.interva
 
 
 @pytest.fixture(scope="module")
-def solo_cluster(start_module_cluster: StartCluster) -> Cluster:
+def one_broker_cluster(start_module_cluster: StartCluster) -> Cluster:
     topic = TopicSpec(name="of-the-spec", partitions=2, records=RECORDS)
     return start_module_cluster(
-        ClusterSpec(name="solo", fast_start=True, properties=SHORT_SESSIONS, topics=(topic,))
+        ClusterSpec(name="one-broker", fast_start=True, properties=SHORT_SESSIONS, topics=(topic,))
     )
 
 
 @pytest.fixture
-def solo(solo_cluster: Cluster) -> Cluster:
+def one_broker(one_broker_cluster: Cluster) -> Cluster:
     """A running cluster of one broker; tests may kill, pause and restart the broker."""
-    solo_cluster.start_brokers()
-    return solo_cluster
+    one_broker_cluster.start_brokers()
+    return one_broker_cluster
 
 
 @pytest.fixture(scope="module")
-def trio_cluster(start_module_cluster: StartCluster) -> Cluster:
+def three_broker_cluster(start_module_cluster: StartCluster) -> Cluster:
     return start_module_cluster(
         ClusterSpec(
-            name="trio",
+            name="three-brokers",
             brokers=3,
             fast_start=True,
             listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_SSL),
@@ -74,21 +74,21 @@ def trio_cluster(start_module_cluster: StartCluster) -> Cluster:
 
 
 @pytest.fixture
-def trio(trio_cluster: Cluster) -> Cluster:
+def three_brokers(three_broker_cluster: Cluster) -> Cluster:
     """A running cluster of three brokers; the brokers authenticate, as one listener has users."""
-    trio_cluster.start_brokers()
-    return trio_cluster
+    three_broker_cluster.start_brokers()
+    return three_broker_cluster
 
 
-def test_new_cluster_has_the_topics_and_records_of_its_spec(solo: Cluster) -> None:
-    with Admin(solo.access()) as admin:
-        assert admin.describe_cluster().cluster_id == solo.cluster_id
+def test_new_cluster_has_the_topics_and_records_of_its_spec(one_broker: Cluster) -> None:
+    with Admin(one_broker.access()) as admin:
+        assert admin.describe_cluster().cluster_id == one_broker.cluster_id
         (topic,) = admin.describe_topics(["of-the-spec"]).values()
         both = [TopicPartition("of-the-spec", number) for number in (0, 1)]
         assert len(topic.partitions) == 2
         assert admin.list_offsets(both, ListOffsetsSpec.LATEST) == dict.fromkeys(both, 5)
         assert admin.list_offsets(both, ListOffsetsSpec.EARLIEST) == dict.fromkeys(both, 0)
-    assert sorted(read_values(solo.access(), "of-the-spec"), key=str) == [
+    assert sorted(read_values(one_broker.access(), "of-the-spec"), key=str) == [
         b"v%d" % n for n in range(10)
     ]
 
@@ -103,41 +103,41 @@ def test_shared_clusters_have_separate_topics(
         read_values(backup.access, topic)
 
 
-def test_killed_broker_restarts_with_its_records(solo: Cluster, topic: str) -> None:
-    create_topic(solo.access(), topic)
-    write_values(solo.access(), topic, b"before")
-    before = solo.broker(1).pid
-    solo.kill_broker(1)
-    assert not solo.broker(1).is_running()
+def test_killed_broker_restarts_with_its_records(one_broker: Cluster, topic: str) -> None:
+    create_topic(one_broker.access(), topic)
+    write_values(one_broker.access(), topic, b"before")
+    before = one_broker.broker(1).pid
+    one_broker.kill_broker(1)
+    assert not one_broker.broker(1).is_running()
     with pytest.raises(ClusterUnavailable):
-        Admin(solo.access(), timeout_s=0.5).describe_cluster()
-    solo.start_broker(1)
-    assert solo.broker(1).pid != before
-    write_values(solo.access(), topic, b"after")
-    assert read_values(solo.access(), topic) == [b"before", b"after"]
+        Admin(one_broker.access(), timeout_s=0.5).describe_cluster()
+    one_broker.start_broker(1)
+    assert one_broker.broker(1).pid != before
+    write_values(one_broker.access(), topic, b"after")
+    assert read_values(one_broker.access(), topic) == [b"before", b"after"]
 
 
-def test_admin_reconnects_after_a_restart(solo: Cluster, topic: str) -> None:
-    with Admin(solo.access()) as admin:
+def test_admin_reconnects_after_a_restart(one_broker: Cluster, topic: str) -> None:
+    with Admin(one_broker.access()) as admin:
         admin.describe_cluster()
-        solo.restart_broker(1)
+        one_broker.restart_broker(1)
         assert topic not in admin.describe_topics()
 
 
-def test_paused_broker_does_not_answer_until_it_is_resumed(solo: Cluster) -> None:
-    (address,) = solo.access().bootstrap_servers
-    with Admin(solo.access(), timeout_s=1.5) as admin:
-        wait_until(lambda: _has_answered(admin, solo), "the first answer")
-        solo.pause_broker(1)
+def test_paused_broker_does_not_answer_until_it_is_resumed(one_broker: Cluster) -> None:
+    (address,) = one_broker.access().bootstrap_servers
+    with Admin(one_broker.access(), timeout_s=1.5) as admin:
+        wait_until(lambda: _has_answered(admin, one_broker), "the first answer")
+        one_broker.pause_broker(1)
         try:
             with pytest.raises(ClusterTimeout):
                 admin.describe_cluster()
             with pytest.raises(ClusterTimeout):
-                probe(solo.access(), address, timeout_s=0.5)
-            assert solo.broker(1).is_running()
+                probe(one_broker.access(), address, timeout_s=0.5)
+            assert one_broker.broker(1).is_running()
         finally:
-            solo.resume_broker(1)
-        wait_until(lambda: _has_answered(admin, solo), "an answer after the resume")
+            one_broker.resume_broker(1)
+        wait_until(lambda: _has_answered(admin, one_broker), "an answer after the resume")
 
 
 def _has_answered(admin: Admin, cluster: Cluster) -> bool:
@@ -166,56 +166,56 @@ def test_wiped_broker_keeps_cluster_id_and_users_and_has_no_topics(
         assert admin.describe_cluster().cluster_id == cluster.cluster_id
 
 
-def test_attach_finds_a_cluster_by_its_description(solo: Cluster, topic: str) -> None:
-    again = Cluster.attach(json.loads(json.dumps(solo.describe())))
-    assert again.broker(1).pid == solo.broker(1).pid
-    assert again.client_properties() == solo.client_properties()
+def test_attach_finds_a_cluster_by_its_description(one_broker: Cluster, topic: str) -> None:
+    again = Cluster.attach(json.loads(json.dumps(one_broker.describe())))
+    assert again.broker(1).pid == one_broker.broker(1).pid
+    assert again.client_properties() == one_broker.client_properties()
     create_topic(again.access(), topic)
-    with Admin(solo.access()) as admin:
+    with Admin(one_broker.access()) as admin:
         assert topic in admin.describe_topics()
 
 
 def test_unknown_broker_and_used_directory_are_rejected(
-    solo: Cluster, reaper: ProcessReaper
+    one_broker: Cluster, reaper: ProcessReaper
 ) -> None:
-    with pytest.raises(NotFound, match="solo has no broker 2: it has 1"):
-        solo.kill_broker(2)
+    with pytest.raises(NotFound, match="one-broker has no broker 2: it has 1"):
+        one_broker.kill_broker(2)
     with pytest.raises(AlreadyExists):
-        Cluster.start(ClusterSpec(name="solo"), solo.directory, reaper)
+        Cluster.start(ClusterSpec(name="one-broker"), one_broker.directory, reaper)
 
 
-def test_cluster_of_three_brokers_serves_without_one(trio: Cluster, topic: str) -> None:
-    with Admin(trio.access()) as admin:
+def test_cluster_of_three_brokers_serves_without_one(three_brokers: Cluster, topic: str) -> None:
+    with Admin(three_brokers.access()) as admin:
         wait_until(lambda: _live_brokers(admin) == [1, 2, 3], "three live brokers")
-        create_topic(trio.access(), topic, partitions=3, replicas=3)
-        write_values(trio.access(), topic, b"all three")
-        trio.kill_broker(2)
+        create_topic(three_brokers.access(), topic, partitions=3, replicas=3)
+        write_values(three_brokers.access(), topic, b"all three")
+        three_brokers.kill_broker(2)
         wait_until(
             lambda: {p.leader for p in _partitions(admin, topic)} in ({1}, {3}, {1, 3}),
             "other leaders for the partitions of broker 2",
         )
-        write_values(trio.access(), topic, b"only two")
-        trio.start_broker(2)
+        write_values(three_brokers.access(), topic, b"only two")
+        three_brokers.start_broker(2)
         wait_until(
             lambda: [len(p.isr) for p in _partitions(admin, topic)] == [3, 3, 3],
             "broker 2 to be in sync",
         )
-    sasl_ssl = trio.access(ListenerProtocol.SASL_SSL, "alice")
+    sasl_ssl = three_brokers.access(ListenerProtocol.SASL_SSL, "alice")
     assert read_values(sasl_ssl, topic) == [b"all three", b"only two"]
 
 
-def test_wiped_broker_of_three_replicates_its_records(trio: Cluster, topic: str) -> None:
-    create_topic(trio.access(), topic, replicas=3)
-    write_values(trio.access(), topic, b"replicated")
-    with Admin(trio.access()) as admin:
+def test_wiped_broker_of_three_replicates_its_records(three_brokers: Cluster, topic: str) -> None:
+    create_topic(three_brokers.access(), topic, replicas=3)
+    write_values(three_brokers.access(), topic, b"replicated")
+    with Admin(three_brokers.access()) as admin:
 
         def all_in_sync() -> bool:
             return [len(p.isr) for p in _partitions(admin, topic)] == [3]
 
         wait_until(all_in_sync, "all replicas to be in sync")
-        trio.wipe_broker(3)
+        three_brokers.wipe_broker(3)
         wait_until(all_in_sync, "broker 3 to be in sync")
-    assert read_values(trio.access(), topic) == [b"replicated"]
+    assert read_values(three_brokers.access(), topic) == [b"replicated"]
 
 
 def _live_brokers(admin: Admin) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cli.config.start_checks import start_checks
+from sparkmirror.cli.config.worker_start_checks import worker_start_checks
 from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties
@@ -81,14 +81,14 @@ def opened(text: str) -> MirrorMakerConfig:
 
 def test_a_java_trust_store_is_the_only_fault_of_its_tutorial() -> None:
     file = parse_properties(TRUSTSTORE.encode(), file="mm2.properties")
-    (error,) = validate_file(file, {}, start_checks({})).errors
+    (error,) = validate_file(file, {}, worker_start_checks({})).errors
     assert (error.line, error.key) == (5, "source.ssl.truststore.location")
 
 
 @pytest.mark.parametrize("text", [CLOUD_TO_OWN], ids=["sasl"])
 def test_a_dedicated_tutorial_runs_as_written(text: str) -> None:
     file = parse_properties(text.encode(), file="mm2.properties")
-    review = validate_file(file, {}, start_checks({}))
+    review = validate_file(file, {}, worker_start_checks({}))
     assert review.errors == ()
     assert [notice.kind for notice in review.notices] == [NoticeKind.IN_PLAIN_TEXT]
     found = opened(text)
@@ -114,7 +114,7 @@ def test_a_placeholder_without_a_provider_stays_and_is_a_fault_where_the_start_f
     lines = [line for line in PLACEHOLDERS.splitlines() if not line.startswith("config.providers")]
     text = "\n".join(lines).format(secrets="/properties/access.properties", module=PLAIN)
     file = parse_properties(text.encode(), file="mm2.properties")
-    review = validate_file(file, {}, start_checks({}))
+    review = validate_file(file, {}, worker_start_checks({}))
     assert [(error.line, error.key) for error in review.errors] == [
         (None, "target.sasl.jaas.config"),
         (2, "source.bootstrap.servers"),
@@ -127,7 +127,7 @@ def test_a_placeholder_without_a_provider_stays_and_is_a_fault_where_the_start_f
 
 def test_a_worker_file_with_quotes_old_keys_and_blanks_is_accepted() -> None:
     file = parse_properties(RENDERED_BY_COMPOSE.encode(), file="connect.properties")
-    assert validate_file(file, {}, start_checks({})).errors == ()
+    assert validate_file(file, {}, worker_start_checks({})).errors == ()
     config = WorkerFile.open(file, {}).config()
     assert config["group.id"] == '"mm2-connect"'
     assert config["listeners"] == ("http://:8083",)

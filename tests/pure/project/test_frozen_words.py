@@ -10,7 +10,7 @@ from dataclasses import fields
 
 import sparkmirror.client
 from sparkmirror.cli import kafka_scripts, main
-from sparkmirror.cli.copy import execution
+from sparkmirror.cli.copy import plan_and_run
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.driver.data_loss import LossKind
@@ -181,7 +181,7 @@ def test_configuration_keys_of_our_own() -> None:
 
 def test_exit_codes() -> None:
     assert (main.BAD_USAGE, main.FAILED, main.INTERRUPTED) == (1, 2, 130)
-    assert (execution.DONE, execution.FAILED, execution.INTERRUPTED) == (0, 2, 130)
+    assert (plan_and_run.DONE, plan_and_run.FAILED, plan_and_run.INTERRUPTED) == (0, 2, 130)
     assert (
         kafka_scripts.EXIT_BAD_ARGUMENTS,
         kafka_scripts.EXIT_USAGE,

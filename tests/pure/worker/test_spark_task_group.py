@@ -18,7 +18,7 @@ from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.worker.monitoring import WorkerMonitor
 from sparkmirror.worker.spark_settings import SparkSettings
-from sparkmirror.worker.spark_task_group import SparkTaskGroup, remarks_by_task, topics_by_task
+from sparkmirror.worker.spark_task_group import SparkTaskGroup, problems_by_task, topics_by_task
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -29,14 +29,14 @@ class RecordingListener:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int]] = []
-        self.remarks: dict[int, str] = {}
-        self.all_remarks: list[str] = []
+        self.problems: dict[int, str] = {}
+        self.all_problems: list[str] = []
         self.errors: dict[int, BaseException] = {}
 
-    def on_running(self, task: int, remark: str = "") -> None:
+    def on_running(self, task: int, problem: str = "") -> None:
         self.calls.append(("running", task))
-        self.remarks[task] = remark
-        self.all_remarks.append(remark)
+        self.problems[task] = problem
+        self.all_problems.append(problem)
 
     def on_paused(self, task: int) -> None:
         self.calls.append(("paused", task))
@@ -167,8 +167,8 @@ def test_tasks_stay_running_when_their_driver_dies(
         tasks.start(plan(1), paused=False)
         wait_until(listener.are("running", 0), "it to run")
         os.kill(int((tmp_path / "starts").read_text()), 9)
-        wait_until(lambda: "ended with code -9" in str(listener.all_remarks), "the reason")
-        wait_until(lambda: starts(tmp_path) == 2 and listener.remarks[0] == "", "the remark to go")
+        wait_until(lambda: "ended with code -9" in str(listener.all_problems), "the reason")
+        wait_until(lambda: starts(tmp_path) == 2 and listener.problems[0] == "", "no problem")
         assert "failed" not in [state for state, _ in listener.calls]
 
 
@@ -178,14 +178,14 @@ def view(task: int, reason: str = "", records: int = 0) -> PartitionView:
     )
 
 
-def test_remarks_have_one_text_per_cause() -> None:
+def test_problems_have_one_text_per_cause() -> None:
     held = {f"many-{n}": view(1, "why") for n in range(7)} | {"one-0": view(1, "another")}
     snapshot = CopySnapshot(partitions={"well-0": view(0), "bad-0": view(2, "because"), **held})
-    assert remarks_by_task(snapshot) == {
+    assert problems_by_task(snapshot) == {
         1: "many-0 and 6 more partitions: why; one-0: another",
         2: "bad-0: because",
     }
-    assert remarks_by_task(snapshot, except_for="why; and more")[1] == "one-0: another"
+    assert problems_by_task(snapshot, except_for="why; and more")[1] == "one-0: another"
 
 
 def test_topics_are_reported_once_a_record_was_copied() -> None:

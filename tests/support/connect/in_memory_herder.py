@@ -132,5 +132,5 @@ def exactly_once_settings() -> WorkerSettings:
         group_id="connect-cluster",
         stop_timeout_s=5.0,
         request_timeout_s=20.0,
-        terms=WorkerCapabilities(exactly_once=True),
+        capabilities=WorkerCapabilities(exactly_once=True),
     )

@@ -19,7 +19,7 @@ from sparkmirror.config.definition.java_classes import (
 )
 from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.validation import CONNECTOR_CLASS
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.review.key_usage import is_part_enabled
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig

@@ -18,10 +18,10 @@ from sparkmirror.cli.config.connector_json import (
     is_connector_json,
     validate_connectors,
 )
-from sparkmirror.cli.config.start_checks import start_checks
 from sparkmirror.cli.config.start_validation import split_aliases, without_log_lines
+from sparkmirror.cli.config.worker_start_checks import worker_start_checks
 from sparkmirror.config.files import properties
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
@@ -139,7 +139,7 @@ def validation_report(
 ) -> ValidationReport:
     """Return all findings about a file. Raises PropertiesError if it cannot be read."""
     data = properties.read_bytes(file)
-    checks = start_checks(os.environ)
+    checks = worker_start_checks(os.environ)
     if not is_connector_json(data):
         if worker is not None:
             raise click.UsageError("--worker is for connector JSON only")

@@ -26,7 +26,7 @@ from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.validation import CONNECTOR_CLASS, WorkerCapabilities
 from sparkmirror.config.files.client_layers import client_layers, worker_producer_layers
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.provenance import (
     CandidateValue,
     ConfigOrigin,
@@ -85,7 +85,9 @@ class ConnectorWorker:
         """Read a worker's file. Raises ConfigError."""
         properties = file.expand().values
         settings = WorkerSettings.from_config(file.config(), "", properties)
-        return cls(capabilities=settings.terms, providers=file.providers, properties=properties)
+        return cls(
+            capabilities=settings.capabilities, providers=file.providers, properties=properties
+        )
 
 
 def is_connector_json(data: bytes) -> bool:

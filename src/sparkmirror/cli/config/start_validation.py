@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from sparkmirror.cli.config import text_output
-from sparkmirror.cli.config.start_checks import start_checks
+from sparkmirror.cli.config.worker_start_checks import worker_start_checks
 from sparkmirror.config.files.mirror_maker_config import CLUSTERS
 from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.files.worker_file import is_worker_file
@@ -26,7 +26,9 @@ def require_valid_dedicated_file(
 ) -> None:
     """Raise ConfigError if the flows of the file into these clusters cannot be started."""
     with without_log_lines():
-        report = validate_dedicated_file(file, environment, start_checks(environment), targets)
+        report = validate_dedicated_file(
+            file, environment, worker_start_checks(environment), targets
+        )
     if is_worker_file(file):
         advice = f"this is a worker's file: start it with sparkmirror worker {file.file}"
     else:
@@ -38,7 +40,7 @@ def require_valid_dedicated_file(
 def require_valid_worker_file(file: Properties, environment: Mapping[str, str]) -> None:
     """Raise ConfigError if a worker cannot be started with the file."""
     with without_log_lines():
-        report = validate_worker_file(file, environment, start_checks(environment))
+        report = validate_worker_file(file, environment, worker_start_checks(environment))
     if CLUSTERS in file.mapping:
         advice = f"the file has clusters and flows: start it with sparkmirror run {file.file}"
     else:
@@ -49,7 +51,7 @@ def require_valid_worker_file(file: Properties, environment: Mapping[str, str]) 
 def require_valid_client_files(flow: Properties, environment: Mapping[str, str]) -> None:
     """Raise ConfigError if the flow that two client files of MirrorMaker 1 became cannot start."""
     with without_log_lines():
-        report = validate_dedicated_file(flow, environment, start_checks(environment))
+        report = validate_dedicated_file(flow, environment, worker_start_checks(environment))
     without_lines = replace(
         report,
         errors=tuple(replace(error, line=None) for error in report.errors),

@@ -10,7 +10,7 @@ import rich.console
 import rich.table
 import rich.text
 
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import ConfigOrigin
 from sparkmirror.config.review.explain import ExplainedValue, SettingExplanation

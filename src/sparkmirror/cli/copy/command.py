@@ -1,6 +1,6 @@
 """`sparkmirror copy`: the command and its options.
 
-`cli.copy.request` builds the request from the options, `cli.copy.execution` runs it.
+`cli.copy.request` builds the request from the options, `cli.copy.plan_and_run` runs it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import rich.console
 
 from sparkmirror.cli.copy import options
 from sparkmirror.cli.copy.engine import EngineFactory, spark_engine
-from sparkmirror.cli.copy.execution import RunOptions, run_copy
+from sparkmirror.cli.copy.plan_and_run import RunOptions, run_copy
 from sparkmirror.cli.copy.request import CopyOptions, build_request
 from sparkmirror.copy.job import DataLossPolicy
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from sparkmirror.cli.copy.run import Engine
+from sparkmirror.cli.copy.copy_run import Engine
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.directories import state_directory
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec

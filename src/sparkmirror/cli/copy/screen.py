@@ -15,8 +15,8 @@ import rich.text
 
 from sparkmirror.cli import number_format
 from sparkmirror.cli.copy.completion import BlockedPartition
+from sparkmirror.cli.copy.copy_run import Screen
 from sparkmirror.cli.copy.progress import CopyProgress, TopicProgress
-from sparkmirror.cli.copy.run import Screen
 from sparkmirror.copy.snapshot import CopyEvent
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sparkmirror.cli.lab.down import down
 from sparkmirror.cli.lab.subcommands import (
     address,
     broker_commands,
@@ -12,7 +13,7 @@ from sparkmirror.cli.lab.subcommands import (
     logs,
     status,
 )
-from sparkmirror.cli.lab.up import down, up
+from sparkmirror.cli.lab.up import up
 
 
 @click.group()

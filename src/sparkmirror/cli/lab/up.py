@@ -1,4 +1,4 @@
-"""`lab up` and `lab down`."""
+"""`lab up`."""
 
 from __future__ import annotations
 
@@ -96,22 +96,6 @@ def up(lab_name: str, **options: Unpack[LabUpOptions]) -> None:
     show_clients(console, list(running.clusters.values()))
     if not notice:
         show_next_steps(console, lab_name, specs)
-
-
-@click.command()
-@lab_option
-def down(lab_name: str) -> None:
-    """Stop all clusters of a lab and remove their data."""
-    store = LabStore()
-    with progress_line() as progress, store.lock(lab_name, lock_wait_notice(progress)):
-        running_lab = open_lab(store, lab_name)
-        if running_lab is not None:
-            progress.show("Stopping the lab")
-            running_lab.down()
-    if running_lab is None:
-        click.echo(f"No lab {lab_name!r} is up.")
-    else:
-        click.echo(f"Lab {lab_name!r} is down: {', '.join(running_lab.clusters)}.")
 
 
 def _start_lab(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sparkmirror.config.client_configs import ClientType, ClusterSide, ConnectorClient
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
 from sparkmirror.config.files.client_layers import client_layers, worker_producer_layers
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import (
     ConfigOrigin,
@@ -21,7 +21,7 @@ from sparkmirror.config.files.provenance import (
     PrecedenceRule,
     ResolvedSetting,
 )
-from sparkmirror.config.review.effects import no_effect_reason
+from sparkmirror.config.review.ineffective_settings import no_effect_reason
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.suggestions import closest_name

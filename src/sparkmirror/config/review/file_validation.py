@@ -22,7 +22,7 @@ from sparkmirror.config.definition.validation import (
     WorkerCapabilities,
     validate_connector_config,
 )
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import (
     CLUSTERS,
     MirrorMakerConfig,

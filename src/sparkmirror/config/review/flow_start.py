@@ -20,7 +20,7 @@ from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.value_types import trim
 from sparkmirror.config.files.client_layers import client_layers, worker_producer_layers
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import LayeredConfig
 from sparkmirror.config.review.flow_faults import FlowFaults

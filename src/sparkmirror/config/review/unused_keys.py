@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sparkmirror.config.definition.value_types import split_list
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
-from sparkmirror.config.files.flow_parts import UNSUPPORTED_KEYS, FlowPart
+from sparkmirror.config.files.flow_part_keys import UNSUPPORTED_KEYS, FlowPart
 from sparkmirror.config.files.flow_rules import (
     ALL_CONNECTOR_NAMES,
     CLIENT_TYPES,

@@ -20,9 +20,9 @@ from sparkmirror.config.definition.worker_validators import (
     MacAlgorithmValidator,
 )
 from sparkmirror.config.tables.client.clients import SECURITY_PROTOCOL
-from sparkmirror.config.tables.client.network import METADATA_RECOVERY, NETWORK
 from sparkmirror.config.tables.client.sasl import CLIENT_SASL
 from sparkmirror.config.tables.client.ssl import CLIENT_SSL
+from sparkmirror.config.tables.client.worker_network import METADATA_RECOVERY, NETWORK
 from sparkmirror.config.tables.internal_topics import INTERNAL_TOPICS
 from sparkmirror.config.tables.no_effect import (
     ALONE_IN_GROUP,

@@ -37,8 +37,10 @@ _CONFIG: Final = "org.apache.kafka.common.config.ConfigException: "
 class ConfigValidator:
     """Validates with the worker's capabilities and config providers."""
 
-    def __init__(self, terms: WorkerCapabilities, providers: Mapping[str, ConfigProvider]) -> None:
-        self._terms = terms
+    def __init__(
+        self, capabilities: WorkerCapabilities, providers: Mapping[str, ConfigProvider]
+    ) -> None:
+        self._capabilities = capabilities
         self._providers = providers
 
     def require_valid(self, config: Props) -> None:
@@ -51,7 +53,7 @@ class ConfigValidator:
         except ConfigError as error:
             raise RequestFailed(str(error)) from error
         try:
-            validation = validate_connector_config(expanded, self._terms)
+            validation = validate_connector_config(expanded, self._capabilities)
         except BadRequest:
             raise BadRequest(self._class_error(migrated.props)) from None
         refusal = rest_answers.invalid_config_message(
@@ -68,7 +70,7 @@ class ConfigValidator:
         except ConfigError as error:
             raise RequestFailed(f"{_CONFIG}{error}") from error
         try:
-            result = rest_answers.validate_config_answer(plugin, expanded, self._terms)
+            result = rest_answers.validate_config_answer(plugin, expanded, self._capabilities)
         except BadRequest as error:
             if str(error).startswith(_MISMATCH):
                 class_name = written.get(CONNECTOR_CLASS)
@@ -86,7 +88,7 @@ class ConfigValidator:
     def _class_error(self, written: Props) -> str:
         """Return the error about the class, with the placeholder instead of the fetched value."""
         try:
-            validate_connector_config(written, self._terms)
+            validate_connector_config(written, self._capabilities)
         except BadRequest as error:
             return str(error)
         return f"{written.get(CONNECTOR_CLASS)} is not the name of a connector class"

@@ -12,11 +12,11 @@ import time
 
 from sparkmirror.connect.herder.worker_membership import WorkerMembership
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
-from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
+from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.errors import RequestFailed
 from sparkmirror.store.backing_stores import BackingStores
 from sparkmirror.store.store_api import ConfigListener
@@ -39,7 +39,7 @@ class HerderLifecycle:
         *,
         herder_thread: HerderThread,
         tick_stage: TickThreadStage,
-        membership: GroupMembership,
+        worker_generation: WorkerGeneration,
         worker_membership: WorkerMembership,
         statuses: StatusWriter,
         connectors: WorkerConnectors,
@@ -49,7 +49,7 @@ class HerderLifecycle:
         self._stores = stores
         self._herder_thread = herder_thread
         self._tick_stage = tick_stage
-        self._membership = membership
+        self._worker_generation = worker_generation
         self._worker_membership = worker_membership
         self._statuses = statuses
         self._connectors = connectors
@@ -168,7 +168,7 @@ class HerderLifecycle:
 
     def _start_connectors(self) -> None:
         self._stores.configs.claim_write_privileges()
-        self._membership.join(self._stores.statuses)
+        self._worker_generation.start_after(self._stores.statuses)
         self._statuses.mark_unassigned(self._stores.configs.snapshot().connectors())
         offset = self._stores.configs.offset()
         self._log(f"Starting connectors and tasks using config offset {offset}")

@@ -25,12 +25,12 @@ from sparkmirror.connect.herder.requests.offset_requests import OffsetRequests
 from sparkmirror.connect.herder.requests.restart_requests import RestartRequests
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
-from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
+from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
 from sparkmirror.errors import NotFound, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigRecord
@@ -55,7 +55,7 @@ class HerderParts:
         self._worker_membership = dependencies.worker_membership
         self._configured = dependencies.configured_connectors
         self._get_unconfigured = dependencies.get_unconfigured
-        self.validator = ConfigValidator(settings.terms, dependencies.providers)
+        self.validator = ConfigValidator(settings.capabilities, dependencies.providers)
         self._tick_stage = TickThreadStage()
         self._herder_thread = HerderThread(
             f"DistributedHerder-{settings.worker_id}", self._tick_stage
@@ -66,10 +66,10 @@ class HerderParts:
         self.config_requests = ConfigRequests(stores.configs, self._tick_stage)
         run_context = self._build_run_context(stores, dependencies)
         self.offset_requests = OffsetRequests(stores.configs, stores.offsets, run_context)
-        membership = GroupMembership(settings.worker_id)
-        self.statuses = StatusWriter(stores.statuses, membership)
+        worker_generation = WorkerGeneration(settings.worker_id)
+        self.statuses = StatusWriter(stores.statuses, worker_generation)
         self.connectors = WorkerConnectors(
-            run_context, stores.configs, self.statuses, membership, self._tick_stage,
+            run_context, stores.configs, self.statuses, worker_generation, self._tick_stage,
             tracks_topics=settings.tracks_topics,
         )  # fmt: skip
         self.restart_requests = RestartRequests(self.connectors, self.queries, self.config_requests)
@@ -79,7 +79,7 @@ class HerderParts:
             stores,
             herder_thread=self._herder_thread,
             tick_stage=self._tick_stage,
-            membership=membership,
+            worker_generation=worker_generation,
             worker_membership=dependencies.worker_membership,
             statuses=self.statuses,
             connectors=self.connectors,
@@ -90,7 +90,7 @@ class HerderParts:
         self, stores: BackingStores, dependencies: HerderDependencies
     ) -> RunContext:
         fencing = None
-        if self.settings.terms.exactly_once:
+        if self.settings.capabilities.exactly_once:
             assert dependencies.fencer is not None, "exactly-once support needs a fencer"
             fencing = ZombieFencing(stores.configs, dependencies.fencer, self.settings.group_id)
         return RunContext(

@@ -23,7 +23,7 @@ class WorkerSettings:
     """`host:port` of its REST server; in dedicated mode also the flow."""
     group_id: str
     client_id: str = ""
-    terms: WorkerCapabilities = WorkerCapabilities()
+    capabilities: WorkerCapabilities = WorkerCapabilities()
     tracks_topics: bool = True
     allows_topic_reset: bool = True
     stop_timeout_s: float = 5.0
@@ -53,7 +53,7 @@ class WorkerSettings:
             worker_id=worker_id,
             group_id=str(config["group.id"]),
             client_id=str(config.get("client.id") or ""),
-            terms=WorkerCapabilities(
+            capabilities=WorkerCapabilities(
                 exactly_once=str(config["exactly.once.source.support"]).lower() == "enabled",
                 override_policy=str(config["connector.client.config.override.policy"]),
                 override_allowlist=split_list(file_values.get(OVERRIDE_ALLOWLIST, "")),

@@ -15,7 +15,7 @@ from functools import partial
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.task_reconfiguration import TaskReconfiguration
-from sparkmirror.connect.runtime.threads.event_posting import EventPoster
+from sparkmirror.connect.runtime.threads.event_poster import EventPoster
 from sparkmirror.connect.runtime.threads.hang_watchdog import HangWatchdog
 from sparkmirror.connect.runtime.worker_connector import ConnectorEvents, WorkerConnector
 from sparkmirror.connect.runtime.worker_tasks import TaskEvents, WorkerTasks

@@ -8,7 +8,7 @@ from typing import Final
 
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.tables.framework import CONNECTOR
-from sparkmirror.connect.runtime.status.stack_traces import TooManyTasks
+from sparkmirror.errors import TooManyTasks
 
 log = logging.getLogger(__name__)
 

@@ -20,15 +20,11 @@ from sparkmirror.connect.runtime.config_transformer import TransformedConfig
 from sparkmirror.connect.runtime.connector_registry import lookup_connector
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.connect.runtime.status.stack_traces import (
-    TooManyTasks,
-    format_trace,
-    hide_secrets,
-)
+from sparkmirror.connect.runtime.status.stack_traces import format_trace, hide_secrets
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max, tasks_max
-from sparkmirror.connect.runtime.threads.event_posting import EventPoster
+from sparkmirror.connect.runtime.threads.event_poster import EventPoster
 from sparkmirror.connect.runtime.threads.serial_executor import SerialExecutor
-from sparkmirror.errors import TasksNotPlanned
+from sparkmirror.errors import TasksNotPlanned, TooManyTasks
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
 
 log = logging.getLogger(__name__)

@@ -27,13 +27,13 @@ from typing import Final
 from sparkmirror.connect.runtime.config_transformer import task_configs_to_store
 from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
 from sparkmirror.connect.runtime.desired_state import DesiredState
-from sparkmirror.connect.runtime.group_membership import GroupMembership
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.connector_status_writer import ConnectorStatusWriter
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.status.task_status_writer import TaskStatusWriter
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connector import WorkerConnector
+from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.worker_tasks import WorkerTasks
 from sparkmirror.errors import Conflict, MirrorError, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
@@ -53,14 +53,14 @@ class WorkerConnectors:
         run_context: RunContext,
         configs: ConfigBackingStore,
         statuses: StatusWriter,
-        membership: GroupMembership,
+        worker_generation: WorkerGeneration,
         tick_stage: TickThreadStage,
         *,
         tracks_topics: bool,
     ) -> None:
         self._run_context = run_context
         self._configs = configs
-        self._membership = membership
+        self._worker_generation = worker_generation
         self._tick_stage = tick_stage
         self._connector_statuses = ConnectorStatusWriter(statuses)
         self._task_statuses = TaskStatusWriter(
@@ -101,14 +101,14 @@ class WorkerConnectors:
         slot = self._slots.get(name)
         exists = self._configs.snapshot().connector_config(name) is not None
         if (slot is not None) is not exists:
-            self._membership.rebalance()
+            self._worker_generation.rebalance()
         if slot is not None:
             slot.request_restart()
         self.reconcile(name)
 
     def on_task_config_update(self, name: str) -> None:
         """Run the tasks of the set of task configs that was written."""
-        self._membership.rebalance()
+        self._worker_generation.rebalance()
         slot = self._slots.get(name)
         if slot is not None:
             properties = self._configs.snapshot().connector_config(name)
@@ -292,7 +292,7 @@ class WorkerConnectors:
     def _remove_if_stopped(self, slot: ConnectorSlot) -> None:
         if slot.has_stopped:
             del self._slots[slot.name]
-            self._membership.rebalance()
+            self._worker_generation.rebalance()
             self.reconcile(slot.name)  # a new connector may have the name by now
 
     def _fail_pending_restarts(self, slot: ConnectorSlot) -> None:

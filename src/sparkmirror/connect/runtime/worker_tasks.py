@@ -20,7 +20,7 @@ from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.stack_traces import format_trace, hide_secrets
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max
-from sparkmirror.connect.runtime.threads.event_posting import EventPoster
+from sparkmirror.connect.runtime.threads.event_poster import EventPoster
 from sparkmirror.connect.runtime.threads.serial_executor import SerialExecutor
 from sparkmirror.connect.task_group import TaskGroup, TaskPlan
 from sparkmirror.errors import MirrorError

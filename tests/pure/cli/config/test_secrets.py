@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sparkmirror.cli.config.command import config
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.files.mirror_maker_config import FLOW_SWITCHES
 from sparkmirror.config.tables.client.clients import MIRROR_CLIENT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cli.config.start_checks import start_checks
+from sparkmirror.cli.config.worker_start_checks import worker_start_checks
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.config.notices import NoticeKind
 from sparkmirror.config.review.file_validation import validate_file
@@ -33,7 +33,7 @@ config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigPr
 
 def reviewed(text: str) -> ValidationReport:
     file = parse_properties(text.encode(), file="mm2.properties")
-    return validate_file(file, {}, start_checks({}))
+    return validate_file(file, {}, worker_start_checks({}))
 
 
 def faults(text: str) -> list[tuple[int | None, str, str]]:

@@ -30,7 +30,7 @@ def recorded(file: str, name: str) -> RecordedExchange:
 def test_an_override_that_the_policy_forbids_is_rejected(name: str) -> None:
     exchange = recorded("07-worker-variants", name)
     config = exchange.config | {"name": exchange.connector}
-    with running_herder(replace(WORKER_SETTINGS, terms=POLICIES[name])) as harness:
+    with running_herder(replace(WORKER_SETTINGS, capabilities=POLICIES[name])) as harness:
         with pytest.raises(BadRequest) as rejection:
             harness.herder.create_connector(exchange.connector, config, None)
         assert harness.config_log.records == []

@@ -37,9 +37,9 @@ def test_every_setting_is_read_from_the_config() -> None:
         connector_client_config_override_policy="Allowlist",
         connector_client_config_override_allowlist="acks,linger.ms",
     )
-    assert special.terms.exactly_once
-    assert special.terms.override_policy == "Allowlist"
-    assert special.terms.override_allowlist == ("acks", "linger.ms")
+    assert special.capabilities.exactly_once
+    assert special.capabilities.override_policy == "Allowlist"
+    assert special.capabilities.override_allowlist == ("acks", "linger.ms")
     assert not special.tracks_topics
     assert not special.allows_topic_reset
     assert special.stop_timeout_s == 1.5
@@ -47,4 +47,4 @@ def test_every_setting_is_read_from_the_config() -> None:
 
 
 def test_preparing_is_not_enabled() -> None:
-    assert not settings(exactly_once_source_support="preparing").terms.exactly_once
+    assert not settings(exactly_once_source_support="preparing").capabilities.exactly_once

@@ -64,7 +64,7 @@ def test_a_secret_reaches_the_connector_and_its_tasks_and_nothing_else(
         harness.probe.task_group("c").fail(0, MirrorError(f"refused {SECRET} and hush-hush"))
         harness.probe.task_group("c").listener.on_running(1, f"held because of {SECRET}")
         harness.wait_for_states("c", "RUNNING", "FAILED", "RUNNING")
-        poll_until(lambda: bool(harness.herder.task_status("c", 1).trace), "the remark")
+        poll_until(lambda: bool(harness.herder.task_status("c", 1).trace), "the problem")
         context = harness.probe.connector("c").context
         context.report_problem(f"bad {SECRET}")
         poll_until(

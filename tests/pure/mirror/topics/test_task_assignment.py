@@ -166,19 +166,21 @@ class TestHeartbeatConnector:
         assert len(heartbeat_task_configs(CONNECTOR | {"enabled": "false"})) == 1
 
 
-Dealer = Callable[[Sequence[int], int], tuple[tuple[int, ...], ...]]
+Assignment = Callable[[Sequence[int], int], tuple[tuple[int, ...], ...]]
 
 
-@pytest.mark.parametrize("dealer", [assign_round_robin, assign_contiguous], ids=["deal", "cut"])
+@pytest.mark.parametrize(
+    "assign", [assign_round_robin, assign_contiguous], ids=["round-robin", "contiguous"]
+)
 @settings(max_examples=30)
 @given(count=st.integers(0, 60), tasks_max=st.integers(1, 20))
 def test_every_partition_is_assigned_once_and_evenly(
-    dealer: Dealer, count: int, tasks_max: int
+    assign: Assignment, count: int, tasks_max: int
 ) -> None:
-    hands = dealer(range(count), tasks_max)
-    assert len(hands) == min(count, tasks_max)
-    assert sorted(item for hand in hands for item in hand) == list(range(count))
-    sizes = [len(hand) for hand in hands]
+    tasks = assign(range(count), tasks_max)
+    assert len(tasks) == min(count, tasks_max)
+    assert sorted(item for task in tasks for item in task) == list(range(count))
+    sizes = [len(task) for task in tasks]
     assert not sizes or max(sizes) - min(sizes) <= 1
     assert all(sizes)
 

@@ -24,6 +24,7 @@ from sparkmirror.errors import (
     MirrorError,
     NotAuthorized,
     RecordError,
+    TooManyTasks,
     TopicMissing,
     UnsupportedByBroker,
 )
@@ -38,25 +39,10 @@ JAVA_NAMES: Final[dict[type[BaseException], str]] = {
     NotAuthorized: f"{_ERRORS}AuthorizationException",
     TopicMissing: f"{_ERRORS}UnknownTopicOrPartitionException",
     UnsupportedByBroker: f"{_ERRORS}UnsupportedVersionException",
+    TooManyTasks: "org.apache.kafka.connect.runtime.TooManyTasksException",
     RecordError: "org.apache.kafka.connect.errors.DataException",
     MirrorError: CONNECT_EXCEPTION,
 }
-
-
-class TooManyTasks(MirrorError):
-    """A connector returned more tasks than `tasks.max` allows."""
-
-    def __init__(self, connector: str, tasks: int, tasks_max: int) -> None:
-        super().__init__(
-            f"The connector {connector} has generated {tasks} tasks, which is greater than "
-            f"{tasks_max}, the maximum number of tasks it is configured to create. This behaviour "
-            "should be considered a bug and is disallowed. If necessary, it can be permitted by "
-            "reconfiguring the connector with 'tasks.max.enforce' set to false; however, this "
-            "option will be removed in a future release of Kafka Connect."
-        )
-
-
-JAVA_NAMES[TooManyTasks] = "org.apache.kafka.connect.runtime.TooManyTasksException"
 
 
 def format_trace(error: BaseException, secrets: Iterable[str] = ()) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
-from sparkmirror.connect.runtime.group_membership import GroupMembership
+from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_statuses import (
     SAFE_WRITE_STATES,
@@ -41,11 +41,11 @@ class StatusWriter:
     def __init__(
         self,
         store: StatusBackingStore,
-        membership: GroupMembership,
+        worker_generation: WorkerGeneration,
         clock_ms: Callable[[], int] = _now_ms,
     ) -> None:
         self._store = store
-        self._membership = membership
+        self._worker_generation = worker_generation
         self._clock_ms = clock_ms
         self._recorded_topics: set[tuple[str, str]] = set()
         """Topics that were written here; the store may not have read them back yet."""
@@ -128,8 +128,8 @@ class StatusWriter:
             connector=name,
             task=task,
             state=state,
-            worker_id=self._membership.worker_id,
-            generation=self._membership.generation,
+            worker_id=self._worker_generation.worker_id,
+            generation=self._worker_generation.number,
             trace=trace,
             version=None if state in _ENDED else version,
         )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.connect.runtime.status.stack_traces import (
-    TooManyTasks,
-    format_trace,
-    headline,
-    hide_secrets,
-)
+from sparkmirror.connect.runtime.status.stack_traces import format_trace, headline, hide_secrets
 from sparkmirror.errors import (
     ClusterTimeout,
     ConfigError,
     JavaRegexError,
     MirrorError,
     NotAuthorized,
+    TooManyTasks,
 )
 
 

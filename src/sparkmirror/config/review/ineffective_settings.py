@@ -12,7 +12,7 @@ from typing import Final
 from sparkmirror.config.client_configs import ClientType, ClusterSide, connector_clients
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.files.flow_parts import FlowPart
+from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.tables.client.clients import CLIENT
 from sparkmirror.config.tables.no_effect import (
     BYTES,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.connect.runtime.threads.event_posting import EventPoster
+from sparkmirror.connect.runtime.threads.event_poster import EventPoster
 from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 

@@ -19,6 +19,7 @@ import rich.console
 
 from sparkmirror.cli.copy import clusters, text_output
 from sparkmirror.cli.copy.completion import CompletionCheck, blocked_partitions
+from sparkmirror.cli.copy.copy_run import CopyRun, CopyRunResult, StopReason
 from sparkmirror.cli.copy.engine import EngineFactory, LaunchOptions
 from sparkmirror.cli.copy.plan import CopyPlan, make_job, plan_copy
 from sparkmirror.cli.copy.progress import ProgressTracker
@@ -29,7 +30,6 @@ from sparkmirror.cli.copy.ranges import (
     validate_start_offsets,
 )
 from sparkmirror.cli.copy.request import CopyRequest
-from sparkmirror.cli.copy.run import CopyRun, CopyRunResult, StopReason
 from sparkmirror.cli.copy.screen import open_screen
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.errors import BadRequest

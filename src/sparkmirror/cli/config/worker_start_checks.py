@@ -29,7 +29,7 @@ _CLUSTER = "the cluster"
 _LISTENER_PREFIXES = ("listeners.https.", "admin.listeners.https.")
 
 
-def start_checks(environment: Mapping[str, str]) -> StartChecks:
+def worker_start_checks(environment: Mapping[str, str]) -> StartChecks:
     """The checks of a worker that starts in this environment."""
     return StartChecks(
         client=_ClientCheck(), rest=partial(_rest_faults, environment), connector=_connector_faults
