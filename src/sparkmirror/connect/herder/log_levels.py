@@ -4,6 +4,7 @@ Operators set levels with the names they know from Java. REST shows those names 
 `PYTHON_LOGGERS` maps each to the Python loggers of the same part of the worker:
 
     root                                       all loggers
+    org.apache.kafka.clients                   sparkmirror.wire, ...
     org.apache.kafka.connect.mirror            sparkmirror.connect.connectors, sparkmirror.copy, ...
     org.apache.kafka.connect.runtime.rest      sparkmirror.rest
     sparkmirror.store                          sparkmirror.store
@@ -36,8 +37,11 @@ LEVELS: Final = {
 """Connect's levels, from the fewest lines to the most."""
 
 PYTHON_LOGGERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "org.apache.kafka.clients": ("sparkmirror.cluster", "kafka"),
-    "org.apache.kafka.common": ("sparkmirror.cluster.security",),
+    "org.apache.kafka.clients": (
+        "sparkmirror.wire",
+        "sparkmirror.copy.task.cluster_connections",
+    ),
+    "org.apache.kafka.common": ("sparkmirror.security",),
     "org.apache.kafka.connect.mirror": (
         "sparkmirror.connect.connectors",
         "sparkmirror.copy",

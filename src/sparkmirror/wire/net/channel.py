@@ -16,6 +16,7 @@ one thread. Knows frames and headers, not the content of requests.
 
 from __future__ import annotations
 
+import logging
 import select
 import struct
 import time
@@ -36,6 +37,8 @@ from sparkmirror.wire.protocol.primitive_types import (
     read_tagged_fields,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -194,6 +197,9 @@ class Channel:
 
     def close(self) -> None:
         """Close the channel. Requests in flight get an error. May be called again."""
+        if not self._closed:
+            cluster = self.endpoint.cluster
+            log.debug("This client closes its connection to %s, %s", cluster, self.endpoint)
         self._close_with(self._closed_error())
 
     def _pending(self) -> Iterator[InFlightRequest]:
@@ -313,6 +319,8 @@ class Channel:
         return self.endpoint.unavailable(what, CHECK_BROKER if self._has_responded else CHECK_PORT)
 
     def _fail(self, error: ClusterError, cause: BaseException | None = None) -> NoReturn:
+        if not self._closed:
+            log.debug("The connection ends with an error: %s", error)
         self._close_with(error)
         raise error from cause
 

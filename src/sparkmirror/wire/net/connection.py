@@ -108,6 +108,12 @@ class BrokerConnection(Channel):
         connection._max_response_bytes = MAX_RESPONSE_BYTES
         if pool is not None:
             connection._pool = pool
+        log.debug(
+            "Connected to %s, %s, as client %s",
+            client.cluster,
+            connection.endpoint,
+            client.client_id,
+        )
         return connection
 
     def call(

@@ -47,7 +47,7 @@ def modules_with_loggers() -> set[str]:
 
 @pytest.mark.parametrize("java_name", PYTHON_LOGGERS)
 def test_every_logger_behind_a_java_name_belongs_to_modules_that_log(java_name: str) -> None:
-    defined = modules_with_loggers() | {"kafka"}  # kafka-python's own
+    defined = modules_with_loggers()
     for prefix in PYTHON_LOGGERS[java_name]:
         assert any(f"{name}.".startswith(f"{prefix}.") for name in defined), prefix
 
@@ -76,7 +76,11 @@ def test_a_level_reaches_every_known_name_below() -> None:
     changed = levels.set_level("org.apache.kafka", "ERROR")
     assert "org.apache.kafka.connect.runtime.rest" in changed
     assert levels.level("org.apache.kafka.clients").level == "ERROR"
-    for name in ("sparkmirror.rest", "sparkmirror.engine.spark.streaming_query", "kafka"):
+    for name in (
+        "sparkmirror.rest",
+        "sparkmirror.engine.spark.streaming_query",
+        "sparkmirror.wire",
+    ):
         assert loggers.getLogger(name).getEffectiveLevel() == logging.ERROR
 
 

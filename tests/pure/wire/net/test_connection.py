@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import selectors
 import threading
@@ -84,6 +85,25 @@ def test_a_connection_agrees_on_versions_and_sends_requests() -> None:
     assert broker.api_keys() == [18, 3]
     assert {received.client_id for received in broker.requests} == {"tester"}
     assert broker.requests[1].version == 13
+
+
+def test_debug_lines_name_the_broker_that_is_connected_and_why_the_connection_ends(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "sparkmirror.wire")
+    with FakeBroker([close_connection]) as broker:
+        lost = BrokerConnection.open(CLIENT, broker.address)
+        with pytest.raises(ClusterUnavailable) as error:
+            fetch_controller_id(lost)
+        lost.close()
+    with FakeBroker() as broker_2:
+        BrokerConnection.open(CLIENT, broker_2.address).close()
+    assert caplog.messages == [
+        f"Connected to primary, PLAINTEXT {broker.address}, as client tester",
+        f"The connection ends with an error: {error.value}",
+        f"Connected to primary, PLAINTEXT {broker_2.address}, as client tester",
+        f"This client closes its connection to primary, PLAINTEXT {broker_2.address}",
+    ]
 
 
 def test_api_versions_is_sent_again_in_the_version_of_an_older_broker() -> None:
