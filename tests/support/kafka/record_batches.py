@@ -36,6 +36,8 @@ _LARGE = 4096
 NOW_MS = 1_700_000_000_000
 TIMESTAMPS_MS = (-1, 0, 1, 915_148_800_000, NOW_MS, NOW_MS + 1, NOW_MS - 5, 4_102_444_800_000)
 LOG_APPEND_TIME, TRANSACTIONAL, CONTROL_BIT, DELETE_HORIZON = 8, 16, 32, 64
+WITHOUT_ZSTD = frozenset(CompressionType) - {CompressionType.ZSTD}
+"""The codecs of brokers before 2.1, and of Produce requests before version 7."""
 
 
 def random_record(offset: int, rng: random.Random) -> Record:

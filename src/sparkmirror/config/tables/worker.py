@@ -30,8 +30,6 @@ from sparkmirror.config.tables.no_effect import (
     TOPIC_CREATION,
 )
 
-_ONE_VERSION = "Version of the worker's {} converter. There is one version of each; leave it out."
-
 _CONVERTERS: Final = ConfigDef(
     BOOTSTRAP_SERVERS,
     ConfigKey(

@@ -43,11 +43,6 @@ class OffsetSyncPartitionState:
         self._last_sync_downstream = _NO_OFFSET
         self._sync_due = False
 
-    @property
-    def last_sync_downstream(self) -> int:
-        """The downstream offset of the sync that was due last; -1 before the first."""
-        return self._last_sync_downstream
-
     def update(self, upstream: int, downstream: int) -> bool:
         """Add one copied record. Return whether a sync is due; it stays due until `reset`."""
         last = self._last_sync_downstream
@@ -97,11 +92,6 @@ class OffsetSyncQueue:
     def pending(self) -> tuple[OffsetSync, ...]:
         """The due syncs, in the order of sending."""
         return tuple(self._pending.values())
-
-    @property
-    def delayed(self) -> tuple[OffsetSync, ...]:
-        """The syncs that become due at the next commit."""
-        return tuple(self._delayed.values())
 
     def queue_record(self, partition: TopicPartition, upstream: int, downstream: int) -> None:
         """Add one copied record."""

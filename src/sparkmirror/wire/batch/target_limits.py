@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from sparkmirror.wire.batch.compression import CompressionType
 
 ALL_CODECS = frozenset(CompressionType)
-WITHOUT_ZSTD = ALL_CODECS - {CompressionType.ZSTD}
-"""The codecs of brokers before 2.1, and of Produce requests before version 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

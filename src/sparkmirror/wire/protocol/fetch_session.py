@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
 
-NEW_SESSION = (0, 0)
 _MAX_EPOCH = 0x7FFFFFFF
 SESSION_ERRORS = frozenset(
     {

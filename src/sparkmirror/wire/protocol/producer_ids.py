@@ -45,7 +45,6 @@ class ProducerState(NamedTuple):
     epoch: int
     last_sequence: int
     """The sequence of the last record appended, replicated or not."""
-    last_timestamp_ms: int
     coordinator_epoch: int
     current_txn_start_offset: int
     """The first offset of its open transaction on this partition; -1 if none is open."""
@@ -121,7 +120,6 @@ def _read_producers(
                     s.producer_id,
                     s.producer_epoch,
                     s.last_sequence,
-                    s.last_timestamp,
                     s.coordinator_epoch,
                     s.current_txn_start_offset,
                 )

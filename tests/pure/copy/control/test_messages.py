@@ -28,9 +28,10 @@ from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPositi
 from sparkmirror.copy.settings import CopySettings, target_limits_from_json, target_limits_to_json
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.target_limits import WITHOUT_ZSTD, TargetLimits
+from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.control_client import handshake_keys
 from tests.support.copy.pending_batches import make_lease
+from tests.support.kafka.record_batches import WITHOUT_ZSTD
 
 CIPHERS = handshake_keys().task_ciphers()
 MESSAGES: list[ControlMessage] = [

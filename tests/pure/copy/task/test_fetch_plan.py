@@ -13,9 +13,11 @@ from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
-from sparkmirror.wire.protocol.fetch_session import NEW_SESSION
 from tests.support.copy.pending_batches import make_lease, make_partition
 from tests.support.kafka.fake_broker import FakeBroker
+
+NEW_SESSION = (0, 0)
+"""The id and the epoch of a request that opens a session."""
 
 PARTITION_MAX_BYTES = 1 << 20
 

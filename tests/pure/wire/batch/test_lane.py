@@ -16,7 +16,8 @@ from sparkmirror.wire.batch.header import (
     BatchHeader,
 )
 from sparkmirror.wire.batch.lane import Lane, LaneReason, choose_lane
-from sparkmirror.wire.batch.target_limits import ALL_CODECS, WITHOUT_ZSTD, TargetLimits
+from sparkmirror.wire.batch.target_limits import ALL_CODECS, TargetLimits
+from tests.support.kafka.record_batches import WITHOUT_ZSTD
 
 PLAIN = BatchHeader(
     base_offset=100,

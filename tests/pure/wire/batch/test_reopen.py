@@ -17,13 +17,14 @@ from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch, SourceRun, reopen_batch
 from sparkmirror.wire.batch.sequence import next_sequence
-from sparkmirror.wire.batch.target_limits import WITHOUT_ZSTD, TargetLimits
+from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.kafka.record_batches import (
     DELETE_HORIZON,
     JAVA_BATCHES,
     LOG_APPEND_TIME,
     NOW_MS,
     TRANSACTIONAL,
+    WITHOUT_ZSTD,
     build_stored_batch,
     fix_checksum,
     random_records,

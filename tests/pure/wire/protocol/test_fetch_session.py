@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
-from sparkmirror.wire.protocol.fetch_session import NEW_SESSION, FetchSession
+from sparkmirror.wire.protocol.fetch_session import FetchSession
+
+NEW_SESSION = (0, 0)
+"""The id and the epoch of a request that opens a session."""
 
 Positions = dict[TopicKeyPartition, FetchPosition]
 

@@ -202,7 +202,7 @@ def test_a_truncated_target_is_reported_and_appended_to() -> None:
 
 
 def producer(producer_id: int, start: int) -> ProducerState:
-    return ProducerState(producer_id, 1, 5, 1000, 3, start)
+    return ProducerState(producer_id, 1, 5, 3, start)
 
 
 def test_an_open_transaction_of_a_known_producer_hangs() -> None:
