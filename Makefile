@@ -16,7 +16,7 @@ ARGS ?=
 # Tests on brokers wait for them half of the time: more of them run than a small machine has cores.
 TEST_WORKERS ?= 3
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
-	requirements pyproject.toml
+	tests/lab_plugin.py requirements pyproject.toml
 
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \

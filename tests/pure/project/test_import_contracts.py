@@ -20,6 +20,14 @@ ENGINE_PARTS = {
 }
 """Spark's libraries are forbidden to all parts of the engine but one."""
 
+COPY_PARTS = {"copy.task", "copy.driver"}
+SHARED_COPY_MODULES = {
+    f"copy.{path.stem}"
+    for path in (ROOT / "src" / "sparkmirror" / "copy").iterdir()
+    if not path.stem.startswith("__")
+} - COPY_PARTS
+"""The modules of copying that the task and the driver share."""
+
 
 def contracts() -> list[dict[str, Any]]:
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -36,6 +44,14 @@ def test_each_outside_library_is_forbidden_to_all_packages_but_its_own() -> None
         parts = ENGINE_PARTS if forbidden_to & ENGINE_PARTS else set()
         assert forbidden_to <= PACKAGES | parts, contract["name"]
         assert parts - forbidden_to <= {"engine.spark"}, contract["name"]
+
+
+def test_the_contract_of_the_shared_modules_of_copying_names_all_of_them() -> None:
+    [contract] = [c for c in contracts() if "the shared modules of copying" in c["name"]]
+    named = {name.removeprefix("sparkmirror.") for name in contract["source_modules"]}
+    assert named == SHARED_COPY_MODULES
+    forbidden = {name.removeprefix("sparkmirror.") for name in contract["forbidden_modules"]}
+    assert forbidden == COPY_PARTS
 
 
 def test_every_dependency_has_its_contract() -> None:

@@ -85,7 +85,9 @@ def test_lag_ends_at_the_end_offset_or_else_at_the_end_of_the_source() -> None:
 
 def test_lag_without_an_end_offset_is_unknown_while_the_end_is_unknown() -> None:
     tracker = _tracker(has_end=False)
-    assert tracker.update(CopySnapshot(), 0.0).topics[0].lag == 300, "the survey knew the ends"
+    assert tracker.update(CopySnapshot(), 0.0).topics[0].lag == 300, (
+        "the ranges have the end offsets"
+    )
     known = _snapshot(("a-0", 300, 280), ("a-1", 100, 100), end=300)
     assert tracker.update(known, 1.0).topics[0].lag == 200
     for unknown in (_snapshot(("a-0", 300, 280), ("a-1", 100, 100)), CopySnapshot()):
