@@ -67,7 +67,7 @@ def test_every_surface_tells_a_trouble(mirror: TroubledMirror, trouble: Trouble)
             lambda: differences(trouble, look()), PATIENCE * trouble.appears_within_s
         )
         if trouble.lasts:
-            wait_while_none(lambda: lies(look()), STAYS_S)
+            wait_while_none(lambda: lies(trouble, look()), STAYS_S)
     healed = main if subject.program else subject
     disappeared_s = wait_until_none(
         lambda: remainders(read_surfaces(mirror.program, healed, since)),

@@ -9,7 +9,11 @@ from dataclasses import replace
 import pytest
 from kafka.admin import ACLOperation, ResourceType
 
+from sparkmirror.copy.delivery import DeliveryMode
+from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
+from sparkmirror.errors import NotAuthorized
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.model import TopicPartition
@@ -214,6 +218,24 @@ def test_a_takeover_without_the_right_to_fence_is_reported_and_exact(
         harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
         harness.drain()
         flow.assert_mirrored({topic: 1}, fences=0, harness=harness)
+
+
+def test_exactly_once_without_the_right_to_transactional_ids_does_not_start(
+    guarded: CopyFlow, strict: Cluster, topic: str
+) -> None:
+    unfenced = strict.client_properties(user=UNFENCED)
+    flow = replace(guarded, target_properties=unfenced)
+    flow.create_topic(topic)
+    operations = (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
+    grant(flow, topic, *operations, user=UNFENCED)
+    job = flow.job({topic: 1}, delivery=DeliveryMode.EXACTLY_ONCE)
+    conductor = Conductor(job, OffsetsTopicLedger.for_job(job))
+    try:
+        with pytest.raises(NotAuthorized, match="grant Describe on the transactional id") as found:
+            conductor.start()
+    finally:
+        conductor.stop()
+    assert not found.value.retriable, "the driver ends, and its tasks are FAILED"
 
 
 def test_without_the_right_to_read_a_takeover_waits_and_fences_only_once(

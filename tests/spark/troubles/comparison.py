@@ -16,7 +16,7 @@ def differences(trouble: Trouble, seen: Surfaces) -> list[str]:
     return [*_state_differences(trouble, seen), *_text_differences(trouble, seen)]
 
 
-def lies(seen: Surfaces) -> list[str]:
+def lies(trouble: Trouble, seen: Surfaces) -> list[str]:
     """Return what claims that all is well; nothing may while something is stuck."""
     found = []
     if seen.health == HEALTHY:
@@ -24,7 +24,8 @@ def lies(seen: Surfaces) -> list[str]:
     if seen.exit_code == 0:
         found.append("sparkmirror status ends with 0")
     states = {seen.connector_state, *seen.task_states}
-    if states == {RUNNING} and not (seen.connector_trace or seen.task_trace):
+    has_remark = trouble.on_connector or trouble.on_task
+    if has_remark and states == {RUNNING} and not (seen.connector_trace or seen.task_trace):
         found.append("connector and tasks are RUNNING without a remark")
     return found
 

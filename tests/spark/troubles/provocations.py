@@ -16,6 +16,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.model import TopicPartition
+from tests.spark.troubles.right_provocations import RIGHT_PROVOCATIONS
 from tests.spark.troubles.surfaces import Subject
 from tests.spark.troubles.troubled_mirror import (
     MAIN,
@@ -277,6 +278,7 @@ PROVOCATIONS: dict[str, Provocation] = {
         _missing_right, side="target", prefix=REMOTE, operation=ACLOperation.WRITE
     ),
     "no-create-at-target": _missing_right_to_create,
+    **RIGHT_PROVOCATIONS,
     "recreated": _recreated,
     "overtaken-by-retention": _overtaken_by_retention,
     "record-too-large": _record_too_large,

@@ -6,6 +6,7 @@ the trouble begins or its cause is gone. A row without a provocation names the t
 
 from __future__ import annotations
 
+from tests.spark.troubles.right_troubles import RIGHT_TROUBLES
 from tests.spark.troubles.trouble import FAILED, HEALTHY, STARTING, UNHEALTHY, Trouble
 
 REFUSED = "connection refused; check whether the broker runs"
@@ -439,4 +440,6 @@ WORKERS = (
     ),
 )
 
-TROUBLES: tuple[Trouble, ...] = (*OUTAGES, *STARTS, *RIGHTS, *TOPICS, *SPARK, *WORKERS)
+TROUBLES: tuple[Trouble, ...] = (
+    *OUTAGES, *STARTS, *RIGHTS, *RIGHT_TROUBLES, *TOPICS, *SPARK, *WORKERS,
+)  # fmt: skip

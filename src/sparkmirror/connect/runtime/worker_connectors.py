@@ -243,7 +243,6 @@ class WorkerConnectors:
     ) -> None:
         """Write the task configs if they changed and the connector should still run."""
         slot = self._slots[name]
-        self._connector_statuses.on_planning_failed(name, "")
         configs = task_configs_to_store(properties, tasks)
         if self._must_write_task_configs(slot, properties, configs):
             try:
@@ -252,6 +251,7 @@ class WorkerConnectors:
             except MirrorError as error:
                 self.on_task_configs_failed(name, str(error))
                 return
+        self._connector_statuses.on_planning_failed(name, "")
         slot.reconfiguration.on_success()
         slot.on_task_configs_received()
 

@@ -16,11 +16,16 @@ from sparkmirror.errors import (
     Conflict,
     Forbidden,
     MirrorError,
+    NotAuthorized,
     NotFound,
     OffsetsRejected,
     RequestFailed,
 )
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
+from sparkmirror.mirror.connect_topics.connect_statuses import (
+    ConnectStatus,
+    decode_status_record,
+)
 from tests.support.connect.fake_connectors import START_HANGS, TASK_COUNT, TASK_START_FAILS
 from tests.support.connect.in_memory_herder import (
     HEARTBEAT_CONFIG,
@@ -386,6 +391,30 @@ def test_an_error_of_task_configs_is_shown_in_the_status_and_the_call_is_repeate
         harness.probe.failing_connectors.clear()
         harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
         assert harness.herder.connector_status("c").connector.trace is None
+
+
+def test_task_configs_that_cannot_be_written_stay_in_the_status_until_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with running_herder() as harness:
+        running(harness)
+
+        def refuse(records: object) -> None:
+            raise NotAuthorized("B", "grant Write on the topic")
+
+        before = len(harness.status_log.records)
+        with monkeypatch.context() as patched:
+            patched.setattr(harness.config_log, "append", refuse)
+            harness.probe.partitions = harness.probe.partitions[:1]
+            harness.probe.connector("c").context.request_task_reconfiguration()
+            poll_until(lambda: harness.probe.calls.count("plan c") == 4, "two more tries")
+        harness.wait_for_states("c", "RUNNING", "RUNNING")
+        assert harness.herder.connector_status("c").connector.trace is None
+        written = [decode_status_record(one) for one in harness.status_log.records[before:]]
+        traces = [
+            one.trace for one in written if isinstance(one, ConnectStatus) and one.task is None
+        ]
+        assert traces == ["B: grant Write on the topic", None], "it did not come and go"
 
 
 def test_more_tasks_than_allowed_make_the_connector_fail() -> None:
