@@ -32,6 +32,8 @@ class BackingStores:
     configs: ConfigBackingStore
     offsets: OffsetBackingStore
     statuses: StatusBackingStore
+    cluster: str = ""
+    """The name and the addresses of the cluster that has the topics."""
 
     def problem(self) -> str:
         """Return why one of the topics cannot be read or written now; empty if all can."""
@@ -59,6 +61,7 @@ def kafka_backing_stores(worker: Mapping[str, str], access: ClusterAccess) -> Ba
             _kafka_based_log(topics.offsets, access, f"{client}-offsets")
         ),
         statuses=KafkaStatusBackingStore(statuses, Outbox(statuses)),
+        cluster=f"{access.cluster} ({', '.join(map(str, access.bootstrap_servers))})",
     )
 
 

@@ -36,7 +36,7 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
 )
 from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
 from sparkmirror.store.kafka_based_log import CompactedLog
-from sparkmirror.store.store_api import ConfigListener
+from sparkmirror.store.store_api import TRANSACTION_TIMEOUT_S, ConfigListener
 from sparkmirror.store.topic_reader import ConsumedRecord
 
 log = logging.getLogger(__name__)
@@ -105,9 +105,9 @@ class KafkaConfigBackingStore:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def claim_write_privileges(self) -> None:
+    def claim_write_privileges(self, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None:
         """Fence the writers of older leaders. No-op without exactly-once support."""
-        self._log.claim_write_privileges()
+        self._log.claim_write_privileges(timeout_s)
 
     def put_connector_config(
         self, name: str, properties: ConfigProperties, target_state: TargetState | None = None

@@ -24,6 +24,7 @@ from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.fenced_writer import FencedWriter
 from sparkmirror.store.keyed_append import append_keyed
+from sparkmirror.store.store_api import READ_TO_END_TIMEOUT_S, TRANSACTION_TIMEOUT_S
 from sparkmirror.store.topic_reader import (
     ConsumedRecord,
     TopicReader,
@@ -37,11 +38,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-READ_TO_END_TIMEOUT_S = 30.0
 WRITE_TIMEOUT_S = 8.0
 """How long a write may take. REST answers within 10 s, with the cause."""
-TRANSACTION_TIMEOUT_S = 20.0
-"""How long a write in a transaction may take: brokers may have to load their coordinators first."""
 METADATA_TIMEOUT_S = 5.0
 """How long brokers may be unavailable before the log says so."""
 PROGRESS_LOG_INTERVAL_S = 5.0
@@ -63,9 +61,9 @@ class CompactedLog(Protocol):
     def topic(self) -> str: ...
     def start(self, on_record: ConsumedCallback) -> None: ...
     def stop(self) -> None: ...
-    def read_to_end(self) -> None: ...
+    def read_to_end(self, timeout_s: float = READ_TO_END_TIMEOUT_S) -> None: ...
     def append(self, records: Sequence[RecordBytes]) -> None: ...
-    def claim_write_privileges(self) -> None: ...
+    def claim_write_privileges(self, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None: ...
     def append_privileged(self, records: Sequence[RecordBytes]) -> None: ...
     def problem(self) -> str: ...
 
@@ -93,6 +91,8 @@ class KafkaBasedLog:
         self._fenced_writer = FencedWriter(transactional_id) if transactional_id else None
         self._write_lock = threading.Lock()
         self._router: Router | None = None
+        self._cluster = ""
+        """The alias of the cluster. The first request sets it."""
         self._reading_router: Router | None = None
         self._progress = threading.Condition()
         self._positions: Mapping[int, int] = {}
@@ -228,18 +228,19 @@ class KafkaBasedLog:
 
     # -- reading one's own writes --------------------------------------------------------------
 
-    def read_to_end(self) -> None:
+    def read_to_end(self, timeout_s: float = READ_TO_END_TIMEOUT_S) -> None:
         """Return when the callback has received all records that were in the topic at the call.
 
         Raises ClusterTimeout, or ClusterUnavailable if the thread has ended.
         """
-        with self._locked_router() as router, router.time_limit(WRITE_TIMEOUT_S):
+        deadline = time.monotonic() + timeout_s
+        with self._locked_router(min(timeout_s, WRITE_TIMEOUT_S)) as router:
             partitions = topic_partitions(router, self.topic)
             ends = end_offsets(router, [p for p in partitions if p.partition in self._positions])
         with self._progress:
             reached = self._progress.wait_for(
                 lambda: has_reached(self._positions, ends) or self._has_ended(),
-                timeout=READ_TO_END_TIMEOUT_S,
+                timeout=deadline - time.monotonic(),
             )
         if self._has_ended():
             raise ClusterUnavailable(
@@ -248,8 +249,8 @@ class KafkaBasedLog:
         if not reached:
             raise ClusterTimeout(
                 router.client.cluster,
-                f"{self.topic} could not be read to its end within {READ_TO_END_TIMEOUT_S:.0f}"
-                f" s; {self._read_errors}",
+                f"{self.topic} could not be read to its end within {timeout_s:.0f} s;"
+                f" {self._read_errors}",
             )
 
     def _has_ended(self) -> bool:
@@ -259,13 +260,13 @@ class KafkaBasedLog:
 
     def append(self, records: Sequence[RecordBytes]) -> None:
         """Append records in order. Returns when the brokers have them. Raises ClusterError."""
-        with self._locked_router() as router, router.time_limit(WRITE_TIMEOUT_S):
+        with self._locked_router(WRITE_TIMEOUT_S) as router:
             append_keyed(router, self.topic, records, self._clock_ms())
 
-    def claim_write_privileges(self) -> None:
+    def claim_write_privileges(self, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None:
         """Fence every other worker from `append_privileged`. No-op without a transactional id."""
         if self._fenced_writer is not None:
-            with self._locked_router() as router:
+            with self._locked_router(timeout_s) as router:
                 self._fenced_writer.init_transactions(router)
 
     def append_privileged(self, records: Sequence[RecordBytes]) -> None:
@@ -273,22 +274,30 @@ class KafkaBasedLog:
         if self._fenced_writer is None:
             self.append(records)
             return
-        with self._locked_router() as router, router.time_limit(TRANSACTION_TIMEOUT_S):
+        with self._locked_router(TRANSACTION_TIMEOUT_S) as router:
             self._fenced_writer.append(
                 router, TopicPartition(self.topic, 0), records, self._clock_ms()
             )
 
     @contextmanager
-    def _locked_router(self) -> Iterator[Router]:
-        """Lend the router for writing to one thread at a time."""
-        with self._write_lock:
+    def _locked_router(self, timeout_s: float) -> Iterator[Router]:
+        """Lend the router for writing to one thread at a time, for `timeout_s` from now."""
+        deadline = time.monotonic() + timeout_s
+        if not self._write_lock.acquire(timeout=timeout_s):
+            raise ClusterTimeout(
+                self._cluster,
+                f"an earlier request for topic {self.topic} has no answer after {timeout_s:.0f} s",
+            )
+        try:
             if self._router is None:
                 self._router = self._new_router()
-            try:
+                self._cluster = self._router.cluster
+            with self._router.time_limit(deadline - time.monotonic()):
                 yield self._router
-            finally:
-                if self._stopping.is_set():
-                    self._close_router()
+        finally:
+            if self._stopping.is_set():
+                self._close_router()
+            self._write_lock.release()
 
     def _close_router(self) -> None:
         """Close the router for writing. The caller holds the write lock."""

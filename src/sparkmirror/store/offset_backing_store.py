@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from sparkmirror.mirror.connect_topics.connect_offsets import OffsetsState, StoredOffset
 from sparkmirror.store.kafka_based_log import CompactedLog
+from sparkmirror.store.store_api import READ_TO_END_TIMEOUT_S
 from sparkmirror.store.topic_reader import ConsumedRecord
 
 
@@ -30,9 +31,9 @@ class KafkaOffsetBackingStore:
         """Stop following the topic."""
         self._log.stop()
 
-    def refresh(self) -> None:
+    def refresh(self, timeout_s: float = READ_TO_END_TIMEOUT_S) -> None:
         """Read the topic to its end. Blocks."""
-        self._log.read_to_end()
+        self._log.read_to_end(timeout_s)
 
     def problem(self) -> str:
         """Return why the topic cannot be read now; empty if it can."""

@@ -18,7 +18,7 @@ three:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sparkmirror.mirror.connect_topics.cluster_config_state import ClusterConfigState
 from sparkmirror.mirror.connect_topics.connect_configs import (
@@ -30,6 +30,10 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
 )
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus, TopicStatus
+
+READ_TO_END_TIMEOUT_S: Final = 30.0
+TRANSACTION_TIMEOUT_S: Final = 20.0
+"""How long a write in a transaction may take: brokers may have to load their coordinators first."""
 
 ConfigListener: TypeAlias = Callable[[ConfigRecord], None]
 """Receives each change of the config topic in order, after the snapshot contains it. It does not
@@ -64,11 +68,11 @@ class ConfigBackingStore(Protocol):
     def refresh(self) -> None: ...
     def problem(self) -> str: ...
 
-    def claim_write_privileges(self) -> None:
+    def claim_write_privileges(self, timeout_s: float = TRANSACTION_TIMEOUT_S) -> None:
         """Become the only writer. A worker calls this when it becomes the leader of its group.
 
         No-op without exactly-once support. With it, a write raises LeadershipLost if this worker
-        has not claimed, or another worker has claimed since.
+        has not claimed, or another worker has claimed since. Raises ClusterError.
         """
         ...
 
@@ -137,7 +141,11 @@ class OffsetBackingStore(Protocol):
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    def refresh(self) -> None: ...
+
+    def refresh(self, timeout_s: float = READ_TO_END_TIMEOUT_S) -> None:
+        """Read to the end. Raises ClusterTimeout after `timeout_s`."""
+        ...
+
     def problem(self) -> str: ...
 
     def connector_offsets(self, connector: str) -> tuple[StoredOffset, ...]: ...

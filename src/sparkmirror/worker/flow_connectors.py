@@ -8,7 +8,9 @@ which may be enabled, is removed then, so that the connector does not go on with
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Event
 
 from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.flow_rules import MirrorConnector
@@ -18,13 +20,15 @@ from sparkmirror.config.files.mirror_maker_config import (
     MirrorMakerConfig,
 )
 from sparkmirror.config.review.key_usage import is_part_enabled
-from sparkmirror.connect.herder.herder import Herder
+from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
 from sparkmirror.errors import BadRequest, MirrorError, NotFound
 from sparkmirror.model import SourceAndTarget
 
 log = logging.getLogger(__name__)
 
+CONFIGURE_PAUSE_S = 2.0
+"""The pause before the next attempt to write the configs of a flow's connectors."""
 CONNECTOR_ORDER = (MirrorConnector.HEARTBEAT, MirrorConnector.CHECKPOINT, MirrorConnector.SOURCE)
 
 
@@ -42,31 +46,68 @@ def flow_switches(file: MirrorMakerConfig, flow: SourceAndTarget) -> FlowSwitche
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationResult:
+    """What became of the configs of a flow's connectors."""
+
+    failures: tuple[str, ...] = ()
+    """Why some could not be written, one text for each connector."""
+    retriable: bool = False
+    """Whether another attempt may succeed: the worker could not write, it did not refuse."""
+
+
 def configure_connectors(
-    herder: Herder, file: MirrorMakerConfig, flow: SourceAndTarget
-) -> Sequence[str]:
-    """Write the configs of a flow's connectors; return why some could not be written."""
+    herder: DistributedHerder, file: MirrorMakerConfig, flow: SourceAndTarget
+) -> ConfigurationResult:
+    """Write the configs of a flow's connectors.
+
+    A refused config does not keep the others from being written. A failed write does.
+    """
     failures: list[str] = []
     for connector in CONNECTOR_ORDER:
         try:
             configure_connector(herder, file, flow, connector)
-        except MirrorError as error:  # configure the other connectors anyway
+        except MirrorError as error:
             what = f"{connector.simple_name} connector for {flow}"
             failures.append(f"Failed to configure {what}: {error}")
-    return failures
+            if not isinstance(error, BadRequest):
+                return ConfigurationResult(failures=tuple(failures), retriable=True)
+    return ConfigurationResult(failures=tuple(failures))
+
+
+def repeat_configuration(
+    configure: Callable[[], ConfigurationResult],
+    stopping: Event,
+    pause_s: float = CONFIGURE_PAUSE_S,
+) -> Iterator[str]:
+    """Call `configure` until no other attempt can help, or until `stopping` is set.
+
+    Yields the failures of each attempt, empty after a success. Logs them when they change.
+    """
+    logged = ""
+    while not stopping.is_set():
+        result = configure()
+        text = " ".join(result.failures)
+        if text and text != logged and not stopping.is_set():
+            log.error("%s%s", text, " Trying again" if result.retriable else "")
+            logged = text
+        yield text
+        if not result.retriable:
+            return
+        stopping.wait(pause_s)
 
 
 def configure_connector(
-    herder: Herder, file: MirrorMakerConfig, flow: SourceAndTarget, connector: MirrorConnector
+    herder: DistributedHerder,
+    file: MirrorMakerConfig,
+    flow: SourceAndTarget,
+    connector: MirrorConnector,
 ) -> None:
     """Write the config of the file, unless the herder already has it. Raises RequestError."""
     layers = file.layered_connector_config(flow, connector)
     config = layers.props
     name = config["name"]
-    try:
-        is_current = dict(herder.connector_info(name).config) == dict(config)
-    except NotFound:
-        is_current = False
+    is_current = dict(herder.stored_config(name) or {}) == dict(config)
     if not is_current:
         try:
             herder.put_connector_config(name, config)
@@ -80,7 +121,7 @@ def configure_connector(
 
 
 def _remove_connector(
-    herder: Herder, flow: SourceAndTarget, name: str, refusal: BadRequest
+    herder: DistributedHerder, flow: SourceAndTarget, name: str, refusal: BadRequest
 ) -> None:
     try:
         herder.delete_connector(name)

@@ -40,6 +40,7 @@ from sparkmirror.worker.flow_connectors import (
     CONNECTOR_ORDER,
     configure_connectors,
     flow_switches,
+    repeat_configuration,
 )
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
@@ -83,6 +84,7 @@ class FlowHerder:
         self.flow = flow
         self._file = file
         self._unconfigured = "Its connectors are not configured yet."
+        self._stopping = threading.Event()
         properties = file.worker_config(flow)
         access = ClusterAccess.from_properties(flow.target, properties)
         settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
@@ -120,6 +122,7 @@ class FlowHerder:
 
     def stop(self) -> None:
         """Stop connectors and tasks and write their statuses."""
+        self._stopping.set()
         self._worker_info.stop()
         self.herder.shut_down()
         self._client_id.close()
@@ -135,10 +138,11 @@ class FlowHerder:
             log.error("Connectors of flow %s are not configured: %s", self.flow, error)
             return
         log.info("This node is now a leader for %s. Configuring connectors...", self.flow)
-        failures = configure_connectors(self.herder, self._file, self.flow)
-        for failure in failures:
-            log.error("%s", failure)
-        self._unconfigured = " ".join(failures)
+        attempts = repeat_configuration(
+            partial(configure_connectors, self.herder, self._file, self.flow), self._stopping
+        )
+        for failures in attempts:
+            self._unconfigured = failures
 
 
 class MirrorMaker:

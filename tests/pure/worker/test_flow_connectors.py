@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from functools import partial
+
 import pytest
 
 from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
-from sparkmirror.errors import BadRequest
+from sparkmirror.errors import BadRequest, ClusterTimeout
+from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.worker.flow_connectors import (
+    ConfigurationResult,
     configure_connector,
     configure_connectors,
     flow_switches,
+    repeat_configuration,
 )
 from tests.support.connect.in_memory_herder import running_herder
+from tests.support.connect.in_memory_stores import MemoryLog
 
 FLOW = SourceAndTarget("A", "B")
 NAME = "MirrorSourceConnector"
@@ -44,12 +52,50 @@ def test_a_faulty_config_of_an_enabled_connector_is_refused() -> None:
 def test_connectors_that_cannot_be_configured_are_named_and_the_others_are_configured() -> None:
     with running_herder() as harness:
         faulty = opened(f"{ENABLED}A->B.groups=(\n")
-        (failure,) = configure_connectors(harness.herder, faulty, FLOW)
+        result = configure_connectors(harness.herder, faulty, FLOW)
+        assert not result.retriable
+        (failure,) = result.failures
         assert failure.startswith(
             "Failed to configure MirrorCheckpointConnector connector for A->B: "
         )
         assert set(harness.herder.connectors()) == {NAME, "MirrorHeartbeatConnector"}
-        assert configure_connectors(harness.herder, opened(ENABLED), FLOW) == []
+        result = configure_connectors(harness.herder, opened(ENABLED), FLOW)
+        assert result == ConfigurationResult()
+
+
+def test_a_write_that_fails_is_tried_again_until_the_connectors_are_configured(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class FailingTwiceLog(MemoryLog):
+        failures = 2
+
+        def append_privileged(self, records: Sequence[RecordBytes]) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise ClusterTimeout("backup", "b1:9092: no answer to Produce within 8 s")
+            super().append_privileged(records)
+
+    with running_herder(config_log=FailingTwiceLog()) as harness:
+        attempts = list(
+            repeat_configuration(
+                partial(configure_connectors, harness.herder, opened(ENABLED), FLOW),
+                threading.Event(),
+                pause_s=0.01,
+            )
+        )
+        assert len(attempts) == 3
+        assert attempts[-1] == ""
+        assert "backup: b1:9092: no answer to Produce within 8 s" in attempts[0]
+        assert len(harness.herder.connectors()) == 3
+    assert caplog.text.count("Failed to configure MirrorHeartbeatConnector connector for") == 1
+
+
+def test_configuration_ends_when_the_node_stops() -> None:
+    stopping = threading.Event()
+    failed = ConfigurationResult(failures=("backup: connection refused",), retriable=True)
+    for text in repeat_configuration(lambda: failed, stopping, pause_s=50):
+        assert text == "backup: connection refused"
+        stopping.set()
 
 
 def test_a_disabled_connector_with_faults_does_not_go_on_with_its_earlier_config() -> None:

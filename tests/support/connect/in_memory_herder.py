@@ -89,10 +89,12 @@ def running_herder(
     log_levels: LogLevels | None = None,
     probe: ConnectorProbe | None = None,
     registry: ConnectorRegistry | None = None,
+    config_log: MemoryLog | None = None,
 ) -> Iterator[HerderHarness]:
     """A started herder; it is shut down at the end. Without a registry, connectors are fake."""
     probe = probe or ConnectorProbe()
-    config_log, status_log, fenced = MemoryLog(configs), MemoryLog(statuses), list[Sequence[str]]()
+    config_log, status_log = config_log or MemoryLog(configs), MemoryLog(statuses)
+    fenced: list[Sequence[str]] = []
     ended: list[tuple[str, TargetState | None]] = []
     stores = BackingStores(
         configs=memory_config_store(config_log),

@@ -45,13 +45,13 @@ class MemoryLog:
                     offset = len(self.records) - 1
                     self._callback(ConsumedRecord(self.topic, 0, offset, record, preexisting=False))
 
-    def claim_write_privileges(self) -> None:
+    def claim_write_privileges(self, timeout_s: float = 0.0) -> None:
         """No-op: there is one writer."""
 
     def append_privileged(self, records: Sequence[RecordBytes]) -> None:
         self.append(records)
 
-    def read_to_end(self) -> None:
+    def read_to_end(self, timeout_s: float = 0.0) -> None:
         """No-op: `append` has called the callback already."""
 
     def problem(self) -> str:

@@ -2,15 +2,16 @@
 
 In dedicated mode the properties file names the connectors of a flow. While a cluster is down the
 herder cannot read what the config topic holds: it answers with these, as UNASSIGNED, and says what
-the start waits for. Pure.
+the start waits for. After that it answers so for those that are not in the config topic yet. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from sparkmirror.connect.herder.connector_queries import connector_type
+from sparkmirror.connect.herder.connector_queries import Queries, connector_type
 from sparkmirror.connect.herder.herder import (
     ConnectorInfo,
     ConnectorStateInfo,
@@ -20,6 +21,8 @@ from sparkmirror.connect.herder.herder import (
 )
 from sparkmirror.errors import NotFound
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +75,41 @@ class ConfiguredConnectors:
         if name not in self.configs:
             raise NotFound(f"Connector {name} not found")
         return self.configs[name]
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesWithFallback:
+    """Implements `Queries` with two others: the second one answers what the first does not find."""
+
+    first: Queries
+    second: Queries
+
+    def connectors(self) -> Sequence[str]:
+        """Return the names of both."""
+        return tuple(dict.fromkeys((*self.first.connectors(), *self.second.connectors())))
+
+    def connector_info(self, name: str) -> ConnectorInfo:
+        """Return config, tasks and type of a connector. Raises NotFound."""
+        return self._answer(lambda queries: queries.connector_info(name))
+
+    def task_configs(self, name: str) -> Sequence[TaskInfo]:
+        """Return the task configs of a connector. Raises NotFound."""
+        return self._answer(lambda queries: queries.task_configs(name))
+
+    def connector_status(self, name: str) -> ConnectorStateInfo:
+        """Return the states of a connector and its tasks. Raises NotFound."""
+        return self._answer(lambda queries: queries.connector_status(name))
+
+    def task_status(self, name: str, task: int) -> StateInfo:
+        """Return the state of a task. Raises NotFound."""
+        return self.first.task_status(name, task)
+
+    def active_topics(self, name: str) -> Sequence[str]:
+        """Return the topics that a connector has used."""
+        return self.first.active_topics(name)
+
+    def _answer(self, query: Callable[[Queries], Answer]) -> Answer:
+        try:
+            return query(self.first)
+        except NotFound:
+            return query(self.second)

@@ -10,12 +10,14 @@ connector classes from outside and knows no Kafka client, no Spark and no HTTP.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.config.definition import rest_answers
 from sparkmirror.connect.herder import config_validator
 from sparkmirror.connect.herder.herder import (
@@ -35,7 +37,7 @@ from sparkmirror.connect.herder.herder_parts import HerderParts
 from sparkmirror.connect.herder.log_levels import check_level
 from sparkmirror.connect.herder.requests.offset_requests import complete
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
-from sparkmirror.errors import Forbidden
+from sparkmirror.errors import Forbidden, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import RestartRequest, TargetState
 from sparkmirror.store.backing_stores import BackingStores
 
@@ -75,7 +77,7 @@ class DistributedHerder:
         return self._get_server_info()
 
     def health(self) -> WorkerStatus:
-        """Return whether the herder thread answers within the timeout."""
+        """Return whether the worker can handle requests, and what is wrong. Does not block."""
         return self._parts.health()
 
     # -- queries ---------------------------------------------------------------------------------
@@ -83,6 +85,10 @@ class DistributedHerder:
     def connectors(self) -> Sequence[str]:
         """Return the names of all connectors."""
         return self._parts.find_queries().connectors()
+
+    def stored_config(self, name: str) -> RawConfig | None:
+        """Return the config of a connector in the config topic, as far as it is read."""
+        return self._parts.config_requests.stored_config(name)
 
     def connector_info(self, name: str) -> ConnectorInfo:
         """Return config, tasks and type of a connector."""
@@ -195,8 +201,10 @@ class DistributedHerder:
         self._parts.call(partial(self._parts.statuses.remove_topics, name))
 
     def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """Return a connector's stored offsets."""
-        self._parts.find_queries()
+        """Return a connector's stored offsets. Raises WorkerStarting until they are read."""
+        self._parts.find_queries().connector_info(name)
+        if not self._parts.lifecycle.has_started:
+            raise WorkerStarting(self.health().message)
         return self._parts.offset_requests.connector_offsets(name)
 
     def alter_connector_offsets(self, name: str, offsets: Sequence[ConnectorOffset]) -> str:
@@ -242,6 +250,8 @@ class DistributedHerder:
         checked = check_level(level)
         if not everywhere:
             return self._log_levels.set_level(name, checked)
+        deadline = time.monotonic() + self._parts.settings.write_timeout_s
         self._parts.call(partial(self._parts.config_requests.set_logger_level, name, checked))
-        self._parts.call(lambda: None)  # after this call, this worker has applied it too
+        # after this call, this worker has applied it too
+        self._parts.call(lambda: None, seconds_left(deadline))
         return ()

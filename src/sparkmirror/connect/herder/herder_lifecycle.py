@@ -1,7 +1,7 @@
 """Starts and stops one herder.
 
-open the stores ──▶ await the turn in the group ──▶ start connectors ...
-... stop connectors ──▶ leave the group ──▶ close the stores
+open the stores ──▶ await the turn in the group ──▶ claim the write privileges ──▶ start connectors
+stop connectors ──▶ leave the group ──▶ close the stores
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import logging
 import threading
 import time
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.connect.herder.worker_membership import WorkerMembership
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
-from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
+from sparkmirror.connect.runtime.threads.herder_thread import CHECK_S, HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
-from sparkmirror.errors import RequestFailed
+from sparkmirror.errors import ClusterError, RequestFailed
 from sparkmirror.store.backing_stores import BackingStores
 from sparkmirror.store.store_api import ConfigListener
 
@@ -25,8 +26,11 @@ log = logging.getLogger(__name__)
 
 THREAD_STOP_TIMEOUT_S = 5.0
 """How long the herder thread may take to end after connectors and tasks have stopped."""
-PROBLEM_CHECK_S = 0.05
-"""How often a request that waits for the start looks for a problem of a store."""
+FIRST_CLAIM_TIMEOUT_S = 2.0
+MAX_CLAIM_TIMEOUT_S = 20.0
+"""How long one attempt to claim the write privileges may take; each further one twice as long."""
+CLAIM_PAUSE_S = 1.0
+CLAIM_FAILED = "The write privileges for configs cannot be claimed, trying again: "
 
 
 class HerderLifecycle:
@@ -56,8 +60,10 @@ class HerderLifecycle:
         self._on_config_change = on_config_change
         self._has_started = threading.Event()
         self._is_stopped = threading.Event()
-        self._is_start_requested = False
-        self._is_stopping = False
+        self._stop_requested = threading.Event()
+        self._start_requested_at = float("inf")
+        self._ready_at = float("-inf")
+        self._claim_problem = ""
         self._failure: Exception | None = None
 
     @property
@@ -66,13 +72,23 @@ class HerderLifecycle:
         return self._has_started.is_set()
 
     @property
+    def ready_at(self) -> float:
+        """When the start has ended, by the monotonic clock; minus infinity before."""
+        return self._ready_at
+
+    @property
+    def seconds_since_start(self) -> float:
+        """How long ago the start began; 0.0 before."""
+        return max(time.monotonic() - self._start_requested_at, 0.0)
+
+    @property
     def has_failed(self) -> bool:
         """Whether the start has failed."""
         return self._failure is not None
 
     def start(self) -> None:
         """Start; does not block."""
-        self._is_start_requested = True
+        self._start_requested_at = time.monotonic()
         self._herder_thread.submit(self._run_start)
         self._herder_thread.start()
 
@@ -81,22 +97,29 @@ class HerderLifecycle:
         has_started = self._has_started.wait(timeout_s)
         if self._failure is not None:
             raise self._failure
-        return has_started and not self._is_stopping
+        return has_started and not self._stop_requested.is_set()
 
     def await_stores(self, timeout_s: float) -> bool:
         """Wait until the start has ended; return whether it has.
 
-        Returns False at once if a store has a problem: the start then lasts until it is solved.
+        Returns False at once if the worker has a problem: the start then lasts until it is solved.
         Raises RequestFailed if the start has failed.
         """
-        deadline = time.monotonic() + min(timeout_s, self._settings.request_timeout_s)
-        while not self._has_started.wait(PROBLEM_CHECK_S):
-            problem = self._stores.problem() or self._worker_membership.problem()
-            if problem or time.monotonic() > deadline:
+        deadline = time.monotonic() + timeout_s
+        while not self._has_started.wait(max(min(CHECK_S, deadline - time.monotonic()), 0.0)):
+            if self.problem() or time.monotonic() >= deadline:
                 return False
+        self.raise_if_failed()
+        return True
+
+    def raise_if_failed(self) -> None:
+        """Raise RequestFailed if the start has failed."""
         if self._failure is not None:
             raise RequestFailed(f"The worker could not start: {self._failure}")
-        return True
+
+    def problem(self) -> str:
+        """Return why the worker cannot read or write its topics or may not run; empty if it can."""
+        return self._stores.problem() or self._worker_membership.problem() or self._claim_problem
 
     def await_stopped(self, timeout_s: float | None = None) -> Exception | None:
         """Wait until the herder has stopped, or its start has failed; return that failure."""
@@ -106,8 +129,9 @@ class HerderLifecycle:
     def shut_down(self) -> None:
         """Stop connectors and tasks, write their statuses, close the stores. Blocks."""
         self._log("Herder stopping")
-        self._is_stopping = True
-        if self._is_start_requested and not self._has_started.is_set():
+        self._stop_requested.set()
+        is_start_requested = self._start_requested_at < float("inf")
+        if is_start_requested and not self._has_started.is_set():
             self._worker_membership.leave()
             self._close_stores()  # the start may be blocked in a store
             self._has_started.wait(THREAD_STOP_TIMEOUT_S)
@@ -140,16 +164,18 @@ class HerderLifecycle:
             self._open_stores()
             with self._tick_stage.enter("waiting for its turn in the group of workers"):
                 self._worker_membership.await_turn(self._on_membership_lost)
-            if not self._is_stopping:
+            self._claim_write_privileges()
+            if not self._stop_requested.is_set():
                 self._start_connectors()
         except Exception as error:
-            if self._is_stopping:
+            if self._stop_requested.is_set():
                 log.info("The start of the herder was interrupted by its shutdown: %s", error)
             else:
                 prefix = self._settings.log_prefix
                 log.exception("%sUncaught exception in herder work thread, exiting: ", prefix)
                 self._failure = error
                 self._is_stopped.set()
+        self._ready_at = time.monotonic()
         self._has_started.set()
 
     def _on_membership_lost(self, error: Exception) -> None:
@@ -166,8 +192,25 @@ class HerderLifecycle:
         with self._tick_stage.enter("reading the config topic"):
             stores.configs.start(self._on_config_change)
 
+    def _claim_write_privileges(self) -> None:
+        """Become the only writer of configs. Tries again while the cluster is not available."""
+        timeouts = Backoff(initial_s=FIRST_CLAIM_TIMEOUT_S, max_s=MAX_CLAIM_TIMEOUT_S)
+        with self._tick_stage.enter("claiming the write privileges for configs"):
+            while not self._stop_requested.is_set():
+                try:
+                    self._stores.configs.claim_write_privileges(timeouts.next_delay_s())
+                except ClusterError as error:
+                    if not error.retriable:
+                        raise
+                    if not self._claim_problem:
+                        log.warning("%s%s%s", self._settings.log_prefix, CLAIM_FAILED, error)
+                    self._claim_problem = f"{CLAIM_FAILED}{error}"
+                    self._stop_requested.wait(CLAIM_PAUSE_S)
+                else:
+                    self._claim_problem = ""
+                    return
+
     def _start_connectors(self) -> None:
-        self._stores.configs.claim_write_privileges()
         self._worker_generation.start_after(self._stores.statuses)
         self._statuses.mark_unassigned(self._stores.configs.snapshot().connectors())
         offset = self._stores.configs.offset()

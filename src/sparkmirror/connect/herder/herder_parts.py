@@ -15,7 +15,10 @@ from typing import TypeVar
 from sparkmirror.connect.herder import worker_health
 from sparkmirror.connect.herder.config_changes import ConfigChanges
 from sparkmirror.connect.herder.config_validator import ConfigValidator
-from sparkmirror.connect.herder.configured_connectors import ConfiguredConnectors
+from sparkmirror.connect.herder.configured_connectors import (
+    ConfiguredConnectors,
+    QueriesWithFallback,
+)
 from sparkmirror.connect.herder.connector_queries import ConnectorQueries, Queries
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
@@ -27,12 +30,12 @@ from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
-from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
+from sparkmirror.connect.runtime.threads.herder_thread import CallWatch, HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
-from sparkmirror.errors import NotFound, RequestFailed, WorkerStarting
+from sparkmirror.errors import NotFound, RequestError, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigRecord
 from sparkmirror.store.backing_stores import BackingStores
 
@@ -40,8 +43,8 @@ Result = TypeVar("Result")
 
 START_PATIENCE_S = 3.0
 """How long a read waits for the end of a start without a known problem."""
-WRITE_PATIENCE_S = 9.0
-"""How long a change waits for the end of a start without a known problem."""
+BUSY_AFTER_S = 2.0
+"""After which time `/health` says what the herder thread waits for."""
 
 
 class HerderParts:
@@ -106,62 +109,93 @@ class HerderParts:
         self._herder_thread.submit(partial(self._config_changes.apply, change))
 
     def find_queries(self) -> Queries:
-        """Return what answers reads: the stores, or before they are read what the file configures.
+        """Return what answers reads: the stores, before that what the file configures.
 
         Waits a moment for the end of the start. Raises WorkerStarting if nothing is known yet.
         """
-        if self.lifecycle.await_stores(START_PATIENCE_S):
-            return self.queries
+        if self.lifecycle.await_stores(self._start_patience_s()):
+            unconfigured = self._get_unconfigured()
+            return (
+                QueriesWithFallback(self.queries, self._configured_connectors(unconfigured))
+                if unconfigured
+                else self.queries
+            )
+        waits_for = self.health().message
         if not self._configured:
-            raise WorkerStarting(self.health().message)
+            raise WorkerStarting(waits_for)
+        return self._configured_connectors(waits_for)
+
+    def _start_patience_s(self) -> float:
+        """How long a read waits. With a file not after the first seconds, flow after flow."""
+        return START_PATIENCE_S - (self.lifecycle.seconds_since_start if self._configured else 0.0)
+
+    def _configured_connectors(self, waits_for: str) -> ConfiguredConnectors:
         return ConfiguredConnectors(
-            configs=self._configured,
-            worker_id=self.settings.worker_id,
-            waits_for=self.health().message,
+            configs=self._configured, worker_id=self.settings.worker_id, waits_for=waits_for
         )
 
-    def call(self, function: Callable[[], Result]) -> Result:
-        """Run a function on the herder thread and return its result."""
-        self._require_started()
-        return self._herder_thread.call(function, self.settings.request_timeout_s, self._problem)
+    def call(self, function: Callable[[], Result], timeout_s: float | None = None) -> Result:
+        """Run a function on the herder thread and return its result.
+
+        The wait for the end of the start counts. Raises WorkerStarting then, else RequestFailed.
+        """
+
+        def action(future: Future[Result]) -> None:
+            future.set_result(function())
+
+        return self._call(action, self.settings.write_timeout_s if timeout_s is None else timeout_s)
 
     def call_with_future(self, action: Callable[[Future[Result]], None]) -> Result:
         """Run an action on the herder thread; wait until a later action completes its future."""
-        self._require_started()
-        return self._herder_thread.call_with_future(
-            action, self.settings.request_timeout_s, self._problem
-        )
+        return self._call(action, self.settings.request_timeout_s)
 
-    def _require_started(self) -> None:
-        if not self.lifecycle.await_stores(WRITE_PATIENCE_S):
-            raise WorkerStarting(self.health().message)
+    def _call(self, action: Callable[[Future[Result]], None], timeout_s: float) -> Result:
+        def checked_action(future: Future[Result]) -> None:
+            self.lifecycle.raise_if_failed()
+            action(future)
+
+        watch = CallWatch(
+            get_refusal=self._get_refusal,
+            get_problem=self.lifecycle.problem,
+            short_timeout_s=self.settings.write_timeout_s,
+            place=self._place(),
+        )
+        try:
+            return self._herder_thread.call_with_future(checked_action, timeout_s, watch)
+        except RequestFailed:
+            if self.lifecycle.has_started:
+                raise
+            raise WorkerStarting(self.health().message) from None
+
+    def _get_refusal(self) -> RequestError | None:
+        """Return an error if the worker has a problem during its start: that may last for long."""
+        if self.lifecycle.has_started or not self.lifecycle.problem():
+            return None
+        return WorkerStarting(self.health().message)
+
+    def _place(self) -> str:
+        return f"Its topics are on {self._stores.cluster}." if self._stores.cluster else ""
 
     def health(self) -> WorkerStatus:
-        """Return whether the worker can handle requests, and what is wrong with its connectors."""
-        stage, problem = self._tick_stage.summary(), self._problem()
+        """Return whether the worker can handle requests, and what is wrong with its connectors.
+
+        Does not block.
+        """
+        stage, problem = self._tick_stage.summary(), self.lifecycle.problem()
         if not self.lifecycle.has_started:
             return worker_health.starting(stage, problem)
-        if problem or self.lifecycle.has_failed or not self._is_responsive():
-            return worker_health.unhealthy(self._tick_stage.summary(), problem)
+        wait_s = self._herder_thread.oldest_wait_s(since=self.lifecycle.ready_at)
+        if problem or self.lifecycle.has_failed or wait_s >= self.settings.health_timeout_s:
+            return worker_health.unhealthy(stage, problem)
+        busy = f"{stage} {self._place()}".strip() if wait_s > BUSY_AFTER_S else ""
         unconfigured = self._get_unconfigured()
         if unconfigured:
-            return worker_health.starting("", unconfigured)
-        names = self.queries.connectors()
-        statuses = filter(None, map(self._find_status, names))
-        return worker_health.ready(statuses, self._worker_membership.warning())
-
-    def _problem(self) -> str:
-        return self._stores.problem() or self._worker_membership.problem()
+            return worker_health.starting(busy, unconfigured)
+        statuses = filter(None, map(self._find_status, self.queries.connectors()))
+        return worker_health.ready(statuses, [busy, self._worker_membership.warning()])
 
     def _find_status(self, name: str) -> ConnectorStateInfo | None:
         try:
             return self.queries.connector_status(name)
         except NotFound:
             return None
-
-    def _is_responsive(self) -> bool:
-        try:
-            self._herder_thread.call(lambda: None, self.settings.health_timeout_s)
-        except RequestFailed:
-            return False
-        return True

@@ -37,10 +37,10 @@ def unhealthy(stage: str, problem: str) -> WorkerStatus:
     return WorkerStatus(status=UNHEALTHY, message=_join(_UNABLE, problem or stage))
 
 
-def ready(statuses: Iterable[ConnectorStateInfo], warning: str = "") -> WorkerStatus:
-    """The worker handles requests; it may have a warning, its connectors and tasks problems."""
+def ready(statuses: Iterable[ConnectorStateInfo], warnings: Iterable[str] = ()) -> WorkerStatus:
+    """The worker handles requests; it may have warnings, its connectors and tasks problems."""
     of_connectors = (text for status in statuses for text in connector_problems(status))
-    problems = [*filter(None, [warning]), *of_connectors]
+    problems = [*filter(None, warnings), *of_connectors]
     if not problems:
         return WorkerStatus(status=HEALTHY, message=_READY)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

@@ -12,6 +12,7 @@ from sparkmirror.config.definition.value_types import ParsedValue, split_list
 
 OVERRIDE_ALLOWLIST = "connector.client.config.override.allowlist"
 REQUEST_TIMEOUT_S = 90.0
+WRITE_TIMEOUT_S = 9.5
 HEALTH_TIMEOUT_S = 10.0
 
 
@@ -29,7 +30,12 @@ class WorkerSettings:
     stop_timeout_s: float = 5.0
     """How long a connector or its tasks may take to stop."""
     request_timeout_s: float = REQUEST_TIMEOUT_S
+    """How long a request may wait for connectors and tasks."""
+    write_timeout_s: float = WRITE_TIMEOUT_S
+    """How long a request may wait for the start of the worker, for its turn and for its write; and
+    for connectors and tasks while the worker has a problem."""
     health_timeout_s: float = HEALTH_TIMEOUT_S
+    """How long the herder thread may take for its oldest action. Then the worker is unhealthy."""
 
     @property
     def log_prefix(self) -> str:

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import pytest
 
-from sparkmirror.connect.herder.distributed_herder import DistributedHerder
-from sparkmirror.connect.herder.herder import RawConfig, ServerInfo
-from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
-from sparkmirror.errors import ClusterTimeout, MirrorError, NotFound, RequestFailed, WorkerStarting
+from sparkmirror.errors import MirrorError, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import (
-    ConfigProperties,
     ConnectorConfig,
-    TargetState,
     TaskConfig,
     TasksCommit,
 )
 from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus, LifecycleState
 from sparkmirror.mirror.offsets.records import RecordBytes
-from sparkmirror.store.backing_stores import BackingStores
-from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
-from sparkmirror.store.store_api import ConfigListener
 from tests.support.connect.fake_connectors import (
     START_HANGS,
     ConnectorProbe,
-    fake_connector_registry,
 )
 from tests.support.connect.in_memory_herder import (
     SOURCE_CONFIG,
@@ -38,57 +26,8 @@ from tests.support.connect.in_memory_herder import (
     poll_until,
     running_herder,
 )
-from tests.support.connect.in_memory_stores import (
-    MemoryLog,
-    memory_config_store,
-    memory_offset_store,
-    memory_status_store,
-)
+from tests.support.connect.unavailable_stores import SlowConfigs, herder_on
 from tests.support.golden import golden_records
-
-
-class SlowConfigs(KafkaConfigBackingStore):
-    """A config store whose start blocks, and may fail."""
-
-    def __init__(self, failure: MirrorError | None = None) -> None:
-        super().__init__(MemoryLog())
-        self.may_start = threading.Event()
-        self._failure = failure
-
-    def start(self, listener: ConfigListener) -> None:
-        self.may_start.wait(50)
-        if self._failure is not None:
-            raise self._failure
-        super().start(listener)
-
-    def stop(self) -> None:
-        self.may_start.set()
-
-
-def herder_on(
-    configs: KafkaConfigBackingStore,
-    *,
-    has_long_timeout: bool = True,
-    configured: Mapping[str, RawConfig] = MappingProxyType({}),
-    get_unconfigured: Callable[[], str] = str,
-) -> DistributedHerder:
-    """A herder whose requests have a long timeout, or a very short one."""
-    return DistributedHerder(
-        replace(
-            WORKER_SETTINGS,
-            health_timeout_s=50 if has_long_timeout else 0.05,
-            request_timeout_s=50 if has_long_timeout else 0.1,
-        ),
-        BackingStores(
-            configs=configs, statuses=memory_status_store(), offsets=memory_offset_store()
-        ),
-        HerderDependencies(
-            registry=fake_connector_registry(ConnectorProbe()),
-            get_server_info=lambda: ServerInfo(version="4.3.0", commit="c", kafka_cluster_id=None),
-            configured_connectors=configured,
-            get_unconfigured=get_unconfigured,
-        ),
-    )
 
 
 def running_statuses(worker_id: str = "java:8083", generation: int = 9) -> list[RecordBytes]:
@@ -220,50 +159,6 @@ def test_requests_during_the_start_say_that_the_worker_starts() -> None:
     herder.shut_down()
 
 
-def test_reads_do_not_wait_for_a_cluster_that_is_down() -> None:
-    class UnreachableConfigs(SlowConfigs):
-        def problem(self) -> str:
-            return "" if self.may_start.is_set() else "backup: b1:9092: connection refused"
-
-    configs = UnreachableConfigs()
-    herder = herder_on(configs, configured={"c": named_config("c", SOURCE_CONFIG)})
-    herder.start()
-    assert herder.connectors() == ("c",)
-    assert herder.connector_info("c").tasks == ()
-    assert herder.connector_info("c").type == "source"
-    status = herder.connector_status("c")
-    assert (status.connector.state, status.tasks) == ("UNASSIGNED", {})
-    assert str(status.connector.trace).endswith("backup: b1:9092: connection refused")
-    with pytest.raises(NotFound):
-        herder.connector_info("d")
-    with pytest.raises(WorkerStarting, match="backup: b1:9092: connection refused"):
-        herder.pause_connector("c")
-    assert herder.health().status == "starting"
-    configs.may_start.set()
-    assert herder.await_started(50)
-    assert herder.connectors() == ()
-    herder.shut_down()
-
-
-def test_a_worker_that_cannot_reach_its_topics_is_unhealthy_and_names_the_cause() -> None:
-    class FailingLaterConfigs(KafkaConfigBackingStore):
-        fails = False
-
-        def problem(self) -> str:
-            return "backup: b1:9092: connection refused" if self.fails else ""
-
-    configs = FailingLaterConfigs(MemoryLog())
-    herder = herder_on(configs)
-    herder.start()
-    assert herder.await_started(50)
-    assert herder.health().status == "healthy"
-    configs.fails = True
-    health = herder.health()
-    assert health.status == "unhealthy"
-    assert health.message.endswith("backup: b1:9092: connection refused")
-    herder.shut_down()
-
-
 def test_a_failed_start_stops_the_herder_and_fails_all_requests() -> None:
     configs = SlowConfigs(MirrorError("the config topic has 3 partitions"))
     configs.may_start.set()
@@ -287,43 +182,6 @@ def test_a_herder_can_be_shut_down_during_its_start() -> None:
     assert not herder.await_started(50), "a herder whose start was interrupted does not run"
 
 
-def test_a_failed_write_names_the_operation_and_the_cause() -> None:
-    class FailingConfigs(KafkaConfigBackingStore):
-        def put_target_state(self, name: str, state: TargetState) -> None:
-            raise MirrorError(f"no broker accepts {name} {state.value}")
-
-    herder = herder_on(FailingConfigs(MemoryLog()))
-    herder.start()
-    assert herder.await_started(50)
-    herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
-    with pytest.raises(
-        RequestFailed, match="^Error writing target state to Kafka: no broker accepts c PAUSED$"
-    ):
-        herder.pause_connector("c")
-    assert herder.health().status == "healthy"
-    herder.shut_down()
-
-
-def test_task_configs_that_cannot_be_written_are_tried_again() -> None:
-    class FailingOnceConfigs(KafkaConfigBackingStore):
-        failures = 1
-
-        def put_task_configs(self, name: str, configs: Sequence[ConfigProperties]) -> None:
-            if self.failures:
-                self.failures -= 1
-                raise ClusterTimeout("target", "no answer within 30 s")
-            super().put_task_configs(name, configs)
-
-    configs = FailingOnceConfigs(MemoryLog())
-    herder = herder_on(configs)
-    herder.start()
-    assert herder.await_started(50)
-    herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
-    poll_until(lambda: len(herder.task_configs("c")) == 2, "written in the end")
-    assert configs.failures == 0
-    herder.shut_down()
-
-
 def test_several_herders_live_in_one_process() -> None:
     with (
         running_herder() as one,
@@ -334,20 +192,3 @@ def test_several_herders_live_in_one_process() -> None:
         one.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
         other.wait_for_states("c", "RUNNING", "RUNNING")
         assert other.herder.connector_status("c").connector.worker_id == "host/A->B/1"
-
-
-def test_health_is_starting_until_the_connectors_of_the_file_are_configured() -> None:
-    unconfigured = ["Its connectors are not configured yet."]
-    herder = herder_on(
-        memory_config_store(MemoryLog()), get_unconfigured=lambda: " ".join(unconfigured)
-    )
-    herder.start()
-    try:
-        assert herder.await_started(50)
-        health = herder.health()
-        assert health.status == "starting"
-        assert health.message.endswith("Its connectors are not configured yet.")
-        unconfigured.clear()
-        assert herder.health().status == "healthy"
-    finally:
-        herder.shut_down()

@@ -40,7 +40,7 @@ def test_a_problem_of_a_connector_or_task_degrades_the_worker(
 
 
 def test_a_warning_of_the_worker_degrades_it_and_comes_first() -> None:
-    health = worker_health.ready([connector(state("FAILED", "x"))], "a second worker is hidden")
+    health = worker_health.ready([connector(state("FAILED", "x"))], ["a second worker is hidden"])
     assert health.status == "degraded"
     assert health.message.endswith("But a second worker is hidden (and 1 more)")
 

@@ -10,8 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sparkmirror.connect.herder.herder import RawConfig
+from sparkmirror.connect.runtime.threads.herder_thread import MAY_TAKE_EFFECT
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
-from sparkmirror.errors import AlreadyExists, MirrorError, NotFound, RequestFailed
+from sparkmirror.errors import (
+    AlreadyExists,
+    ClusterTimeout,
+    MirrorError,
+    NotFound,
+    RequestFailed,
+)
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConfigProperties,
     RestartRequest,
@@ -76,9 +83,13 @@ class ConfigRequests:
         with self._write_stage("writing logger level to Kafka"):
             self._configs.put_logger_level(namespace, level)
 
+    def stored_config(self, name: str) -> ConfigProperties | None:
+        """Return a connector's config; None if there is none. Any thread may call."""
+        return self._configs.snapshot().connector_config(name)
+
     def require_config(self, name: str) -> ConfigProperties:
         """Return a connector's config. Raises NotFound."""
-        config = self._configs.snapshot().connector_config(name)
+        config = self.stored_config(name)
         if config is None:
             raise NotFound(f"Connector {name} not found")
         return config
@@ -92,5 +103,8 @@ class ConfigRequests:
         try:
             with self._tick_stage.enter(description):
                 yield
+        except ClusterTimeout as error:
+            text = f"Error {description}: {error}. {MAY_TAKE_EFFECT}"
+            raise RequestFailed(text) from error
         except MirrorError as error:
             raise RequestFailed(f"Error {description}: {error}") from error

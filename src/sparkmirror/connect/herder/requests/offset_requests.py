@@ -14,17 +14,30 @@ from typing import Final
 from sparkmirror.connect.herder.herder import ConnectorOffset
 from sparkmirror.connect.runtime.connector_registry import lookup_connector
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.errors import BadRequest, MirrorError, NotFound, RequestError, RequestFailed
+from sparkmirror.errors import (
+    BadRequest,
+    ClusterError,
+    MirrorError,
+    NotFound,
+    RequestError,
+    RequestFailed,
+)
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, to_java_offset
 from sparkmirror.mirror.connect_topics.offset_alterations import (
     OffsetAlteration,
     normalize_alterations,
 )
-from sparkmirror.store.store_api import ConfigBackingStore, OffsetBackingStore
+from sparkmirror.store.store_api import (
+    READ_TO_END_TIMEOUT_S,
+    ConfigBackingStore,
+    OffsetBackingStore,
+)
 
 log = logging.getLogger(__name__)
 
+REFRESH_TIMEOUT_S: Final = 2.0
+"""How long a request for offsets waits for those that other processes have just written."""
 _SUCCESS: Final = "The offsets for this connector have been {} successfully"
 _PARTIAL_SUCCESS: Final = (
     "The Connect framework-managed offsets for this connector have been {} successfully. However, "
@@ -67,12 +80,12 @@ class OffsetRequests:
         self._run_context = run_context
 
     def connector_offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """Return all stored offsets of a connector. Any thread may call. Raises RequestError."""
-        self._require_config(name)
-        try:
-            self._offsets.refresh()
-        except MirrorError as error:
-            raise _as_request_error(error) from error
+        """Return all stored offsets of a connector. Any thread may call. Raises RequestError.
+
+        While the offsets topic cannot be read, they are what the store has read last.
+        """
+        if not self._offsets.problem():
+            self._refresh(REFRESH_TIMEOUT_S)
         return [
             ConnectorOffset(partition=stored.partition, offset=shown)
             for stored in self._offsets.connector_offsets(name)
@@ -118,7 +131,17 @@ class OffsetRequests:
             StoredOffset(connector=name, partition=partition, offset=offset)
             for partition, offset in alterations
         )
+        self._refresh(READ_TO_END_TIMEOUT_S)  # the next request for the offsets returns these
         return _SUCCESS.format(done) if is_complete else _PARTIAL_SUCCESS.format(done, done)
+
+    def _refresh(self, timeout_s: float) -> None:
+        """Read the offsets topic to its end, unless its cluster is not available."""
+        try:
+            self._offsets.refresh(timeout_s)
+        except ClusterError as error:
+            if not error.retriable:
+                raise RequestFailed(str(error)) from error
+            log.info("The offsets topic was not read to its end: %s", error)
 
     def _require_config(self, name: str) -> ConfigProperties:
         config = self._configs.snapshot().connector_config(name)

@@ -10,9 +10,10 @@ from functools import partial
 
 import pytest
 
-from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
+from sparkmirror.connect.runtime.threads.herder_thread import CallWatch, HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
-from sparkmirror.errors import MirrorError, RequestFailed
+from sparkmirror.errors import MirrorError, RequestFailed, WorkerStarting
+from tests.support.waiting import wait_until
 
 LATE_S = 0.1
 PATIENCE_S = 50
@@ -89,15 +90,84 @@ def test_a_call_that_times_out_says_what_the_thread_is_doing(
     assert str(failure.value).startswith(
         "Request timed out. The worker is currently writing task configs of connector c, which beg"
     )
+    assert str(failure.value).endswith("The change was not made.")
     free.set()
     herder_thread.call(lambda: None, PATIENCE_S)
     assert happened == []  # the caller got a timeout, so the action must not run
-    with pytest.raises(RequestFailed, match=r"The last operation the worker completed was writing"):
+    with pytest.raises(
+        RequestFailed,
+        match=r"The last operation the worker completed was writing.*The change may still take eff",
+    ):
         herder_thread.call_with_future(_never, 0.02)
 
 
 def _never(future: Future[int]) -> None:
     assert not future.done()
+
+
+def test_a_call_ends_earlier_if_the_worker_has_a_problem(herder_thread: HerderThread) -> None:
+    problems = ["", "", "backup: connection refused"]
+    watch = CallWatch(
+        get_problem=lambda: problems.pop(0) if len(problems) > 1 else problems[0],
+        short_timeout_s=0.02,
+        place="Its topics are on backup (b1:9092).",
+    )
+    with pytest.raises(
+        RequestFailed,
+        match=r"are on backup \(b1:9092\)\. backup: connection refused The change may",
+    ):
+        herder_thread.call_with_future(_never, PATIENCE_S, watch)
+
+
+def test_a_call_that_does_not_begin_in_time_is_not_made(herder_thread: HerderThread) -> None:
+    free, busy = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        busy.set()
+        free.wait(PATIENCE_S)
+
+    herder_thread.submit(hold)
+    assert busy.wait(PATIENCE_S)
+    with pytest.raises(RequestFailed, match=r"^Request timed out\. The change was not made\.$"):
+        herder_thread.call_with_future(_never, PATIENCE_S, CallWatch(short_timeout_s=0.02))
+    free.set()
+
+
+def test_a_refused_call_is_not_made(herder_thread: HerderThread) -> None:
+    free, busy, happened = threading.Event(), threading.Event(), []
+
+    def hold() -> None:
+        busy.set()
+        free.wait(PATIENCE_S)
+
+    herder_thread.submit(hold)
+    assert busy.wait(PATIENCE_S)
+    watch = CallWatch(get_refusal=lambda: WorkerStarting("reads its topics"))
+    with pytest.raises(WorkerStarting, match="reads its topics"):
+        herder_thread.call(lambda: happened.append("too late"), PATIENCE_S, watch)
+    free.set()
+    herder_thread.call(lambda: None, PATIENCE_S)
+    assert happened == []
+
+
+def test_the_wait_of_the_oldest_action_is_known(herder_thread: HerderThread) -> None:
+    free, busy = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        busy.set()
+        free.wait(PATIENCE_S)
+
+    before = time.monotonic()
+    herder_thread.submit(hold)
+    assert busy.wait(PATIENCE_S)
+    herder_thread.submit(lambda: None)
+    time.sleep(LATE_S)
+    assert LATE_S <= herder_thread.oldest_wait_s() <= time.monotonic() - before
+    assert herder_thread.oldest_wait_s(since=time.monotonic() + PATIENCE_S) == 0.0
+    free.set()
+    herder_thread.call(lambda: None, PATIENCE_S)
+    herder_thread.schedule(PATIENCE_S, lambda: None)
+    wait_until(lambda: herder_thread.oldest_wait_s() == 0.0, "nothing to be due")
 
 
 def test_a_later_action_may_complete_the_future(herder_thread: HerderThread) -> None:
