@@ -14,6 +14,7 @@ from sparkmirror import logs
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
+from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 from sparkmirror.worker.mirror_maker import MirrorMaker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 
@@ -43,6 +44,7 @@ def run_flows(file: Path, targets: Collection[str]) -> int:
     Raises ConfigError, before anything is started, if `config validate` finds a fault.
     """
     properties = load_properties(file)
+    os.environ.update(with_allowed_resources(properties.mapping, os.environ))
     require_valid_dedicated_file(properties, targets, os.environ)
     shutdown = ShutdownSignal()
     shutdown.install()

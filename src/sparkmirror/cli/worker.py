@@ -13,6 +13,7 @@ from sparkmirror import logs
 from sparkmirror.cli.config.start_validation import require_valid_worker_file
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.worker_file import WorkerFile
+from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 from sparkmirror.worker.connect_worker import ConnectWorker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 
@@ -36,6 +37,7 @@ def run_worker(file: Path) -> int:
     Raises ConfigError, before anything is started, if `config validate` finds a fault.
     """
     properties = load_properties(file)
+    os.environ.update(with_allowed_resources(properties.mapping, os.environ))
     require_valid_worker_file(properties, os.environ)
     shutdown = ShutdownSignal()
     shutdown.install()

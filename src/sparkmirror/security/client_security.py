@@ -6,6 +6,7 @@ changed password are used at the next connection.
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,12 +35,17 @@ class ClientSecurity:
         assert (self.ssl_context is not None) == self.protocol.endswith("SSL")
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """Parse the keys of Java's clients. Raises ConfigError that names the key."""
+    def from_properties(
+        cls, properties: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    ) -> Self:
+        """Parse the keys of Java's clients. Raises ConfigError that names the key.
+
+        The environment holds KAFKA_OPTS, and what logins may use.
+        """
         protocol = read_protocol(properties)
         return cls(
             protocol=protocol,
-            login=read_login(properties) if protocol.startswith("SASL_") else None,
+            login=read_login(properties, environment) if protocol.startswith("SASL_") else None,
             ssl_context=client_context(properties) if protocol.endswith("SSL") else None,
         )
 

@@ -44,6 +44,8 @@ class PasswordLogin:
     mechanism: str
     username: str
     password: Password
+    is_delegation_token: bool = False
+    """Whether they are the id and the HMAC of a delegation token, for SCRAM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

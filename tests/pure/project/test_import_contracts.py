@@ -40,7 +40,8 @@ def test_each_outside_library_is_forbidden_to_all_packages_but_its_own() -> None
     assert len(libraries) == 6
     for contract in libraries:
         forbidden_to = {name.removeprefix("sparkmirror.") for name in contract["source_modules"]}
-        assert len(PACKAGES - forbidden_to) == 1, contract["name"]
+        importers = 2 if contract["forbidden_modules"] == ["cryptography"] else 1
+        assert len(PACKAGES - forbidden_to) == importers, contract["name"]
         parts = ENGINE_PARTS if forbidden_to & ENGINE_PARTS else set()
         assert forbidden_to <= PACKAGES | parts, contract["name"]
         assert parts - forbidden_to <= {"engine.spark"}, contract["name"]

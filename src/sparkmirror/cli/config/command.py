@@ -39,6 +39,7 @@ from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.errors import ConfigError, ConfigFault, PropertiesError
 from sparkmirror.model import SourceAndTarget
+from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 
 _file = click.argument("file", type=click.Path(path_type=Path))
 _format = click.option(
@@ -139,19 +140,23 @@ def validation_report(
 ) -> ValidationReport:
     """Return all findings about a file. Raises PropertiesError if it cannot be read."""
     data = properties.read_bytes(file)
-    checks = worker_start_checks(os.environ)
     if not is_connector_json(data):
         if worker is not None:
             raise click.UsageError("--worker is for connector JSON only")
         parsed = properties.parse_properties(data, file=str(file))
+        checks = worker_start_checks(with_allowed_resources(parsed.mapping, os.environ))
         if targets:
             return validate_dedicated_file(parsed, os.environ, checks, targets)
         return validate_file(parsed, os.environ, checks)
     if targets:
         raise click.UsageError("--clusters is for an mm2.properties only")
     if worker is None:
-        return validate_connectors(str(file), data, ConnectorWorker(), checks)
-    opened = WorkerFile.open(properties.load_properties(worker), os.environ)
+        return validate_connectors(
+            str(file), data, ConnectorWorker(), worker_start_checks(os.environ)
+        )
+    worker_file = properties.load_properties(worker)
+    opened = WorkerFile.open(worker_file, os.environ)
+    checks = worker_start_checks(with_allowed_resources(worker_file.mapping, os.environ))
     return validate_connectors(str(file), data, ConnectorWorker.from_file(opened), checks)
 
 

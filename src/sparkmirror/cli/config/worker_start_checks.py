@@ -32,14 +32,17 @@ _LISTENER_PREFIXES = ("listeners.https.", "admin.listeners.https.")
 def worker_start_checks(environment: Mapping[str, str]) -> StartChecks:
     """The checks of a worker that starts in this environment."""
     return StartChecks(
-        client=_ClientCheck(), rest=partial(_rest_faults, environment), connector=_connector_faults
+        client=_ClientCheck(environment),
+        rest=partial(_rest_faults, environment),
+        connector=_connector_faults,
     )
 
 
 class _ClientCheck:
     """Builds the security settings of clients. Clients with the same settings are built once."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
         self._known: dict[tuple[tuple[str, str], ...], tuple[ConfigFault, ...]] = {}
 
     def __call__(self, properties: Mapping[str, str]) -> Sequence[ConfigFault]:
@@ -47,18 +50,23 @@ class _ClientCheck:
         identity = tuple(settings.items())
         if identity not in self._known:
             self._known[identity] = tuple(
-                fault for build in _client_builders(settings) for fault in _faults(build)
+                fault
+                for build in _client_builders(settings, self._environment)
+                for fault in _faults(build)
             )
         return self._known[identity]
 
 
-def _client_builders(settings: Mapping[str, str]) -> Iterator[Callable[[], object]]:
+def _client_builders(
+    settings: Mapping[str, str], environment: Mapping[str, str]
+) -> Iterator[Callable[[], object]]:
     """The parts of a client. Each is built alone, so that a fault of one hides no other."""
     protocol = settings.get(SECURITY_PROTOCOL_KEY, "PLAINTEXT")
     plain = {**settings, SECURITY_PROTOCOL_KEY: "PLAINTEXT"}
     yield partial(ClusterAccess.from_properties, _CLUSTER, plain)
     for half in ("SASL_PLAINTEXT", "SSL") if protocol.upper() == "SASL_SSL" else (protocol,):
-        yield partial(ClientSecurity.from_properties, {**settings, SECURITY_PROTOCOL_KEY: half})
+        properties = {**settings, SECURITY_PROTOCOL_KEY: half}
+        yield partial(ClientSecurity.from_properties, properties, environment)
 
 
 def _rest_faults(

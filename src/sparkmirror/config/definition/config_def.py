@@ -13,6 +13,7 @@ own validator. `validate` never raises, and reports a fault exactly when `parse`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
@@ -31,6 +32,8 @@ from sparkmirror.config.definition.value_types import (
     split_list,
 )
 from sparkmirror.errors import ConfigError, ConfigFault
+
+_PYTHON_CLASS = re.compile(r"\w+(?:\.\w+)*:\w+")
 
 
 class Importance(Enum):
@@ -81,6 +84,8 @@ class ConfigKey:
     display_name: str = ""
     recommender: Recommender | None = None
     dependents: tuple[str, ...] = ()
+    accepts_python_class: bool = False
+    """Whether a CLASS may be `module:Class` of Python."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "display_name", self.display_name or self.name)
@@ -217,7 +222,8 @@ def _evaluate(
     text = props.get(key.name)
     if text is not None or (key.name in props and not key.required):
         try:
-            value = parse_type(key.name, text, key.type, classes)
+            known = _or_python(classes) if key.accepts_python_class else classes
+            value = parse_type(key.name, text, key.type, known)
         except ConfigError as error:
             errors.append(str(error))
     elif isinstance(key.default, Required):
@@ -229,3 +235,7 @@ def _evaluate(
     if key.validator and (fault := key.validator.validation_error(key.name, value)):
         errors.append(fault)
     return value, errors
+
+
+def _or_python(classes: ClassResolver) -> ClassResolver:
+    return lambda name: name if _PYTHON_CLASS.fullmatch(name) else classes(name)

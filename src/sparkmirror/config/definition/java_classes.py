@@ -93,6 +93,7 @@ SECURITY_CLASSES: Final = (
     f"{_COMMON}.security.oauthbearer.ClientJwtValidator",
     f"{_COMMON}.security.oauthbearer.OAuthBearerLoginCallbackHandler",
     f"{_COMMON}.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+    f"{_COMMON}.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
     f"{_COMMON}.security.ssl.DefaultSslEngineFactory",
     f"{_COMMON}.security.authenticator.DefaultLogin",
     f"{_COMMON}.security.authenticator.SaslClientCallbackHandler",

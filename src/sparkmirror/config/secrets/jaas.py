@@ -54,15 +54,25 @@ DISALLOWED_LOGIN_MODULES = frozenset(
 
 PUBLIC_OPTIONS = frozenset(
     {
-        "awsDebugCreds", "awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion",
-        "clientId", "debug", "doNotPrompt", "file", "keyTab", "principal", "refreshKrb5Config",
-        "renewTGT", "scope", "serviceName", "storeKey", "ticketCache", "tokenauth", "useKeyTab",
+        "awsDebugCreds", "awsMaxBackOffTimeMs", "awsMaxRetries", "awsProfileName", "awsRoleArn",
+        "awsRoleSessionName", "awsStsRegion", "clientId", "debug", "doNotPrompt", "file", "keyTab",
+        "oauth.audience", "oauth.client.id", "oauth.scope", "oauth.token.endpoint.uri", "principal",
+        "refreshKrb5Config", "renewTGT", "scope", "serviceName", "ssl.truststore.location",
+        "ssl.truststore.type", "storeKey", "ticketCache", "tokenauth",
+        "unsecuredLoginLifetimeSeconds", "unsecuredLoginStringClaim_sub", "useKeyTab",
         "useTicketCache", "username",
     }
 )  # fmt: skip
-"""Options whose values may be shown."""
+"""Options whose values may be shown. All others are secrets."""
 
-SECRET_OPTIONS = frozenset({"awsRoleExternalId", "clientSecret", "password"})
+SECRET_OPTIONS = frozenset(
+    {
+        "awsRoleExternalId", "clientSecret", "oauth.access.token", "oauth.client.assertion",
+        "oauth.client.secret", "oauth.password.grant.password", "oauth.refresh.token", "password",
+        "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password",
+    }
+)  # fmt: skip
+"""Options whose names an error may show, but never their values."""
 
 _WORD = "A-Za-z_$\u00a0-\U0010ffff"
 # No possessive quantifier around a group: Python before 3.11.5 matches some of them wrongly.

@@ -81,5 +81,29 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         "File of bearer tokens for the REST API: lines name: token, or name: sha256:HASH. A "
         "changed file is read again within seconds. Empty: no token is asked for.",
     ),
+    ConfigKey(
+        "sparkmirror.oauthbearer.allowed.urls",
+        Type.LIST,
+        (),
+        MEDIUM,
+        "The token endpoints that OAUTHBEARER logins of this process may use, of its own clients "
+        "and of connectors. Empty: none but those that KAFKA_OPTS names in Kafka's own system "
+        "property.",
+    ),
+    ConfigKey(
+        "sparkmirror.oauthbearer.allowed.files",
+        Type.LIST,
+        (),
+        MEDIUM,
+        "The files that OAUTHBEARER logins of this process may read: tokens, assertions, private "
+        "keys, templates. Empty: none but those that KAFKA_OPTS names.",
+    ),
+    ConfigKey(
+        "sparkmirror.oauthbearer.allowed.classes",
+        Type.LIST,
+        (),
+        MEDIUM,
+        "The Python classes, as module:Class, that sasl.login.callback.handler.class may name.",
+    ),
 )
 """What a process reads besides Kafka's keys: a worker, or all flows of a dedicated file."""

@@ -42,6 +42,7 @@ from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import java_variables
+from sparkmirror.security.oauthbearer.allowed_resources import allowed_variables
 
 log = logging.getLogger(__name__)
 
@@ -252,6 +253,7 @@ class SparkApplication:
             directory=self._directory,
             spark_home=home,
             has_cds_archive=home is not None and home.cds_archive.is_file(),
+            executor_variables=allowed_variables(os.environ),
         )
         os.environ.update(spark_environment(self._spec, environment, os.environ))
         link_executor_python(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))

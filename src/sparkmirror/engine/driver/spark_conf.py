@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sparkmirror.engine.driver.spark_home import SparkHome
@@ -66,6 +66,8 @@ class DriverEnvironment:
     """The driver's temporary directory; the driver removes it at its end."""
     spark_home: SparkHome | None = None
     has_cds_archive: bool = False
+    executor_variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables for executors. No secrets: Spark shows them."""
 
 
 def effective_master(spec: DriverSpec) -> str:
@@ -124,6 +126,10 @@ def build_spark_conf(spec: DriverSpec, environment: DriverEnvironment) -> dict[s
         "spark.app.name": f"sparkmirror {spec.flow}",
         "spark.sql.warehouse.dir": (environment.directory / "warehouse").as_uri(),
         **(local if is_local_master(master) else {}),
+        **{
+            f"spark.executorEnv.{name}": value
+            for name, value in environment.executor_variables.items()
+        },
         **spec.conf,
         "spark.master": master,
         DRIVER_JAVA_OPTIONS: " ".join(

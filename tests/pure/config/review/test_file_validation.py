@@ -400,7 +400,7 @@ IAM = "software.amazon.msk.auth.iam.IAMLoginModule"
     [
         ("PLAIN", PLAIN, None),
         ("SCRAM-SHA-512", SCRAM, None),
-        ("SCRAM-SHA-512", PLAIN, "sasl.jaas.config"),
+        ("SCRAM-SHA-512", PLAIN, None),
         ("PLAIN", "com.example.LoginModule", "sasl.jaas.config"),
         ("AWS_MSK_IAM", IAM, "sasl.mechanism"),
         ("NOPE", PLAIN, "sasl.mechanism"),

@@ -19,7 +19,9 @@ _TOKENS: Final = ConfigDef(
         Type.CLASS,
         f"{_PACKAGE}.DefaultJwtRetriever",
         MEDIUM,
-        TOKENS,
+        "Where a token of OAUTHBEARER comes from, by the name of Kafka's class: "
+        "DefaultJwtRetriever, ClientCredentialsJwtRetriever, JwtBearerJwtRetriever or "
+        "FileJwtRetriever.",
     ),
     ConfigKey(
         "sasl.oauthbearer.jwt.validator.class",
@@ -33,31 +35,32 @@ _TOKENS: Final = ConfigDef(
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "The scope that is requested for a token.",
     ),
     ConfigKey(
         "sasl.oauthbearer.client.credentials.client.id",
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "The id of the client for the client credentials grant. The option clientId of "
+        "sasl.jaas.config is read without it.",
     ),
     ConfigKey(
         "sasl.oauthbearer.client.credentials.client.secret",
         Type.PASSWORD,
         None,
         MEDIUM,
-        TOKENS,
+        "The secret of the client. The option clientSecret of sasl.jaas.config is read without it.",
     ),
 )
 
-_ASSERTION: Final = ConfigDef(
+ASSERTION: Final = ConfigDef(
     ConfigKey(
         "sasl.oauthbearer.assertion.algorithm",
         Type.STRING,
         "RS256",
         MEDIUM,
-        TOKENS,
+        "How an assertion is signed.",
         validator=CaseInsensitiveValidString(("ES256", "RS256")),
     ),
     ConfigKey(
@@ -65,14 +68,14 @@ _ASSERTION: Final = ConfigDef(
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "The audience of an assertion.",
     ),
     ConfigKey(
         "sasl.oauthbearer.assertion.claim.exp.seconds",
         Type.INT,
         300,
         LOW,
-        TOKENS,
+        "The lifetime of an assertion.",
         validator=Range(0, 86400),
     ),
     ConfigKey(
@@ -80,21 +83,22 @@ _ASSERTION: Final = ConfigDef(
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "The issuer of an assertion. With it, client credentials use an assertion instead of a "
+        "secret.",
     ),
     ConfigKey(
         "sasl.oauthbearer.assertion.claim.jti.include",
         Type.BOOLEAN,
         False,
         MEDIUM,
-        TOKENS,
+        "Whether each assertion has an id of its own.",
     ),
     ConfigKey(
         "sasl.oauthbearer.assertion.claim.nbf.seconds",
         Type.INT,
         60,
         LOW,
-        TOKENS,
+        "How long before its creation an assertion is valid already.",
         validator=Range(0, 3600),
     ),
     ConfigKey(
@@ -102,35 +106,38 @@ _ASSERTION: Final = ConfigDef(
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "The subject of an assertion.",
     ),
     ConfigKey(
         "sasl.oauthbearer.assertion.file",
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "A file with a ready assertion. It is read for each request. Must be allowed by "
+        "sparkmirror.oauthbearer.allowed.files.",
     ),
     ConfigKey(
         "sasl.oauthbearer.assertion.private.key.file",
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "The private key for assertions, as PEM. Must be allowed by "
+        "sparkmirror.oauthbearer.allowed.files.",
     ),
     ConfigKey(
         "sasl.oauthbearer.assertion.private.key.passphrase",
         Type.PASSWORD,
         None,
         MEDIUM,
-        TOKENS,
+        "The passphrase of that key.",
     ),
     ConfigKey(
         "sasl.oauthbearer.assertion.template.file",
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "A JSON file with more members of header and payload of an assertion. Must be allowed "
+        "by sparkmirror.oauthbearer.allowed.files.",
     ),
 )
 
@@ -154,7 +161,8 @@ _PROVIDER: Final = ConfigDef(
         Type.STRING,
         None,
         MEDIUM,
-        TOKENS,
+        "The token endpoint, http or https; or a file URL of a file with a token, which is read "
+        "for each login. Must be allowed by sparkmirror.oauthbearer.allowed.urls.",
     ),
     ConfigKey("sasl.oauthbearer.jwks.endpoint.url", Type.STRING, None, MEDIUM, TOKENS),
     ConfigKey("sasl.oauthbearer.jwks.endpoint.refresh.ms", Type.LONG, 3600000, LOW, TOKENS),
@@ -175,8 +183,8 @@ _PROVIDER: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         LOW,
-        TOKENS,
+        "Whether id and secret are URL-encoded in the Authorization header.",
     ),
 )
 
-OAUTHBEARER: Final = _TOKENS + _ASSERTION + _PROVIDER
+OAUTHBEARER: Final = _TOKENS + ASSERTION + _PROVIDER

@@ -11,7 +11,6 @@ from sparkmirror.config.tables.client.oauthbearer import OAUTHBEARER
 from sparkmirror.config.tables.no_effect import (
     JAVA_CLASS,
     KERBEROS,
-    TOKENS,
 )
 
 _KERBEROS: Final = ConfigDef(
@@ -58,7 +57,7 @@ _LOGIN: Final = ConfigDef(
         Type.DOUBLE,
         0.8,
         LOW,
-        TOKENS,
+        "The part of its lifetime after which a token is renewed.",
         validator=Range(0.5, 1.0),
     ),
     ConfigKey(
@@ -66,7 +65,7 @@ _LOGIN: Final = ConfigDef(
         Type.DOUBLE,
         0.05,
         LOW,
-        TOKENS,
+        "The largest random part of the lifetime that is added to that.",
         validator=Range(0.0, 0.25),
     ),
     ConfigKey(
@@ -74,7 +73,7 @@ _LOGIN: Final = ConfigDef(
         Type.SHORT,
         60,
         LOW,
-        TOKENS,
+        "The shortest time between two renewals of a token with a long lifetime.",
         validator=Range(0, 900),
     ),
     ConfigKey(
@@ -82,7 +81,7 @@ _LOGIN: Final = ConfigDef(
         Type.SHORT,
         300,
         LOW,
-        TOKENS,
+        "How long before its end a token with a long lifetime is renewed at the latest.",
         validator=Range(0, 3600),
     ),
     ConfigKey(
@@ -90,8 +89,8 @@ _LOGIN: Final = ConfigDef(
         Type.STRING,
         "GSSAPI",
         MEDIUM,
-        "How a client logs in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Any other mechanism is "
-        "refused, the default too. Must be one that the brokers offer.",
+        "How a client logs in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Any other "
+        "mechanism is refused, the default too. Must be one that the brokers offer.",
     ),
     ConfigKey(
         "sasl.jaas.config",
@@ -99,8 +98,8 @@ _LOGIN: Final = ConfigDef(
         None,
         MEDIUM,
         "Login module and its options in Java's JAAS notation, ending with a semicolon; holds "
-        "user and password for PLAIN and SCRAM. Keep secrets out of it with a "
-        "${file:...} variable.",
+        "user and password for PLAIN and SCRAM. Without it, the section KafkaClient of the JAAS "
+        "file that KAFKA_OPTS names is used. Keep secrets out of it with a ${file:...} variable.",
     ),
     ConfigKey(
         "sasl.client.callback.handler.class",
@@ -114,7 +113,10 @@ _LOGIN: Final = ConfigDef(
         Type.CLASS,
         None,
         MEDIUM,
-        JAVA_CLASS,
+        "Where tokens come from, by the name of the Java class: "
+        "OAuthBearerLoginCallbackHandler, OAuthBearerUnsecuredLoginCallbackHandler or Strimzi's "
+        "JaasClientOauthLoginCallbackHandler. Or module:Class of a Python class.",
+        accepts_python_class=True,
     ),
     ConfigKey(
         "sasl.login.class",
@@ -128,28 +130,28 @@ _LOGIN: Final = ConfigDef(
         Type.INT,
         None,
         LOW,
-        TOKENS,
+        "How long a connection to a token endpoint may take. 10 seconds without it.",
     ),
     ConfigKey(
         "sasl.login.read.timeout.ms",
         Type.INT,
         None,
         LOW,
-        TOKENS,
+        "How long a token endpoint may be silent. 10 seconds without it.",
     ),
     ConfigKey(
         "sasl.login.retry.backoff.max.ms",
         Type.LONG,
         10000,
         LOW,
-        TOKENS,
+        "The longest pause between attempts to get a token.",
     ),
     ConfigKey(
         "sasl.login.retry.backoff.ms",
         Type.LONG,
         100,
         LOW,
-        TOKENS,
+        "The pause after the first failed attempt; it doubles with each one.",
     ),
 )
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from sparkmirror.security.logins import SaslLogin, TokenUnavailable
 from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.net.sasl.mechanisms import SaslMechanism, new_mechanism
+from sparkmirror.wire.net.sasl.oauthbearer import LoginRefused, OAuthBearerMechanism
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import (
     SaslAuthenticateRequest,
@@ -75,13 +76,20 @@ class SaslClientAuthenticator:
         """Accept the response to a request of the mechanism. Raises NotAuthorized."""
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE:
-            reason = answer.error_message or str(code)
             raise self._endpoint.not_authorized(
-                f"{self._mechanism_name} login failed: {reason}", CHECK_CREDENTIALS
+                f"{self._mechanism_name} login failed: {self._refusal(answer, code)}",
+                CHECK_CREDENTIALS,
             )
         received = bytes(answer.auth_bytes or b"")
         self._run_mechanism(lambda: self._require_mechanism().receive(received))
         self.session_lifetime_s = (answer.session_lifetime_ms or 0) / 1000
+
+    def _refusal(self, answer: SaslAuthenticateResponse, code: ErrorCode) -> str:
+        """Return the broker's reasons: the text of its error, and what the mechanism received."""
+        reason = answer.error_message or str(code)
+        if isinstance(self._mechanism, OAuthBearerMechanism) and self._mechanism.refusal():
+            return f"{reason} ({self._mechanism.refusal()})"
+        return reason
 
     def _require_mechanism(self) -> SaslMechanism:
         if self._mechanism is None:
@@ -94,6 +102,9 @@ class SaslClientAuthenticator:
             return step()
         except TokenUnavailable as error:
             raise self._endpoint.unavailable("it needs a token", str(error)) from error
+        except LoginRefused as error:
+            what = f"{self._mechanism_name} login failed: {error}"
+            raise self._endpoint.not_authorized(what, CHECK_CREDENTIALS) from error
         except Exception as error:
             what = f"{self._mechanism_name} login failed here: {type(error).__name__}: {error}"
             raise self._endpoint.not_authorized(what, CHECK_CREDENTIALS) from error

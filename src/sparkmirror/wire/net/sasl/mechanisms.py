@@ -1,4 +1,4 @@
-"""The bytes of a SASL login: one mechanism object per exchange.
+"""The mechanism object of one SASL exchange, for each kind of login.
 
 PLAIN and SCRAM are kafka-python's.
 """
@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from kafka.net.sasl import SASL_MECHANISMS
 
-from sparkmirror.security.logins import BearerToken, PasswordLogin, SaslLogin
+from sparkmirror.security.logins import PasswordLogin, SaslLogin
+from sparkmirror.wire.net.sasl.oauthbearer import OAuthBearerMechanism
 
 # kafka-python's mechanisms log a warning per connection under SASL_PLAINTEXT. The operator chose
 # that protocol, and errors of a login are raised with the cluster's name. A level set before stays.
@@ -39,42 +40,52 @@ def new_mechanism(login: SaslLogin, security_protocol: str, host: str) -> SaslMe
     Raises TokenUnavailable.
     """
     if isinstance(login, PasswordLogin):
-        mechanism: Callable[..., Any] = SASL_MECHANISMS[login.mechanism]
-        made: SaslMechanism = mechanism(
-            security_protocol=security_protocol,
-            sasl_mechanism=login.mechanism,
-            sasl_plain_username=login.username,
-            sasl_plain_password=login.password.value,
-            host=host,
-        )
-        return made
+        return _password_mechanism(login, security_protocol, host)
     return OAuthBearerMechanism(login.tokens.token(host))
 
 
-class OAuthBearerMechanism:
-    """OAUTHBEARER (RFC 7628): one request with the token; an error of the broker is JSON."""
+def _password_mechanism(login: PasswordLogin, security_protocol: str, host: str) -> SaslMechanism:
+    mechanism: Callable[..., Any] = SASL_MECHANISMS[login.mechanism]
+    is_scram = login.mechanism.startswith("SCRAM-")
+    username = _scram_name(login.username) if is_scram else login.username
+    made: SaslMechanism = mechanism(
+        security_protocol=security_protocol,
+        sasl_mechanism=login.mechanism,
+        sasl_plain_username=username,
+        sasl_plain_password=login.password.value,
+        host=host,
+    )
+    return DelegationTokenScram(made) if login.is_delegation_token else made
 
-    def __init__(self, token: BearerToken) -> None:
-        self._token = token
-        self._refusal = b""
-        self._requests = 0
-        self._done = False
+
+def _scram_name(username: str) -> str:
+    """Return the name as SCRAM sends it (RFC 5802): the library sends it unchanged."""
+    return username.replace("=", "=3D").replace(",", "=2C")
+
+
+class DelegationTokenScram:
+    """SCRAM with a delegation token (KIP-48): the first message says `tokenauth=true`.
+
+    The extension is a part of the text that both sides sign, so it is added to that text too.
+    """
+
+    def __init__(self, scram: Any) -> None:
+        self._scram = scram
+        self._is_first = True
 
     def auth_bytes(self) -> bytes:
-        """Return the token, or after a refusal the byte that ends the exchange."""
-        self._requests += 1
-        if self._refusal:
-            return b"\x01"
-        extensions = "".join(f"\x01{k}={v}" for k, v in self._token.extensions.items())
-        return f"n,,\x01auth=Bearer {self._token.value.value}{extensions}\x01\x01".encode()
+        """Return the message of SCRAM, the first one with the extension."""
+        message: bytes = self._scram.auth_bytes()
+        if not self._is_first:
+            return message
+        self._is_first = False
+        self._scram._scram_client.auth_message += b",tokenauth=true"
+        return message + b",tokenauth=true"
 
-    def receive(self, auth_bytes: bytes) -> None:
-        """An empty response accepts the token; the broker explains a refusal in JSON."""
-        if auth_bytes:
-            self._refusal = auth_bytes
-        else:
-            self._done = True
+    def receive(self, auth_bytes: bytes) -> object:
+        """Accept the response, as SCRAM does."""
+        return self._scram.receive(auth_bytes)
 
     def is_done(self) -> bool:
-        """Whether the broker has accepted the token."""
-        return self._done
+        """Whether SCRAM is complete."""
+        return bool(self._scram.is_done())

@@ -1,0 +1,1 @@
+"""OAUTHBEARER: where tokens come from, and how they are kept and renewed."""
