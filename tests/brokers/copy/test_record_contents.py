@@ -331,7 +331,9 @@ def test_a_thousand_partitions_arrive_each_in_its_own(copied: CopyResult) -> Non
     topic = copied.topic("wide")
     flow = copied.flow
     source, target = (
-        read_partitions(properties["bootstrap.servers"], name, MANY_PARTITIONS)
+        read_partitions(
+            name, MANY_PARTITIONS, {"bootstrap.servers": properties["bootstrap.servers"]}
+        )
         for properties, name in (
             (flow.source_properties, topic),
             (flow.target_properties, remote_topic_name(topic)),

@@ -72,3 +72,19 @@ def test_no_fault_quotes_a_resolved_value() -> None:
         resolve_client("source", raw, "me", {"PROTOCOL": "hunter2"})
     assert "hunter2" not in str(caught.value)
     assert "${env:PROTOCOL}" in str(caught.value)
+
+
+def test_a_connection_uses_the_value_that_a_provider_has_now(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.properties"
+    file.write_text("password=before\n")
+    client, _ = resolve_client("source", properties(f"${{file:{file}:password}}"), "me", {})
+    unchanged = client.security.current()
+    assert client.security.current() == unchanged
+    file.write_text("password=after\n")
+    assert password_of(client) == "after"
+    assert client.security.protocol == "SASL_PLAINTEXT"
+    file.unlink()
+    with pytest.raises(ConfigError, match=r"source on .*secrets\.properties"):
+        client.security.current()
+    file.write_text("password=last\n")
+    assert password_of(client) == "last"

@@ -56,6 +56,9 @@ class MirrorProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     @property
     def output(self) -> str:
         """Its stdout and stderr so far."""
@@ -169,10 +172,12 @@ class MirrorProcess:
 
 
 @contextmanager
-def running_process(command: Sequence[str], directory: Path) -> Iterator[MirrorProcess]:
+def running_process(
+    command: Sequence[str], directory: Path, environ: Mapping[str, str] | None = None
+) -> Iterator[MirrorProcess]:
     """Run a program in the block; kill it at the end of the block."""
     directory.mkdir(parents=True, exist_ok=True)
-    program = MirrorProcess(command, directory)
+    program = MirrorProcess(command, directory, environ)
     try:
         yield program
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError
@@ -24,12 +24,15 @@ class ConsumedRecord(NamedTuple):
 
 
 def read_partitions(
-    bootstrap: str, topic: str, partitions: int, timeout_s: float = 120
+    topic: str, partitions: int, settings: Mapping[str, str], timeout_s: float = 120
 ) -> list[ConsumedRecord]:
-    """Return the records of all partitions, ordered by partition and offset."""
+    """Return the records of all partitions, ordered by partition and offset.
+
+    `settings` are those of librdkafka for the cluster.
+    """
     consumer = _Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **settings,
             "group.id": "unused",
             "enable.auto.commit": False,
             "enable.partition.eof": True,

@@ -1,0 +1,209 @@
+"""Flows over every security protocol and login, from one mm2.properties, with faults on the way.
+
+The clusters of the file are listeners of two real clusters. librdkafka writes and reads all
+records.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from tests.support.cli.mirror_process import (
+    SPARK_TIMEOUT_S,
+    SPARKMIRROR,
+    MirrorProcess,
+    running_process,
+)
+from tests.support.cli.property_files import LONG_SHUTDOWN, SHORT_INTERVALS, SINGLE_REPLICA
+from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
+from tests.support.waiting import wait_until
+
+log = logging.getLogger(__name__)
+
+FILES = Path(__file__).parent / "tutorials" / "secured"
+CONNECTION_STRING = (
+    "Endpoint=sb://namespace.servicebus.windows.net/;SharedAccessKeyName=mm2;SharedAccessKey=a+b/c="
+)
+SOURCE_USERS = {"mm2": "home-secret", "mirror": "west-secret"}
+TARGET_USERS = {
+    "token": "985...",
+    "$ConnectionString": CONNECTION_STRING,
+    "mirror": "east-secret",
+}
+SESSION_MS = "15000"
+FLOWS = {
+    ("strimzi", "eventstreams"): ("orders",),
+    ("onprem", "eventhubs"): ("topic1", "topic2"),
+    ("west", "east"): ("clicks",),
+}
+"""The topics of each flow."""
+SMALL_CLUSTERS = {
+    "listeners": "http://127.0.0.1:0",
+    "replication.factor": "1",
+    "offset-syncs.topic.replication.factor": "1",
+    "checkpoints.topic.replication.factor": "1",
+    "heartbeats.topic.replication.factor": "1",
+    **SINGLE_REPLICA,
+    **LONG_SHUTDOWN,
+    **SHORT_INTERVALS,
+}
+"""Added to the file: one broker per cluster, and short intervals."""
+PARTITIONS = 2
+RECORDS = 300
+
+
+@pytest.fixture(scope="module")
+def clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+    """Source and target, each with one broker and short sessions."""
+    properties = {"listener.name.sasl_ssl.connections.max.reauth.ms": SESSION_MS}
+    specs = [
+        ClusterSpec(
+            name="secured-source",
+            fast_start=True,
+            listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
+            users=SOURCE_USERS,
+            properties=properties,
+        ),
+        ClusterSpec(
+            name="secured-target",
+            fast_start=True,
+            listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
+            mutual_tls=True,
+            users=TARGET_USERS,
+            properties=properties,
+        ),
+    ]
+    source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
+    yield source, target
+    for cluster in (source, target):
+        cluster.remove()
+
+
+def test_records_flow_over_every_protocol_and_login(
+    clusters: tuple[Cluster, Cluster], tmp_path: Path
+) -> None:
+    source, target = clusters
+    _create_topics(source)
+    _write(source, range(RECORDS))
+    file = _localized_files(source, target, tmp_path)
+    trusted = {"SSL_CERT_FILE": str(tmp_path / "system-cas.pem")}
+    command = [*SPARKMIRROR, "run", str(file)]
+    with running_process(command, tmp_path / "run", {**os.environ, **trusted}) as program:
+        _wait_until_copied(clusters, program)
+        driver = program.drivers()[0]
+        os.kill(driver.pid, signal.SIGKILL)
+        _write(source, range(RECORDS, 2 * RECORDS))
+        _wait_until_copied(clusters, program)
+        program.stop()
+    for topic, remote in _topics():
+        assert _read(target, remote) == _read(source, topic)
+
+
+def _topics() -> Iterator[tuple[str, str]]:
+    """Every topic of the source and its remote topic."""
+    for (alias, _), topics in FLOWS.items():
+        for topic in topics:
+            yield topic, f"{alias}.{topic}"
+
+
+def _localized_files(source: Cluster, target: Cluster, directory: Path) -> Path:
+    """Copy the tutorial's files, with the addresses and paths of the test."""
+    replacements = {
+        "my-cluster-kafka-bootstrap:443": source.bootstrap_servers(ListenerProtocol.SSL),
+        "broker-0.eventstreams.cloud.ibm.com:9093": target.bootstrap_servers(),
+        "kafka:9093": source.bootstrap_servers(),
+        "BROKERS=namespace.servicebus.windows.net:9093": f"BROKERS={target.bootstrap_servers()}",
+        "west:9093": source.bootstrap_servers(),
+        "east:9093": target.bootstrap_servers(),
+        "/home/": f"{directory}/",
+        "/properties/": f"{directory}/",
+    }
+    for name in ("mm2.properties", "access.properties"):
+        text = (FILES / name).read_text("utf-8")
+        if name == "mm2.properties":
+            text += "".join(f"{key}={value}\n" for key, value in SMALL_CLUSTERS.items())
+        for written, local in replacements.items():
+            text = text.replace(written, local)
+        (directory / name).write_text(text, "utf-8")
+    authorities = [_authority(cluster).ca_certificate.read_text() for cluster in (source, target)]
+    for name, content in zip(("source-ca.pem", "target-ca.pem"), authorities, strict=True):
+        (directory / name).write_text(content)
+    (directory / "system-cas.pem").write_text("".join(authorities))
+    (directory / "truststore.jks").write_text(authorities[0])
+    return directory / "mm2.properties"
+
+
+def _authority(cluster: Cluster) -> CertificateAuthority:
+    return CertificateAuthority(cluster.directory / "tls")
+
+
+def _create_topics(source: Cluster) -> None:
+    with Admin(source.access()) as admin:
+        for topic, _ in _topics():
+            admin.create_topic(NewTopic(name=topic, partitions=PARTITIONS))
+
+
+def _client(cluster: Cluster) -> dict[str, str]:
+    """The settings of librdkafka for a cluster."""
+    user, password = next(iter(cluster.spec.users.items()))
+    return {
+        "bootstrap.servers": cluster.bootstrap_servers(),
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": str(_authority(cluster).ca_certificate),
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": password,
+    }
+
+
+def _write(source: Cluster, numbers: range) -> None:
+    producer: Any = Producer({**_client(source), "linger.ms": 5})
+    for number in numbers:
+        for topic, _ in _topics():
+            producer.produce(
+                topic,
+                key=b"key %d" % number,
+                value=secrets.token_bytes(100),
+                headers={"number": str(number)},
+                partition=number % PARTITIONS,
+            )
+    assert producer.flush(SPARK_TIMEOUT_S) == 0
+
+
+def _read(cluster: Cluster, topic: str) -> list[tuple[int, tuple[object, ...]]]:
+    records: list[ConsumedRecord] = read_partitions(topic, PARTITIONS, settings=_client(cluster))
+    return [(record.partition, record.content) for record in records]
+
+
+def _wait_until_copied(clusters: tuple[Cluster, Cluster], program: MirrorProcess) -> None:
+    source, target = clusters
+    for topic, remote in _topics():
+        wanted = len(_read(source, topic))
+        try:
+            wait_until(partial(_has_records, program, target, remote, wanted), "", SPARK_TIMEOUT_S)
+        except AssertionError:
+            raise AssertionError(f"{remote} is not copied: {program.output[-6000:]}") from None
+
+
+def _has_records(program: MirrorProcess, target: Cluster, remote: str, wanted: int) -> bool:
+    assert program.is_running(), "the program has ended"
+    with Admin(target.access()) as admin:
+        if remote not in admin.describe_topics([remote]):
+            return False
+    return len(_read(target, remote)) >= wanted
