@@ -1,6 +1,7 @@
 """The REST server: binds the listeners and serves their routes in one thread.
 
-    listeners         /, /health, /connectors, /connector-plugins; /admin without admin listeners
+    listeners         /, /health, /connectors, /connector-plugins, /openapi.json; /admin without
+                      admin listeners
     admin listeners   /admin
 
 `start` returns when every listener accepts connections. `/health` says whether the worker is ready.
@@ -25,6 +26,7 @@ from sparkmirror.rest.http.router import RestRouter, Route
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
+from sparkmirror.rest.routes.openapi_routes import with_openapi_route
 from sparkmirror.rest.routes.worker_routes import (
     admin_routes,
     monitoring_routes,
@@ -82,6 +84,9 @@ class RestServer:
         public = self._public_routes()
         if options.admin_listeners is None:
             public = (*public, *admin)
+        public = with_openapi_route(
+            public, basic=options.users is not None, bearer=options.tokens is not None
+        )
         try:
             self._bind(self._listeners, public, options.tls, adds_headers=True)
             self._bind(options.admin_listeners or (), admin, options.admin_tls, adds_headers=False)

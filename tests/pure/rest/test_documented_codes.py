@@ -8,15 +8,7 @@ from typing import Any
 
 import pytest
 
-from sparkmirror.rest.http.router import Route
-from sparkmirror.rest.routes.connector_routes import connector_routes
-from sparkmirror.rest.routes.worker_routes import (
-    admin_routes,
-    monitoring_routes,
-    plugin_routes,
-    worker_routes,
-)
-from sparkmirror.worker.monitoring import WorkerMonitor
+from tests.support.rest.all_routes import public_routes
 from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
 from tests.support.rest.rest_client import JSON_HEADERS, RestClient
 from tests.support.rest.scripted_herder import ScriptedHerder
@@ -50,14 +42,7 @@ def documented_errors() -> dict[int, str]:
 
 
 def test_the_page_has_every_endpoint_and_no_other() -> None:
-    herder = ScriptedHerder()
-    routes: list[Route] = [
-        *worker_routes(herder),
-        *connector_routes(herder),
-        *plugin_routes(herder),
-        *admin_routes(herder),
-        *monitoring_routes(herder, WorkerMonitor()),
-    ]
+    routes = public_routes(ScriptedHerder())
     served = {(route.method, re.sub(r"\{\w+\}", "*", route.path)) for route in routes}
     assert set(documented_endpoints()) == served
 
