@@ -107,12 +107,12 @@ def mm2_properties(
         f"{SOURCE}->{TARGET}.topics": arguments.include,
         f"{TARGET}->{SOURCE}.emit.heartbeats.enabled": "false",
         "tasks.max": str(arguments.streams),
-        "offset.flush.interval.ms": str(arguments.commit_ms),
+        f"{TARGET}.offset.flush.interval.ms": str(arguments.commit_ms),
         "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
         "replication.factor": "-1",
         **{
             f"{name}.replication.factor": "-1"
-            for name in ("offset.storage", "config.storage", "status.storage", "heartbeats.topic")
+            for name in ("offset.storage", "config.storage", "status.storage")
         },
         **{
             f"{name}.enabled": "false"

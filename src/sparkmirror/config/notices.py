@@ -26,6 +26,7 @@ class NoticeKind(StrEnum):
     SHARED_BY_FLOWS = "shared by flows"
     IN_PLAIN_TEXT = "in plain text"
     REPEATED_ITEM = "repeated item"
+    NOT_RUN = "does not run"
     START_FAILS = "fails at start"
 
 

@@ -14,12 +14,8 @@ from threading import Event
 
 from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.flow_rules import MirrorConnector
-from sparkmirror.config.files.mirror_maker_config import (
-    EMIT_HEARTBEATS,
-    ENABLED,
-    MirrorMakerConfig,
-)
-from sparkmirror.config.review.key_usage import is_part_enabled
+from sparkmirror.config.files.mirror_maker_config import ENABLED, MirrorMakerConfig
+from sparkmirror.config.review.key_usage import disabling_key, is_part_enabled
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
 from sparkmirror.errors import BadRequest, MirrorError, NotFound
@@ -38,8 +34,8 @@ def flow_switches(file: MirrorMakerConfig, flow: SourceAndTarget) -> FlowSwitche
     for part in FlowPart:
         if part.connector is not None:
             layers = file.layered_connector_config(flow, part.connector)
-            if not is_part_enabled(file, layers, part):
-                switch = EMIT_HEARTBEATS if part is FlowPart.HEARTBEAT else ENABLED
+            switch = disabling_key(file, layers, part)
+            if switch:
                 disabled_by[layers.props["name"]] = f"{flow}.{switch}"
     return FlowSwitches(
         is_enabled=f"{flow}.{ENABLED}" not in disabled_by.values(), disabled_by=disabled_by

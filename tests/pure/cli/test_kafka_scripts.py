@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from sparkmirror.cli.config.start_validation import require_valid_client_files
 from sparkmirror.cli.kafka_scripts import (
     connect_distributed,
     connect_mirror_maker,
@@ -109,6 +110,13 @@ def test_mirror_maker_1_arguments_become_a_flow_with_the_identity_policy() -> No
     assert source["target.cluster.bootstrap.servers"] == "two:2"
     assert parsed.worker_config(flow)["bootstrap.servers"] == "two:2"
     assert "mirror" not in source.values()
+
+
+def test_the_flow_of_mirror_maker_1_may_start(capsys: pytest.CaptureFixture[str]) -> None:
+    servers = {"bootstrap.servers": "one:1"}
+    flow = mm2_properties(mirror_maker_1_arguments(), servers, servers)
+    require_valid_client_files(flow, {})
+    assert capsys.readouterr().err == ""
 
 
 def test_whitelist_is_an_alias_of_include() -> None:

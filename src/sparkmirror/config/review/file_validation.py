@@ -25,6 +25,7 @@ from sparkmirror.config.definition.validation import (
 from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import (
     CLUSTERS,
+    ENABLED,
     MirrorMakerConfig,
 )
 from sparkmirror.config.files.properties import Properties
@@ -45,7 +46,11 @@ from sparkmirror.config.review.findings import (
 )
 from sparkmirror.config.review.flow_faults import FILE_LOCATION, FlowFaults
 from sparkmirror.config.review.flow_start import FlowStartValidator
-from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
+from sparkmirror.config.review.key_usage import (
+    compiled_config,
+    disabling_key,
+    is_part_enabled,
+)
 from sparkmirror.config.review.start_checks import StartChecks
 from sparkmirror.config.review.unused_keys import unused_key_notices
 from sparkmirror.config.review.worker_file_validation import add_worker_file_findings
@@ -170,7 +175,23 @@ class _FlowsValidator:
             for part in FlowPart
             if is_part_enabled(self._config, compiled_config(self._config, flow, part), part)
         ]
+        self._findings.add_notices(self._checkpoint_notices(flows))
         return frozenset(one for one in parts if not self._validate_part(*one))
+
+    def _checkpoint_notices(self, flows: Iterable[SourceAndTarget]) -> Iterator[Notice]:
+        """Name the flows that copy records but translate no group offsets."""
+        for flow in flows:
+            layers = compiled_config(self._config, flow, FlowPart.CHECKPOINT)
+            key = disabling_key(self._config, layers, FlowPart.CHECKPOINT)
+            if key and key != ENABLED:
+                origin = layers[key].origin
+                yield Notice(
+                    kind=NoticeKind.NOT_RUN,
+                    message=f"the checkpoint connector of {flow} does not run, and no offsets of"
+                    " groups are translated",
+                    line=origin.line,
+                    key=origin.key,
+                )
 
     def _validate_top_level(self) -> None:
         written = {key: candidate.value for key, candidate in self._config.file_values.items()}

@@ -21,7 +21,16 @@ from sparkmirror.config.files.provenance import ConfigOrigin, LayeredConfig
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 
-_ALWAYS_READ = FLOW_SWITCHES | {"name", "connector.class"}
+EMIT_CHECKPOINTS = "emit.checkpoints.enabled"
+EMIT_OFFSET_SYNCS = "emit.offset-syncs.enabled"
+_SWITCHES = {
+    FlowPart.WORKER: (),
+    FlowPart.SOURCE: (ENABLED,),
+    FlowPart.CHECKPOINT: (ENABLED, EMIT_CHECKPOINTS, EMIT_OFFSET_SYNCS),
+    FlowPart.HEARTBEAT: (EMIT_HEARTBEATS,),
+}
+"""The keys of which each must not be false. Checkpoints are computed from offset syncs."""
+_ALWAYS_READ = FLOW_SWITCHES | {"name", "connector.class", EMIT_CHECKPOINTS, EMIT_OFFSET_SYNCS}
 """Keys that even a disabled connector reads."""
 
 
@@ -91,11 +100,19 @@ def _part_key_uses(
 
 def is_part_enabled(config: MirrorMakerConfig, layers: LayeredConfig, part: FlowPart) -> bool:
     """Whether a part is enabled. A heartbeat connector does not depend on the flow's `enabled`."""
-    switch = EMIT_HEARTBEATS if part is FlowPart.HEARTBEAT else ENABLED
-    if part is FlowPart.WORKER or switch not in layers:
-        return True
+    return not disabling_key(config, layers, part)
+
+
+def disabling_key(config: MirrorMakerConfig, layers: LayeredConfig, part: FlowPart) -> str:
+    """Return the switch that disables a part; empty if the part is enabled."""
+    return next((key for key in _SWITCHES[part] if _is_false(config, layers, key)), "")
+
+
+def _is_false(config: MirrorMakerConfig, layers: LayeredConfig, key: str) -> bool:
+    if key not in layers:
+        return False
     try:
-        value = config.expand({switch: layers[switch].value}).values[switch]
+        value = config.expand({key: layers[key].value}).values[key]
     except ConfigError:
-        return True
-    return value.strip().lower() != "false"
+        return False
+    return value.strip().lower() == "false"

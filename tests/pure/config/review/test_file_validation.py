@@ -121,15 +121,19 @@ def test_an_unknown_connector_class_is_a_fault() -> None:
     assert (error.line, error.key) == (5, "A->B.connector.class")
 
 
-@pytest.mark.parametrize(
-    ("lines", "fault"),
-    [
-        ("exactly.once.support=required", "exactly.once.support"),
-        ("emit.checkpoints.enabled=false", "emit.checkpoints.enabled"),
-    ],
-)
-def test_a_conflict_between_settings_is_a_fault(lines: str, fault: str) -> None:
-    assert f"A->B.{fault}" in [key for _, key, _ in faults(f"{TWO}A->B.{lines}\n")]
+def test_a_conflict_between_settings_is_a_fault() -> None:
+    key = "A->B.exactly.once.support"
+    assert key in [key for _, key, _ in faults(f"{TWO}{key}=required\n")]
+
+
+@pytest.mark.parametrize("prefix", ["", "A->B."])
+@pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "emit.offset-syncs.enabled"])
+def test_a_flow_without_checkpoints_has_a_notice_and_no_fault(prefix: str, key: str) -> None:
+    report = reviewed(f"{TWO}{prefix}{key}=false\n")
+    assert not report.errors
+    (notice,) = [one for one in report.notices if one.kind is NoticeKind.NOT_RUN]
+    assert notice.key == f"{prefix}{key}"
+    assert "the checkpoint connector of A->B does not run" in notice.message
 
 
 def test_exactly_once_needs_the_target_worker_to_support_it() -> None:
