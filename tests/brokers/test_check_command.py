@@ -94,7 +94,7 @@ def test_the_printed_kafka_acls_lines_grant_exactly_what_a_flow_lacks(
     [
         ({"sasl.mechanism": "PLAIN"}, "PLAIN"),
         ({"bootstrap.servers": "127.0.0.1:1"}, "connection refused"),
-        ({"security.protocol": "SASL_PLAINTEXT"}, "right port"),
+        ({"security.protocol": "SASL_PLAINTEXT"}, ".security.protocol"),
     ],
     ids=["mechanism", "port", "protocol"],
 )

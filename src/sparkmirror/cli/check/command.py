@@ -21,6 +21,7 @@ from sparkmirror.cli.check.file_needs import (
     worker_file_needs,
 )
 from sparkmirror.cli.check.needed_rights import ClientNeeds
+from sparkmirror.cli.check.written_keys import add_written_keys
 from sparkmirror.cli.config.command import validation_report
 from sparkmirror.cli.config.connector_json import (
     ConnectorWorker,
@@ -92,6 +93,7 @@ def check(
             raise SystemExit(FAULTY_FILE)
         needs = _read_needs(file, worker, targets)
         checks = ConnectionChecker(needs, timeout_s=timeout_s, on_progress=_show_progress).check()
+        checks = add_written_keys(checks, _written_properties(file, worker))
     if form == "json":
         click.echo(json.dumps(json_output.report(checks), indent=2))
     else:
@@ -119,6 +121,16 @@ def _read_needs(file: Path, worker: Path | None, targets: Collection[str]) -> li
     if is_worker_file(parsed):
         return worker_file_needs(WorkerFile.open(parsed, os.environ).expand().values)
     return dedicated_file_needs(MirrorMakerConfig.open(parsed, os.environ), targets)
+
+
+def _written_properties(file: Path, worker: Path | None) -> properties.Properties:
+    """Return the file with the settings of clients; without lines for connector JSON alone."""
+    data = properties.read_bytes(file)
+    if not is_connector_json(data):
+        return properties.parse_properties(data, file=str(file))
+    return (
+        properties.load_properties(worker) if worker else properties.parse_properties(b"", file="")
+    )
 
 
 def _show_progress(text: str) -> None:
