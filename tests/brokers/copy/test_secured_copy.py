@@ -18,9 +18,14 @@ from tests.support.copy.copy_harness import CopyHarness
 from tests.support.copy.fault_scenario import SLOW_COPY, create_mixed_topic, has_copied_records
 from tests.support.kafka.batch_writer import BatchWriter
 from tests.support.kafka.clusters import StartCluster, UniqueName
+from tests.support.security.oauth_server import OAuthServer, running_oauth_server
+from tests.support.waiting import wait_until
 
 SESSION_MS = 5000
-MIRROR, PASSWORD, NEXT_PASSWORD = "mirror", "first password", "second password"
+TOKEN_S = 8.0
+MIRROR, MOVING = "mirror", "moving"
+"""Users; the password of the second one changes."""
+PASSWORD, NEXT_PASSWORD = "first password", "second password"
 FILE_PROVIDER = {
     "config.providers": "file",
     "config.providers.file.class": ("org.apache.kafka.common.config.provider.FileConfigProvider"),
@@ -28,7 +33,15 @@ FILE_PROVIDER = {
 
 
 @pytest.fixture(scope="module")
-def secured(start_module_cluster: StartCluster) -> Cluster:
+def oauth_server() -> Iterator[OAuthServer]:
+    """Issues short tokens to the mirror."""
+    with running_oauth_server({MIRROR: PASSWORD}) as server:
+        server.lifetime_s = TOKEN_S
+        yield server
+
+
+@pytest.fixture(scope="module")
+def secured(start_module_cluster: StartCluster, oauth_server: OAuthServer) -> Cluster:
     """One broker with short sessions and certificates of clients."""
     return start_module_cluster(
         ClusterSpec(
@@ -36,7 +49,8 @@ def secured(start_module_cluster: StartCluster) -> Cluster:
             fast_start=True,
             listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
             mutual_tls=True,
-            users={"root": "roots password", MIRROR: PASSWORD},
+            users={"root": "roots password", MIRROR: PASSWORD, MOVING: PASSWORD},
+            oauth=oauth_server.endpoints,
             properties={
                 **PROPERTIES,
                 "listener.name.sasl_ssl.connections.max.reauth.ms": str(SESSION_MS),
@@ -90,16 +104,55 @@ def with_password_file(properties: Mapping[str, str], file: Path) -> dict[str, s
 
 
 def test_a_changed_password_is_used_when_a_session_ends(
-    flow: CopyFlow, writer: BatchWriter, topic: str, tmp_path: Path
+    flow: CopyFlow, secured: Cluster, writer: BatchWriter, topic: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "access.properties"
     file.write_text(f"password={PASSWORD}\n")
-    flow = replace(flow, source_properties=with_password_file(flow.source_properties, file))
+    moving = secured.client_properties(ListenerProtocol.SASL_SSL, MOVING, "SCRAM-SHA-256")
+    flow = replace(flow, source_properties=with_password_file(moving, file))
     topics = create_mixed_topic(flow, topic, writer)
     with flow.harness(flow.job(topics, settings=SLOW_COPY)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
         with Admin(flow.source) as admin:
-            admin.alter_user_scram_credentials({MIRROR: NEXT_PASSWORD})
+            admin.alter_user_scram_credentials({MOVING: NEXT_PASSWORD})
         file.write_text(f"password={NEXT_PASSWORD}\n")
         copy_for_two_sessions(harness)
         finish(flow, harness, topics)
+
+
+# -- tokens ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def token_flow(
+    flow: CopyFlow, secured: Cluster, oauth_server: OAuthServer, monkeypatch: pytest.MonkeyPatch
+) -> CopyFlow:
+    """The same flow, with tokens at the target."""
+    monkeypatch.setenv("SPARKMIRROR_OAUTHBEARER_ALLOWED_URLS", oauth_server.endpoints.token_url)
+    tokens = secured.client_properties(ListenerProtocol.SASL_SSL, MIRROR, "OAUTHBEARER")
+    return replace(flow, target_properties=tokens)
+
+
+def test_tokens_are_renewed_and_without_one_the_partitions_wait_with_the_reason(
+    token_flow: CopyFlow, oauth_server: OAuthServer, writer: BatchWriter, topic: str
+) -> None:
+    topics = create_mixed_topic(token_flow, topic, writer)
+    with token_flow.harness(token_flow.job(topics, settings=SLOW_COPY)) as harness:
+        harness.wait_for_snapshot("copying to begin", has_copied_records)
+        task_processes, issued = dict(harness.tasks), oauth_server.tokens_issued
+        wait_until(lambda: oauth_server.tokens_issued >= issued + 2, "both processes to renew")
+        harness.wait_for_more_records()
+        oauth_server.outage = (503, "temporarily_unavailable")
+        try:
+            harness.wait_for_snapshot(
+                "the reason",
+                lambda seen: all(
+                    "it needs a token" in view.reason and "503" in view.reason
+                    for view in seen.partitions.values()
+                ),
+            )
+        finally:
+            oauth_server.outage = None
+        harness.wait_for_more_records()
+        assert dict(harness.tasks) == task_processes, "no task has failed"
+        finish(token_flow, harness, topics)
