@@ -105,7 +105,7 @@ JAVA_PACKAGE := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb")
 
 lock: $(READY) ## pin the newest dependencies, with hashes
 	@$(PIP) -q uv
-	@$(COMPILE) pyproject.toml --extra spark --extra lab --group dev --output-file requirements/dev.txt
+	@$(COMPILE) pyproject.toml --extra spark --extra lab --extra msk --group dev --output-file requirements/dev.txt
 	@$(BIN)/python -c '$(JAVA_PACKAGE)' | $(COMPILE) - --output-file requirements/java.txt
 
 clean: ## remove the virtual environment and the tools' caches (not the jars)

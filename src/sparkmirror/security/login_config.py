@@ -21,6 +21,7 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.security.java_options import system_property
 from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import PasswordLogin, SaslLogin
+from sparkmirror.security.msk_iam.msk_login import IAM_LOGIN_MODULE, msk_login
 from sparkmirror.security.oauthbearer.oauth_login import oauth_login
 
 log = logging.getLogger(__name__)
@@ -135,12 +136,14 @@ LOGIN_BUILDERS: Mapping[str, LoginBuilder] = {
     "SCRAM-SHA-256": _password_login,
     "SCRAM-SHA-512": _password_login,
     "OAUTHBEARER": oauth_login,
+    "AWS_MSK_IAM": msk_login,
 }
 """The supported mechanisms."""
 
 LOGIN_MODULES: Mapping[str, tuple[str, ...]] = {
     **{mechanism: (module,) for mechanism, module in jaas.LOGIN_MODULES.items()},
     "OAUTHBEARER": ("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",),
+    "AWS_MSK_IAM": (IAM_LOGIN_MODULE,),
 }
 """The login modules of each mechanism."""
 assert LOGIN_MODULES.keys() == LOGIN_BUILDERS.keys()

@@ -54,7 +54,8 @@ DISALLOWED_LOGIN_MODULES = frozenset(
 
 PUBLIC_OPTIONS = frozenset(
     {
-        "awsDebugCreds", "awsMaxBackOffTimeMs", "awsMaxRetries", "awsProfileName", "awsRoleArn",
+        "awsDebugCreds", "awsMaxBackOffTimeMs", "awsMaxRetries", "awsProfileName", "awsRegion",
+        "awsRoleArn",
         "awsRoleSessionName", "awsStsRegion", "clientId", "debug", "doNotPrompt", "file", "keyTab",
         "oauth.audience", "oauth.client.id", "oauth.scope", "oauth.token.endpoint.uri", "principal",
         "refreshKrb5Config", "renewTGT", "scope", "serviceName", "ssl.truststore.location",
@@ -67,7 +68,8 @@ PUBLIC_OPTIONS = frozenset(
 
 SECRET_OPTIONS = frozenset(
     {
-        "awsRoleExternalId", "clientSecret", "oauth.access.token", "oauth.client.assertion",
+        "awsRoleAccessKeyId", "awsRoleExternalId", "awsRoleSecretAccessKey", "awsRoleSessionToken",
+        "clientSecret", "oauth.access.token", "oauth.client.assertion",
         "oauth.client.secret", "oauth.password.grant.password", "oauth.refresh.token", "password",
         "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password",
     }

@@ -15,6 +15,7 @@ from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import TokenLogin, TokenSource
+from sparkmirror.security.msk_iam.msk_login import IAM_HANDLER, msk_login
 from sparkmirror.security.oauthbearer import strimzi
 from sparkmirror.security.oauthbearer.allowed_resources import AllowedResources, file_of_url
 from sparkmirror.security.oauthbearer.assertion_config import read_assertion
@@ -62,6 +63,8 @@ _unsecured_warnings: set[str] = set()
 
 def oauth_login(settings: LoginSettings) -> TokenLogin:
     """Return the login of the properties. Raises ConfigError that names the key."""
+    if settings.properties.get(CALLBACK_HANDLER, "").strip() == IAM_HANDLER:
+        return msk_login(settings)
     return TokenLogin(tokens=_token_source(settings))
 
 
@@ -77,7 +80,9 @@ def _token_source(settings: LoginSettings) -> TokenSource:
     if handler == UNSECURED_HANDLER or (not handler and _has_unsecured_options(settings)):
         return _unsecured_source(settings)
     if handler and handler not in SECURED_HANDLERS:
-        known = ", ".join(sorted({*SECURED_HANDLERS, UNSECURED_HANDLER, STRIMZI_HANDLER}))
+        known = ", ".join(
+            sorted({*SECURED_HANDLERS, UNSECURED_HANDLER, STRIMZI_HANDLER, IAM_HANDLER})
+        )
         raise ConfigError.of(
             CALLBACK_HANDLER,
             f"{CALLBACK_HANDLER} {handler} is not supported: use module:Class of a Python class,"

@@ -84,5 +84,5 @@ def test_a_key_that_no_code_reads_is_described_as_one_without_effect() -> None:
 
 def test_no_description_promises_what_is_not_there() -> None:
     text = "\n".join(key.doc for section in SECTIONS for key in section.keys)
-    for absent in ("over HTTP", "AWS_MSK_IAM", "the content of the file decides", "built-in part"):
+    for absent in ("over HTTP", "the content of the file decides", "built-in part"):
         assert absent not in text

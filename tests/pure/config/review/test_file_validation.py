@@ -406,7 +406,7 @@ IAM = "software.amazon.msk.auth.iam.IAMLoginModule"
         ("SCRAM-SHA-512", SCRAM, None),
         ("SCRAM-SHA-512", PLAIN, None),
         ("PLAIN", "com.example.LoginModule", "sasl.jaas.config"),
-        ("AWS_MSK_IAM", IAM, "sasl.mechanism"),
+        ("AWS_MSK_IAM", IAM, None),
         ("NOPE", PLAIN, "sasl.mechanism"),
     ],
 )

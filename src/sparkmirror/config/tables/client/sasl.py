@@ -89,8 +89,8 @@ _LOGIN: Final = ConfigDef(
         Type.STRING,
         "GSSAPI",
         MEDIUM,
-        "How a client logs in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Any other "
-        "mechanism is refused, the default too. Must be one that the brokers offer.",
+        "How a client logs in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM. "
+        "Any other mechanism is refused, the default too. Must be one that the brokers offer.",
     ),
     ConfigKey(
         "sasl.jaas.config",
@@ -114,8 +114,9 @@ _LOGIN: Final = ConfigDef(
         None,
         MEDIUM,
         "Where tokens come from, by the name of the Java class: "
-        "OAuthBearerLoginCallbackHandler, OAuthBearerUnsecuredLoginCallbackHandler or Strimzi's "
-        "JaasClientOauthLoginCallbackHandler. Or module:Class of a Python class.",
+        "OAuthBearerLoginCallbackHandler, OAuthBearerUnsecuredLoginCallbackHandler, AWS's "
+        "IAMOAuthBearerLoginCallbackHandler or Strimzi's JaasClientOauthLoginCallbackHandler. Or "
+        "module:Class of a Python class.",
         accepts_python_class=True,
     ),
     ConfigKey(

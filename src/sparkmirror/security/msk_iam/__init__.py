@@ -1,0 +1,1 @@
+"""Logins of Amazon MSK with AWS IAM: regions, credentials, signed tokens."""
