@@ -192,7 +192,9 @@ class HerderParts:
         if unconfigured:
             return worker_health.starting(busy, unconfigured)
         statuses = filter(None, map(self._find_status, self.queries.connectors()))
-        return worker_health.ready(statuses, [busy, self._worker_membership.warning()])
+        unreadable = self._stores.configs.snapshot().unreadable_records()
+        warnings = (busy, *unreadable, self._worker_membership.warning())
+        return worker_health.ready(statuses, warnings)
 
     def _find_status(self, name: str) -> ConnectorStateInfo | None:
         try:

@@ -10,6 +10,8 @@ The rules, and the effect of compaction:
 - Each commit requires a round of fencing; a task count record says that it was done. Its count
   outlives the connector, because producers of its tasks may too.
 - Requests (restart, logger level) that were in the topic before the first read are ignored.
+- A record that cannot be decoded has no effect. If it is a connector config or a target state, it
+  is a problem until a later record of its key is read: after compaction nothing else is left.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import logging
 
 from sparkmirror.errors import RecordError
 from sparkmirror.mirror.connect_topics.connect_configs import (
+    CONNECTOR_PREFIX,
+    TARGET_STATE_PREFIX,
     ClusterLoggerLevel,
     ConfigProperties,
     ConfigRecord,
@@ -50,6 +54,8 @@ class ClusterConfigState:
         self._inconsistent: set[str] = set()
         self._task_count_records: dict[str, int] = {}
         self._pending_fencing: set[str] = set()
+        self._unreadable: dict[bytes, str] = {}
+        """The problem of each key whose last record cannot be decoded."""
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -92,6 +98,10 @@ class ClusterConfigState:
         """Return whether tasks were committed since the last round of fencing."""
         return name in self._pending_fencing
 
+    def unreadable_records(self) -> tuple[str, ...]:
+        """Return a text for each record that cannot be decoded: where it is, and what to do."""
+        return tuple(self._unreadable.values())
+
     def copy(self) -> ClusterConfigState:
         """Return a copy. It shares the properties, which never change in place.
 
@@ -107,6 +117,7 @@ class ClusterConfigState:
         copied._inconsistent = set(self._inconsistent)
         copied._task_count_records = dict(self._task_count_records)
         copied._pending_fencing = set(self._pending_fencing)
+        copied._unreadable = dict(self._unreadable)
         return copied
 
     # -- applying records ------------------------------------------------------------------
@@ -117,13 +128,18 @@ class ClusterConfigState:
         """Apply one record. Return it if the herder must act on it.
 
         `first_read` marks records that were in the topic before this worker followed it. A record
-        that cannot be decoded is logged with its location and ignored.
+        that cannot be decoded is logged with its location and has no effect.
         """
         try:
             change = decode_config_record(record)
         except RecordError as error:
             log.error("Ignored a record of %s: %s", location, error)
+            remedy = _remedy(record.key or b"")
+            if remedy:
+                text = f"the record of {location} cannot be read: {error}; {remedy}"
+                self._unreadable[record.key or b""] = text
             return None
+        self._unreadable.pop(record.key or b"", None)
         return change if self._apply_record(change, first_read=first_read) else None
 
     def _apply_record(self, change: ConfigRecord, *, first_read: bool) -> bool:
@@ -190,3 +206,15 @@ class ClusterConfigState:
             self._deferred_task_configs,
         ):
             by_connector.pop(name, None)
+
+
+def _remedy(key: bytes) -> str:
+    """Return what replaces a record that cannot be decoded; empty if it is replaced anyway."""
+    text = key.decode("utf-8", errors="replace")
+    if text.startswith(CONNECTOR_PREFIX):
+        name = text.removeprefix(CONNECTOR_PREFIX)
+        return f"connector {name} is missing or has an older config: write its config again"
+    if text.startswith(TARGET_STATE_PREFIX):
+        name = text.removeprefix(TARGET_STATE_PREFIX)
+        return f"connector {name} may have the wrong state: pause, stop or resume it again"
+    return ""

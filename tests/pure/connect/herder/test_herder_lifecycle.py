@@ -82,6 +82,22 @@ def test_incomplete_task_configs_are_written_again() -> None:
         assert len(harness.herder.task_configs("c")) == 2
 
 
+def test_a_connector_whose_config_cannot_be_read_makes_the_worker_degraded() -> None:
+    configs = [
+        ConnectorConfig(connector="d", properties=named_config("d", SOURCE_CONFIG)).encode(),
+        RecordBytes(b"connector-c", b'{"properties"'),
+    ]
+    with running_herder(configs=configs) as harness:
+        harness.wait_for_states("d", "RUNNING", "RUNNING", "RUNNING")
+        assert harness.herder.connectors() == ("d",)
+        health = harness.herder.health()
+        assert health.status == "degraded"
+        assert "offset 1 with key b'connector-c' cannot be read" in health.message
+        harness.herder.put_connector_config("c", named_config("c", SOURCE_CONFIG))
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert harness.herder.health().status == "healthy"
+
+
 def test_a_new_worker_has_a_later_generation_than_all_earlier_ones() -> None:
     configs = [ConnectorConfig(connector="c", properties=named_config("c", SOURCE_CONFIG)).encode()]
     with running_herder(configs=configs, statuses=running_statuses(generation=41)) as harness:

@@ -262,3 +262,38 @@ def test_the_recorded_exactly_once_connectors_were_fenced_before_their_deletion(
     ]
     assert counts[:2] == [2, 1]
     assert 0 in counts
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "remedy"),
+    [
+        (b"connector-c", b"{", "write its config again"),
+        (b"connector-c", b'{"properties":7}', "write its config again"),
+        (b"target-state-c", b'{"state":"ASLEEP"}', "pause, stop or resume it again"),
+    ],
+)
+def test_a_record_that_cannot_be_decoded_is_a_problem_until_its_key_is_written_again(
+    key: bytes, value: bytes, remedy: str
+) -> None:
+    state = ClusterConfigState()
+    where = "connect-configs-0, at offset 12 with key 'x'"
+    assert state.apply(RecordBytes(key, value), location=where) is None
+    (problem,) = state.copy().unreadable_records()
+    assert problem.startswith(f"the record of {where} cannot be read: ")
+    assert problem.endswith(remedy)
+    assert "connector c" in problem
+    state.apply(connector("other").encode())
+    assert state.unreadable_records() == (problem,)
+    state.apply(RecordBytes(key, None))
+    assert state.unreadable_records() == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(b"task-c-0", b"{"), (b"commit-c", b"{"), (b"x", b"{"), (None, b"{")]
+)
+def test_a_record_that_the_connector_writes_again_or_that_is_unknown_is_no_problem(
+    key: bytes | None, value: bytes
+) -> None:
+    state = ClusterConfigState()
+    assert state.apply(RecordBytes(key, value)) is None
+    assert state.unreadable_records() == ()
