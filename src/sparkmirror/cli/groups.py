@@ -48,6 +48,9 @@ def explain(group: str | None, url: str) -> int:
         for connector in connectors if group else ():
             if reason := api.group_exclusion(connector.name, group or ""):
                 console.print(f"{connector.name}: {reason}", markup=False)
+        for connector in connectors:
+            for error in connector.errors:
+                console.print(f"{connector.name}: {error}", markup=False)
     return 0 if shown else NO_GROUP_FOUND
 
 

@@ -2,7 +2,8 @@
 
 In dedicated mode the properties file names the connectors of a flow. While a cluster is down the
 herder cannot read what the config topic holds: it answers with these, as UNASSIGNED, and says what
-the start waits for. After that it answers so for those that are not in the config topic yet. Pure.
+the start waits for. After that it answers so for those that are not in the config topic, or have no
+status yet. Pure.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ Result = TypeVar("Result")
 
 START_PATIENCE_S = 3.0
 """How long a read waits for the end of a start without a known problem."""
+NOT_STARTED = "The connector has not started yet."
 BUSY_AFTER_S = 2.0
 """After which time `/health` says what the herder thread waits for."""
 
@@ -109,17 +110,16 @@ class HerderParts:
         self._herder_thread.submit(partial(self._config_changes.apply, change))
 
     def find_queries(self) -> Queries:
-        """Return what answers reads: the stores, before that what the file configures.
+        """Return what answers reads: the stores, or for what they do not have the file's configs.
 
         Waits a moment for the end of the start. Raises WorkerStarting if nothing is known yet.
         """
-        if self.lifecycle.await_stores(self._start_patience_s()):
-            unconfigured = self._get_unconfigured()
-            return (
-                QueriesWithFallback(self.queries, self._configured_connectors(unconfigured))
-                if unconfigured
-                else self.queries
-            )
+        has_stores = self.lifecycle.await_stores(self._start_patience_s())
+        if has_stores and not self._configured:
+            return self.queries
+        if has_stores:
+            waits_for = self._get_unconfigured() or NOT_STARTED
+            return QueriesWithFallback(self.queries, self._configured_connectors(waits_for))
         waits_for = self.health().message
         if not self._configured:
             raise WorkerStarting(waits_for)

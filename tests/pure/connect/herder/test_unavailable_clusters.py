@@ -53,7 +53,7 @@ def test_reads_do_not_wait_for_a_cluster_that_is_down() -> None:
         herder.connector_offsets("d")
     configs.may_start.set()
     assert herder.await_started(50)
-    assert herder.connectors() == ()
+    assert herder.connector_offsets("c") == []
     herder.shut_down()
 
 
@@ -237,7 +237,9 @@ def test_connectors_that_are_not_in_the_config_topic_yet_are_listed_with_what_th
         assert herder.connector_offsets("c") == []
         assert herder.stored_config("c") is None
         unconfigured.clear()
-        assert herder.connectors() == ("d",)
+        assert herder.connector_status("c").connector.trace == "The connector has not started yet."
+        with pytest.raises(NotFound):
+            herder.connector_status("e")
 
 
 def test_a_worker_that_cannot_reach_its_topics_is_unhealthy_and_names_the_cause() -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.store import kafka_based_log
+
+PROMISED_S = 10
+"""Within which time a change that cannot be stored is answered."""
 
 FILE = {
     "group.id": "connect-cluster",
@@ -48,3 +52,7 @@ def test_every_setting_is_read_from_the_config() -> None:
 
 def test_preparing_is_not_enabled() -> None:
     assert not settings(exactly_once_source_support="preparing").capabilities.exactly_once
+
+
+def test_a_failed_write_answers_with_its_own_cause_before_the_request_times_out() -> None:
+    assert kafka_based_log.WRITE_TIMEOUT_S < settings().write_timeout_s < PROMISED_S

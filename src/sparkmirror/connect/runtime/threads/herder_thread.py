@@ -128,7 +128,8 @@ class HerderThread:
                 effect = NOT_MADE if future.cancel() else MAY_TAKE_EFFECT
                 if not future.done() or future.cancelled():
                     stage = self._tick_stage.summary()
-                    parts = ("Request timed out.", stage, watch.place, problem, effect)
+                    cause = f"{problem.rstrip('.')}." if problem else ""
+                    parts = ("Request timed out.", stage, watch.place, cause, effect)
                     raise RequestFailed(" ".join(filter(None, parts)))
             refusal = watch.get_refusal()
             if refusal is not None and future.cancel():

@@ -114,7 +114,7 @@ def test_a_call_ends_earlier_if_the_worker_has_a_problem(herder_thread: HerderTh
     )
     with pytest.raises(
         RequestFailed,
-        match=r"are on backup \(b1:9092\)\. backup: connection refused The change may",
+        match=r"are on backup \(b1:9092\)\. backup: connection refused\. The change",
     ):
         herder_thread.call_with_future(_never, PATIENCE_S, watch)
 
