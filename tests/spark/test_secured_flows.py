@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shutil
 import signal
 from collections.abc import Iterator
 from functools import partial
@@ -22,7 +23,8 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol, OAuthEndpoints
+from sparkmirror.lab.cluster.sasl_config import oauth_jvm_options
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
@@ -32,6 +34,7 @@ from tests.support.cli.mirror_process import (
 )
 from tests.support.cli.property_files import LONG_SHUTDOWN, SHORT_INTERVALS, SINGLE_REPLICA
 from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
+from tests.support.security.oauth_server import OAuthServer, running_oauth_server
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
@@ -51,6 +54,7 @@ FLOWS = {
     ("strimzi", "eventstreams"): ("orders",),
     ("onprem", "eventhubs"): ("topic1", "topic2"),
     ("west", "east"): ("clicks",),
+    ("keycloak", "partner"): ("payments",),
 }
 """The topics of each flow."""
 SMALL_CLUSTERS = {
@@ -69,7 +73,16 @@ RECORDS = 300
 
 
 @pytest.fixture(scope="module")
-def clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+def oauth_server() -> Iterator[OAuthServer]:
+    """Issues the tokens that the source accepts."""
+    with running_oauth_server({"mirror": "client-secret"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def clusters(
+    reaper: ProcessReaper, lab_directory: Path, oauth_server: OAuthServer
+) -> Iterator[tuple[Cluster, Cluster]]:
     """Source and target, each with one broker and short sessions."""
     properties = {"listener.name.sasl_ssl.connections.max.reauth.ms": SESSION_MS}
     specs = [
@@ -78,6 +91,7 @@ def clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Clust
             fast_start=True,
             listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
             users=SOURCE_USERS,
+            oauth=oauth_server.endpoints,
             properties=properties,
         ),
         ClusterSpec(
@@ -96,15 +110,19 @@ def clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[tuple[Clust
 
 
 def test_records_flow_over_every_protocol_and_login(
-    clusters: tuple[Cluster, Cluster], tmp_path: Path
+    clusters: tuple[Cluster, Cluster], oauth_server: OAuthServer, tmp_path: Path
 ) -> None:
     source, target = clusters
     _create_topics(source)
     _write(source, range(RECORDS))
-    file = _localized_files(source, target, tmp_path)
-    trusted = {"SSL_CERT_FILE": str(tmp_path / "system-cas.pem")}
+    file = _localized_files(source, target, oauth_server.endpoints, tmp_path)
+    environment = {
+        **os.environ,
+        "SSL_CERT_FILE": str(tmp_path / "system-cas.pem"),
+        "KAFKA_OPTS": " ".join(oauth_jvm_options(oauth_server.endpoints)),
+    }
     command = [*SPARKMIRROR, "run", str(file)]
-    with running_process(command, tmp_path / "run", {**os.environ, **trusted}) as program:
+    with running_process(command, tmp_path / "run", environment) as program:
         _wait_until_copied(clusters, program)
         driver = program.drivers()[0]
         os.kill(driver.pid, signal.SIGKILL)
@@ -122,13 +140,18 @@ def _topics() -> Iterator[tuple[str, str]]:
             yield topic, f"{alias}.{topic}"
 
 
-def _localized_files(source: Cluster, target: Cluster, directory: Path) -> Path:
+def _localized_files(
+    source: Cluster, target: Cluster, oauth: OAuthEndpoints, directory: Path
+) -> Path:
     """Copy the tutorial's files, with the addresses and paths of the test."""
     replacements = {
         "my-cluster-kafka-bootstrap:443": source.bootstrap_servers(ListenerProtocol.SSL),
         "broker-0.eventstreams.cloud.ibm.com:9093": target.bootstrap_servers(),
         "kafka:9093": source.bootstrap_servers(),
         "BROKERS=namespace.servicebus.windows.net:9093": f"BROKERS={target.bootstrap_servers()}",
+        "keycloak:9093": source.bootstrap_servers(),
+        "https://keycloak/token": oauth.token_url,
+        "partner:9094": target.bootstrap_servers(ListenerProtocol.SSL),
         "west:9093": source.bootstrap_servers(),
         "east:9093": target.bootstrap_servers(),
         "/home/": f"{directory}/",
@@ -145,6 +168,7 @@ def _localized_files(source: Cluster, target: Cluster, directory: Path) -> Path:
     for name, content in zip(("source-ca.pem", "target-ca.pem"), authorities, strict=True):
         (directory / name).write_text(content)
     (directory / "system-cas.pem").write_text("".join(authorities))
+    shutil.copy(_authority(target).key_store("mirror"), directory / "mirror.pem")
     (directory / "truststore.jks").write_text(authorities[0])
     return directory / "mm2.properties"
 
