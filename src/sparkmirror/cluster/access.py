@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Self
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import ClientSecurity, SecuritySource
+from sparkmirror.security.reloading_security import ReloadingSecurity
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router
@@ -32,6 +33,15 @@ class ClusterAccess:
             bootstrap_servers=tuple(_parse_address(text) for text in servers),
             security=ClientSecurity.from_properties(properties),
         )
+
+    @classmethod
+    def reloading(cls, cluster: str, read: Callable[[], Mapping[str, str]]) -> Self:
+        """Parse the properties that `read` returns. Each connection reads the security keys again.
+
+        Raises ConfigError. The bootstrap servers stay those of now.
+        """
+        made = cls.from_properties(cluster, read())
+        return replace(made, security=ReloadingSecurity(cluster, read))
 
     def new_router(self, client_id: str = "sparkmirror") -> Router:
         """Return a router for one thread. It connects with its first call."""

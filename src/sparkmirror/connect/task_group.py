@@ -9,7 +9,7 @@ topic. A partition that makes no progress is reported: as a problem of a running
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -84,8 +84,8 @@ class TaskGroup(Protocol):
         """Resume. `on_running` follows for each task that has not failed."""
         ...
 
-    def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
-        """Restart these tasks, failed or not. The secrets in their configs were fetched again."""
+    def restart(self, plan: TaskPlan, tasks: Collection[int]) -> None:
+        """Restart these tasks of the plan, failed or not. Its secrets were fetched again."""
         ...
 
     def stop(self, timeout_s: float) -> None:

@@ -3,27 +3,23 @@
 Placeholders (`${file:/run/secrets/kafka.properties:password}`) are resolved only here. Drivers and
 executors receive the placeholder, and each of them reads the value on its own host, with the config
 providers that the properties declare. They read it again for each connection, so a connection uses
-a password that has changed. A value that the provider lacks is an error. Text that only looks like
-a placeholder stays unchanged.
+a password that has changed. A value that the provider lacks is an error at the start; later the
+last good settings are used. Text that only looks like a placeholder stays unchanged.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.secrets import providers, variables
 from sparkmirror.errors import ConfigError
-from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.security.reloading_security import ReloadingSecurity
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
-
-log = logging.getLogger(__name__)
 
 
 def resolve_client(
@@ -36,46 +32,14 @@ def resolve_client(
     values = _expand(alias, properties, environment)
     access = _read_access(alias, properties, values)
     if values != properties:
-        source = ProvidedSecurity(alias, properties, environment, values, access)
-        access = replace(access, security=source)
+        security = ReloadingSecurity(
+            alias,
+            lambda: _expand(alias, properties, environment),
+            lambda expanded: _read_access(alias, properties, expanded).security,
+        )
+        access = replace(access, security=security)
     client = ClientConfig(cluster=alias, security=access.security, client_id=client_id)
     return client, list(access.bootstrap_servers)
-
-
-class ProvidedSecurity:
-    """Security settings with values of config providers, which each connection reads again."""
-
-    def __init__(
-        self,
-        alias: str,
-        properties: Mapping[str, str],
-        environment: Mapping[str, str],
-        values: Mapping[str, str],
-        access: ClusterAccess,
-    ) -> None:
-        """`values` and `access` are the properties as they are now."""
-        self._alias = alias
-        self._properties = properties
-        self._environment = environment
-        self._values = values
-        self._access = access
-        self._lock = threading.Lock()
-
-    @property
-    def protocol(self) -> str:
-        """`security.protocol`."""
-        return self._access.security.protocol
-
-    def current(self) -> ClientSecurity:
-        """Return the settings for the next connection. Raises ConfigError."""
-        values = _expand(self._alias, self._properties, self._environment)
-        with self._lock:
-            if values != self._values:
-                self._access = _read_access(self._alias, self._properties, values)
-                self._values = values
-                log.info("%s: new connections use changed values of providers", self._alias)
-            security = self._access.security
-        return security.current()
 
 
 def _expand(

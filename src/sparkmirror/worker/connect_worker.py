@@ -21,6 +21,7 @@ from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.directories import state_directory
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
+from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
 from sparkmirror.worker.monitoring import WorkerMonitor
@@ -49,7 +50,8 @@ class ConnectWorker:
         spark = SparkSettings.from_properties(
             properties, properties["group.id"], state_directory(environment)
         )
-        access = ClusterAccess.from_properties("the worker's cluster", properties)
+        reloaded = ReloadedProperties(lambda: file.expand().values)
+        access = ClusterAccess.reloading("the worker's cluster", reloaded.latest)
         self._worker_info = WorkerInfoProvider(access)
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow()
@@ -62,7 +64,7 @@ class ConnectWorker:
             settings,
             kafka_backing_stores(properties, access),
             HerderDependencies(
-                registry=build_connector_registry(properties, spark, flow_monitor, log_levels),
+                registry=build_connector_registry(reloaded, spark, flow_monitor, log_levels),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),

@@ -34,6 +34,7 @@ from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
+from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
 from sparkmirror.worker.flow_connectors import (
@@ -86,7 +87,8 @@ class FlowHerder:
         self._unconfigured = "Its connectors are not configured yet."
         self._stopping = threading.Event()
         properties = file.worker_config(flow)
-        access = ClusterAccess.from_properties(flow.target, properties)
+        reloaded = ReloadedProperties(lambda: file.worker_config(flow))
+        access = ClusterAccess.reloading(flow.target, reloaded.latest)
         settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
         self._worker_info = WorkerInfoProvider(access)
         self._client_id = WorkerClientId(
@@ -97,7 +99,7 @@ class FlowHerder:
             kafka_backing_stores(properties, access),
             HerderDependencies(
                 registry=build_connector_registry(
-                    properties, shared.spark, monitor, shared.log_levels
+                    reloaded, shared.spark, monitor, shared.log_levels
                 ),
                 get_server_info=self._worker_info,
                 providers=file.providers,

@@ -13,10 +13,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
 from sparkmirror.copy.causes import cause_texts, first_causes
 from sparkmirror.copy.job import CopyJob
@@ -105,12 +104,10 @@ class SparkTaskGroup:
         else:
             self._start_driver()
 
-    def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
-        """Restart with these configs. All tasks of the connector restart together."""
-        assert self._plan is not None
-        configs = tuple(tasks.get(number, config) for number, config in enumerate(self._plan.tasks))
+    def restart(self, plan: TaskPlan, tasks: Collection[int]) -> None:
+        """Restart with the plan. All tasks of the connector restart together."""
         old = self._job
-        self._set_plan(replace(self._plan, tasks=configs))
+        self._set_plan(plan)
         if self._is_paused:
             self._report_paused()
         elif old is None or not self._has_driver() or self._needs_new_driver(old):

@@ -155,7 +155,7 @@ def test_a_driver_that_gives_up_fails_every_task_and_a_restart_tries_again(
         tasks.start(plan(2), paused=False)
         wait_until(listener.are("failed", 0, 1), "both to fail")
         assert str(listener.errors[0]) == "the job is invalid"
-        tasks.restart({0: {"number": "0"}})
+        tasks.restart(plan(2), [0])
         wait_until(lambda: starts(tmp_path) == 2, "another try")
         wait_until(lambda: listener.calls.count(("failed", 1)) == 2, "it to fail again")
 

@@ -167,7 +167,8 @@ class FakeTaskGroup:
         self._is_paused = False
         self._report_states(self._healthy_tasks())
 
-    def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
+    def restart(self, plan: TaskPlan, tasks: Collection[int]) -> None:
+        self.plans.append(plan)
         self._probe.calls.append(f"restart tasks {self.name} {sorted(tasks)}")
         self.failed -= set(tasks)
         for task in tasks:

@@ -172,8 +172,8 @@ _TRANSFORMS_AND_PREDICATES: Final = ConfigDef(
         Type.STRING,
         "restart",
         LOW,
-        "What to do when a secret that a config provider gave has expired: restart the connector "
-        "with the new one, or none.",
+        "What to do when a value that a config provider gave has changed or expired: restart the "
+        "connector with the new one, or none. Changes are noticed within seconds.",
         validator=ValidString(("none", "restart")),
         group=COMMON_GROUP,
         order=14,

@@ -39,7 +39,15 @@ class TransformedConfig:
     secrets: frozenset[str] = field(repr=False)
     """Texts that logs and statuses must not show."""
     ttl_ms: int | None = None
-    """The values may change after this time; None: never."""
+    """The values expire after this time; None: they do not."""
+    has_variables: bool = False
+    """Whether values come from config providers. They may change at any time."""
+    unresolved: frozenset[str] = frozenset()
+    """The keys with placeholders that no provider has a value for. They stay as text."""
+
+    def is_changed_by(self, later: TransformedConfig) -> bool:
+        """Whether a later transformation of the same config has other values that can be used."""
+        return later.values != self.values and later.unresolved <= self.unresolved
 
 
 class ConfigTransformer:
@@ -60,6 +68,8 @@ class ConfigTransformer:
             values={key: expansion.values[key] for key in current},
             secrets=frozenset(_secrets(current | parts, expansion.values)),
             ttl_ms=min(expansion.ttls_ms.values(), default=None),
+            has_variables=bool(parts),
+            unresolved=frozenset(notice.key for notice in expansion.unresolved) & current.keys(),
         )
 
 

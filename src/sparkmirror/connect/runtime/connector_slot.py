@@ -93,6 +93,10 @@ class ConnectorSlot:
         if self.reconfiguration.retry():
             self._worker_connector.request_task_configs()
 
+    def request_value_check(self) -> None:
+        """Compare the values of config providers with those that the connector has."""
+        self._worker_connector.request_value_check()
+
     def on_task_configs_received(self) -> None:
         """Ask again if a request came while the connector was being asked."""
         if self.reconfiguration.on_answer():

@@ -24,7 +24,7 @@ from sparkmirror.connect.runtime.status.stack_traces import format_trace, hide_s
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max, tasks_max
 from sparkmirror.connect.runtime.threads.event_poster import EventPoster
 from sparkmirror.connect.runtime.threads.serial_executor import SerialExecutor
-from sparkmirror.errors import TasksNotPlanned, TooManyTasks
+from sparkmirror.errors import MirrorError, TasksNotPlanned, TooManyTasks
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
 
 log = logging.getLogger(__name__)
@@ -33,8 +33,14 @@ log = logging.getLogger(__name__)
 class ConnectorEvents(Protocol):
     """Events of connectors, handled on the herder thread."""
 
-    def on_target_state_reached(self, name: str, desired: DesiredState, ttl_ms: int | None) -> None:
-        """The connector is as desired, with values valid for `ttl_ms` (None: no limit)."""
+    def on_target_state_reached(
+        self, name: str, desired: DesiredState, config: TransformedConfig | None
+    ) -> None:
+        """The connector is as desired, with this config (None: it was never started)."""
+        ...
+
+    def on_values_changed(self, name: str, desired: DesiredState) -> None:
+        """Config providers have other values than those the connector was started with."""
         ...
 
     def on_connector_failed(self, name: str, trace: str) -> None:
@@ -147,6 +153,13 @@ class WorkerConnector:
         """Ask the connector for its task configs; an event brings the answer."""
         self._executor.submit(self._generate_task_configs)
 
+    def request_value_check(self) -> None:
+        """Compare the values of config providers with those in use; an event says if they differ.
+
+        A provider that fails changes nothing.
+        """
+        self._executor.submit(self._check_values)
+
     def has_released(self, request: int) -> bool:
         """Return whether the instance that ran before that request has ended."""
         return self._released >= request
@@ -195,8 +208,9 @@ class WorkerConnector:
                 self._poster.post(self._events.on_connector_failed, self.name, trace)
         else:
             if not context.is_cancelled():
-                ttl_ms = None if self._config is None else self._config.ttl_ms
-                self._poster.post(self._events.on_target_state_reached, self.name, desired, ttl_ms)
+                self._poster.post(
+                    self._events.on_target_state_reached, self.name, desired, self._config
+                )
 
     def _start(self, desired: DesiredState, context: _InstanceContext) -> None:
         log.info("Starting connector %s", self.name)
@@ -217,6 +231,17 @@ class WorkerConnector:
         except Exception as error:  # noqa: BLE001  the instance is dropped in any case
             trace = format_trace(error, self._context.secrets)
             log.error("Error while shutting down connector %s: %s", self.name, trace)
+
+    def _check_values(self) -> None:
+        if self._connector is None or self._applied is None or self._config is None:
+            return
+        try:
+            current = self._run_context.transformer.transform(self._applied.properties)
+        except MirrorError:
+            log.debug("Values of connector %s cannot be fetched now", self.name)
+            return
+        if self._config.is_changed_by(current):
+            self._poster.post(self._events.on_values_changed, self.name, self._applied)
 
     def _generate_task_configs(self) -> None:
         context = self._context

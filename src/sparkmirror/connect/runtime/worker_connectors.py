@@ -24,7 +24,10 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
-from sparkmirror.connect.runtime.config_transformer import task_configs_to_store
+from sparkmirror.connect.runtime.config_transformer import (
+    TransformedConfig,
+    task_configs_to_store,
+)
 from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.run_context import RunContext
@@ -43,6 +46,8 @@ log = logging.getLogger(__name__)
 
 RELOAD_ACTION: Final = "config.action.reload"
 RELOAD_RESTART: Final = "restart"
+VALUE_CHECK_INTERVAL_S = 10.0
+"""How often the values of config providers are compared with those that a connector has."""
 
 
 class WorkerConnectors:
@@ -174,7 +179,9 @@ class WorkerConnectors:
 
     # -- ConnectorEvents -------------------------------------------------------------------------
 
-    def on_target_state_reached(self, name: str, desired: DesiredState, ttl_ms: int | None) -> None:
+    def on_target_state_reached(
+        self, name: str, desired: DesiredState, config: TransformedConfig | None
+    ) -> None:
         """Write the status; ask a running connector for its task configs."""
         slot = self._slots[name]
         if not slot.is_current(desired):
@@ -187,10 +194,20 @@ class WorkerConnectors:
             slot.reconfiguration.on_success()
             slot.request_task_configs()
         reload_action = desired.properties.get(RELOAD_ACTION, RELOAD_RESTART)
-        if ttl_ms is not None and reload_action == RELOAD_RESTART:
+        if config is None or not config.has_variables or reload_action != RELOAD_RESTART:
+            return
+        if config.ttl_ms is not None:
             self._run_context.herder_thread.schedule(
-                ttl_ms / 1000, partial(self._restart_expired, slot, desired)
+                config.ttl_ms / 1000, partial(self._restart_expired, slot, desired)
             )
+        else:
+            self._schedule_value_check(slot, desired)
+
+    def on_values_changed(self, name: str, desired: DesiredState) -> None:
+        """Restart a connector and its tasks with the changed values of config providers."""
+        slot = self._slots.get(name)
+        if slot is not None:
+            self._restart_expired(slot, desired)
 
     def on_connector_failed(self, name: str, trace: str) -> None:
         """Write FAILED; fail the restart requests that wait."""
@@ -276,9 +293,22 @@ class WorkerConnectors:
     def _restart_expired(self, slot: ConnectorSlot, desired: DesiredState) -> None:
         """Restart a connector and its tasks: a config provider's TTL has expired."""
         if self._slots.get(slot.name) is slot and slot.is_current(desired):
-            log.info("Restarting connector %s: values of its config have expired", slot.name)
+            log.info(
+                "Restarting connector %s: values of its config have changed or expired", slot.name
+            )
             self.restart_connector_and_tasks(slot.name, connector=True, tasks=())
             slot.restart_all_tasks()
+
+    def _schedule_value_check(self, slot: ConnectorSlot, desired: DesiredState) -> None:
+        self._run_context.herder_thread.schedule(
+            VALUE_CHECK_INTERVAL_S, partial(self._check_values, slot, desired)
+        )
+
+    def _check_values(self, slot: ConnectorSlot, desired: DesiredState) -> None:
+        """Compare the values of config providers again and again, while the instance runs."""
+        if self._slots.get(slot.name) is slot and slot.is_current(desired):
+            slot.request_value_check()
+            self._schedule_value_check(slot, desired)
 
     def _retry_task_configs(self, slot: ConnectorSlot) -> None:
         if self._slots.get(slot.name) is slot and not (slot.is_stopping or slot.has_failed):

@@ -216,7 +216,7 @@ class WorkerTasks:
                     self._start(desired)
                 else:
                     plan, running.listener.secrets = self._build_plan(desired)
-                    running.group.restart({task: plan.tasks[task] for task in concerned})
+                    running.group.restart(plan, concerned)
             except Exception as error:  # noqa: BLE001  any error makes the tasks FAILED
                 self._fail(range(len(desired.tasks)), error)
         if done is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sparkmirror.config.secrets.variables import ConfigData
+from sparkmirror.connect.runtime import worker_connectors
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer, task_configs_to_store
 from sparkmirror.errors import BadRequest, ConfigError, MirrorError, RequestFailed
 from tests.support.connect.in_memory_herder import (
@@ -144,6 +145,43 @@ def test_values_that_expire_restart_the_connector_and_its_tasks() -> None:
         harness.herder.create_connector("c", WITH_SECRET | {"config.action.reload": "none"}, None)
         harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
         assert len(harness.probe.connectors["c"]) == 1
+
+
+def test_values_that_change_restart_the_connector_and_its_tasks_with_the_new_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_connectors, "VALUE_CHECK_INTERVAL_S", 0.02)
+    vault = Vault()
+    with running_herder(providers={"vault": vault}) as harness:
+        harness.herder.create_connector("c", WITH_SECRET, None)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        vault.values = {}  # the file is being written: nothing can be used now
+        asked = vault.asked
+        poll_until(lambda: vault.asked > asked + 2, "more checks")
+        assert harness.probe.calls.count("start c") == 1
+        vault.values = {"pw": "the-next-secret"}
+        poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "a restart")
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert harness.probe.connector("c").config["test.password"] == "the-next-secret"
+        plan = harness.probe.task_group("c").plans[-1]
+        assert plan.config["test.password"] == "the-next-secret"
+        assert plan.tasks[0]["test.password"] == "the-next-secret"
+        assert harness.probe.calls.count("start c") == 2
+
+
+def test_values_that_change_are_ignored_if_nothing_shall_be_reloaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_connectors, "VALUE_CHECK_INTERVAL_S", 0.02)
+    vault = Vault()
+    with running_herder(providers={"vault": vault}) as harness:
+        harness.herder.create_connector("c", WITH_SECRET | {"config.action.reload": "none"}, None)
+        harness.herder.create_connector("d", WITH_SECRET | {"name": "d"}, None)
+        for name in ("c", "d"):
+            harness.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
+        vault.values = {"pw": "the-next-secret"}
+        poll_until(lambda: "restart tasks d [0, 1]" in harness.probe.calls, "the other restarts")
+        assert harness.probe.calls.count("start c") == 1
 
 
 def test_deprecated_keys_have_effect_and_are_stored_unchanged() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from sparkmirror import logs
@@ -114,7 +114,7 @@ class ThreadTaskGroup:
         for number, config in enumerate(plan.tasks):
             task = self._tasks.get(number)
             if task is None or not task.reconfigure(config):
-                self.restart({number: config})
+                self._restart_task(number, config)
 
     def pause(self) -> None:
         """Pause every task after its current step."""
@@ -128,12 +128,15 @@ class ThreadTaskGroup:
         for task in self._tasks.values():
             task.set_paused(paused=False)
 
-    def restart(self, tasks: Mapping[int, ExpandedConfig]) -> None:
-        """Restart these tasks, with these configs."""
-        for number, config in tasks.items():
-            if number in self._tasks:
-                self._tasks.pop(number).stop(RESTART_TIMEOUT_S)
-            self._start_task(number, config)
+    def restart(self, plan: TaskPlan, tasks: Collection[int]) -> None:
+        """Restart these tasks, with their configs of the plan."""
+        for number in tasks:
+            self._restart_task(number, plan.tasks[number])
+
+    def _restart_task(self, number: int, config: ExpandedConfig) -> None:
+        if number in self._tasks:
+            self._tasks.pop(number).stop(RESTART_TIMEOUT_S)
+        self._start_task(number, config)
 
     def stop(self, timeout_s: float) -> None:
         """Stop all tasks. A task that hangs is left behind and reports nothing more."""

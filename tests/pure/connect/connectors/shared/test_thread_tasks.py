@@ -138,7 +138,7 @@ def test_any_other_error_fails_the_task_and_no_other() -> None:
     harness.wait("failed", 0)
     harness.wait("running", 1)
     assert str(harness.listener.failures[0]) == "invalid task config"
-    harness.group.restart({0: {}})
+    harness.group.restart(_plan({}, {}), [0])
     harness.wait("running", 0)
     harness.group.stop(50)
 
