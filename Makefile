@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed lint types imports fmt docs bench check lock clean
+.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed fuzz lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -74,6 +74,9 @@ test-lab-if-changed: $(READY) ## the same, if the lab changed since the last lan
 	else \
 		echo "The lab has not changed: its own tests are skipped (make test-lab runs them)."; \
 	fi
+
+fuzz: $(READY) ## 10,000 changed inputs for each parser (ARGS="--seed 5 --only rest --inputs 100000")
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
 	@$(BIN)/ruff check .

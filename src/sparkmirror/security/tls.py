@@ -88,7 +88,7 @@ def _load_truststore(context: ssl.SSLContext, properties: Mapping[str, str]) -> 
         return
     try:
         context.load_verify_locations(cadata=pem)
-    except (ssl.SSLError, ValueError):
+    except (ssl.SSLError, ValueError, TypeError):  # TypeError: not ASCII
         raise ConfigError.of(key, f"{key} holds no certificate that can be read") from None
 
 

@@ -147,6 +147,21 @@ def test_bytes_that_are_not_http_get_400_in_json(sent: bytes, small_limits: str)
     assert "not valid HTTP" in error_message(answer)
 
 
+@pytest.mark.parametrize(
+    "path", ["/connectors", "/a//b"], ids=["that reads the body", "that does not read it"]
+)
+def test_a_body_that_is_not_http_logs_no_stack_trace_on_a_path(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".encode()
+    herder = ScriptedHerder()
+    herder.set_response(200, [])
+    with running_rest_server(herder) as server:
+        for _ in range(5):
+            assert send_raw(server.address, sent).startswith(b"HTTP/1.1 ")
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
 def test_kafka_client_on_the_rest_port_is_logged_as_one_line_that_says_so(
     small_limits: str, caplog: pytest.LogCaptureFixture
 ) -> None:

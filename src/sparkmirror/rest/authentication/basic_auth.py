@@ -9,7 +9,6 @@ error. Passwords are compared in constant time and never shown.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import re
 from collections.abc import Mapping
@@ -73,7 +72,7 @@ def _credentials(authorization: str) -> tuple[str, str]:
         return "", ""
     try:
         decoded = base64.b64decode(encoded.strip(), validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # not ASCII, not base64, or not UTF-8
         return "", ""
     name, _, password = decoded.partition(":")
     return name, password

@@ -97,6 +97,10 @@ class HttpConnection(H11Protocol):
             self._send_event(h11.Response(status_code=status, headers=headers, reason=b""))
             self._send_event(h11.Data(data=content))
             self._send_event(h11.EndOfMessage())
+        if self.cycle is not None:
+            # A handler that still runs, or still reads the body, has no client to answer any more.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
 
     def _send_event(self, event: h11.Event) -> None:

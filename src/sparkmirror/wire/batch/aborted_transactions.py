@@ -33,6 +33,10 @@ class AbortedTransaction(NamedTuple):
     producer_id: int
 
 
+_MAX_CONTROL_BYTES = 1 << 16
+"""A control record has a few bytes. A damaged one must not take the memory of a large batch."""
+
+
 class ControlRecordType(enum.IntEnum):
     """The control records that end a transaction."""
 
@@ -44,7 +48,7 @@ def read_control_type(header: BatchHeader, batch: BytesLike) -> ControlRecordTyp
     """Return the type of a control batch; None if it is empty or of another type."""
     if header.record_count == 0:
         return None
-    key = records.read_records(header, batch)[0].key
+    key = records.read_records(header, batch, _MAX_CONTROL_BYTES)[0].key
     if key is None or len(key) < _CONTROL_KEY.size:
         raise records.corrupt_batch(header, "is a control batch without a type")
     _, kind = _CONTROL_KEY.unpack_from(key)

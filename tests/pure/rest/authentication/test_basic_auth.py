@@ -45,6 +45,7 @@ def basic(text: str) -> str:
         (basic("alice"), None),
         ("Basic alice:s3cret", None),
         ("Basic " + base64.b64encode(b"\xff:\xff").decode(), None),
+        ("Basic YWxpY2U6\xffczNjcmV0", None),
         ("Bearer x", None),
         ("", None),
         (None, None),

@@ -1,0 +1,113 @@
+"""What the ends of a control connection read: handshakes, frames, messages."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
+from sparkmirror.copy.control.message_json import MalformedMessage, decode, encode
+from sparkmirror.copy.control.messages import (
+    AbortTask,
+    ControlMessage,
+    Drain,
+    EpochAssignment,
+    GrantLeases,
+    Hello,
+    LeaseEnded,
+    LeaseEndReason,
+    LeaseProgress,
+    ProgressReport,
+    RequestEpoch,
+    SetRateLimit,
+    Welcome,
+)
+from sparkmirror.engine.driver.control_connections import Handshake
+from tests.fuzz.fuzz_target import FuzzTarget, direct
+from tests.support.copy.control_client import handshake_keys
+from tests.support.copy.pending_batches import make_lease
+
+_MESSAGES: list[ControlMessage] = [
+    Hello(task=1, attempt=2, host="h", pid=3),
+    ProgressReport(
+        progress={"t-0": LeaseProgress(position=1, expected=2, records=5, end_offset=3)},
+        runs=[("t-0", 1, 2, 3)],
+        lanes={"t": {"plain": 4}},
+        bytes={"t-0": 6},
+    ),
+    LeaseEnded(
+        partition="t-0",
+        reason=LeaseEndReason.FENCED,
+        message="w",
+        position=1,
+        expected=2,
+        records=5,
+        is_clean=False,
+    ),
+    Welcome(settings={"source": {"bootstrap.servers": "a:1"}}),
+    GrantLeases(leases=[make_lease()], target_limits={"t": {}}),
+    SetRateLimit(bytes_per_s=5),
+    Drain(),
+    AbortTask(reason="why"),
+    RequestEpoch(finished_epoch=4),
+    EpochAssignment(number=5, tasks=2),
+]
+_ENCODED = [encode(message) for message in _MESSAGES]
+
+MESSAGES = FuzzTarget(
+    name="control messages",
+    seeds=_ENCODED,
+    tokens=[b"null", b"true", b"[]", b"{}", b"[" * 2000, b'"type":', b"1e400", b"\\ud800"],
+    open_parser=direct(decode),
+    errors=(MalformedMessage,),
+)
+
+
+def _with_peer(data: bytes, read: Callable[[socket.socket], None]) -> None:
+    """Let one end of a socket read what the other end has sent before it closed."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        theirs.send(data)
+        theirs.shutdown(socket.SHUT_WR)
+        read(ours)
+
+
+def _frames(data: bytes) -> None:
+    def read(sock: socket.socket) -> None:
+        connection = ControlConnection(sock, lambda _: None, handshake_keys().driver_ciphers())
+        while True:
+            connection.on_readable()
+
+    _with_peer(data, read)
+
+
+def _valid_frames() -> bytes:
+    cipher = handshake_keys().task_ciphers().outgoing
+    frames = [cipher.encrypt(encoded) for encoded in _ENCODED[:3]]
+    return b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+
+
+FRAMES = FuzzTarget(
+    name="control frames",
+    seeds=[_valid_frames()],
+    open_parser=direct(_frames),
+    errors=(ControlConnectionLost, MalformedMessage),
+)
+
+
+def _handshake(data: bytes) -> None:
+    def read(sock: socket.socket) -> None:
+        handshake = Handshake(sock, b"secret", 0.0, lambda *_: None)
+        while True:
+            handshake.on_readable()
+
+    _with_peer(data, read)
+
+
+HANDSHAKES = FuzzTarget(
+    name="control handshakes",
+    seeds=[bytes(64), bytes(200), b'{"type":"hello"}'],
+    open_parser=direct(_handshake),
+    errors=(ControlConnectionLost,),
+)

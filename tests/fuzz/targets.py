@@ -1,0 +1,26 @@
+"""All parsers that read bytes of other programs, people or networks."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tests.fuzz import broker_targets, control_targets, rest_targets, text_targets
+from tests.fuzz.fuzz_target import FuzzTarget
+
+
+@cache
+def all_targets() -> tuple[FuzzTarget, ...]:
+    """Return every target; the first call makes keys and certificates for the seeds."""
+    return (
+        text_targets.PROPERTIES,
+        text_targets.JAAS,
+        text_targets.pem_target(),
+        rest_targets.BODIES,
+        rest_targets.PATHS,
+        rest_targets.HTTP,
+        control_targets.HANDSHAKES,
+        control_targets.FRAMES,
+        control_targets.MESSAGES,
+        broker_targets.ANSWERS,
+        broker_targets.BATCHES,
+    )
