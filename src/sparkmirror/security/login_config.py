@@ -19,6 +19,7 @@ from sparkmirror.config.secrets.jaas import LoginModule
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.java_options import system_property
+from sparkmirror.security.kerberos.kerberos_login import KRB5_LOGIN_MODULES, kerberos_login
 from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import PasswordLogin, SaslLogin
 from sparkmirror.security.msk_iam.msk_login import IAM_LOGIN_MODULE, msk_login
@@ -48,6 +49,12 @@ def read_login(properties: Mapping[str, str], environment: Mapping[str, str]) ->
             f" {', '.join(LOGIN_BUILDERS)}",
         )
     module = _login_module(properties, environment)
+    if SASL_MECHANISM not in properties and module.class_name not in LOGIN_MODULES[mechanism]:
+        raise ConfigError.of(
+            SASL_MECHANISM,
+            f"{SASL_MECHANISM} is missing: its default {mechanism} does not use the login module of"
+            f" {jaas.SASL_JAAS_CONFIG}; set it to one of {', '.join(LOGIN_BUILDERS)}",
+        )
     _check_module(mechanism, module)
     return build(
         LoginSettings(
@@ -64,7 +71,11 @@ def _login_module(properties: Mapping[str, str], environment: Mapping[str, str])
     file = system_property(environment, JAAS_FILE_PROPERTY)
     if text is None and file:
         text = _client_section(Path(file))
-    module, notices = jaas.parse_login_module(text or "")
+    if text is None:
+        raise ConfigError.of(
+            jaas.SASL_JAAS_CONFIG, f"{jaas.SASL_JAAS_CONFIG} is missing: it has the login"
+        )
+    module, notices = jaas.parse_login_module(text)
     for notice in notices:
         _warn_once(f"{notice.key}: {notice.message}")
     return module
@@ -137,6 +148,7 @@ LOGIN_BUILDERS: Mapping[str, LoginBuilder] = {
     "SCRAM-SHA-512": _password_login,
     "OAUTHBEARER": oauth_login,
     "AWS_MSK_IAM": msk_login,
+    "GSSAPI": kerberos_login,
 }
 """The supported mechanisms."""
 
@@ -144,6 +156,7 @@ LOGIN_MODULES: Mapping[str, tuple[str, ...]] = {
     **{mechanism: (module,) for mechanism, module in jaas.LOGIN_MODULES.items()},
     "OAUTHBEARER": ("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",),
     "AWS_MSK_IAM": (IAM_LOGIN_MODULE,),
+    "GSSAPI": KRB5_LOGIN_MODULES,
 }
 """The login modules of each mechanism."""
 assert LOGIN_MODULES.keys() == LOGIN_BUILDERS.keys()

@@ -19,6 +19,10 @@ class TokenUnavailable(MirrorError):
     retriable = True
 
 
+class LoginRefused(MirrorError):
+    """The broker or the KDC refuses the login. The text is theirs, without a secret."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BearerToken:
     """A token of OAUTHBEARER and the SASL extensions that go with it."""
@@ -56,4 +60,39 @@ class TokenLogin:
     mechanism: str = "OAUTHBEARER"
 
 
-SaslLogin = PasswordLogin | TokenLogin
+class SecurityContext(Protocol):
+    """The client's side of one exchange of Kerberos messages."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether both sides have proven who they are."""
+
+    def step(self, received: bytes | None) -> bytes:
+        """Return the next message; empty if there is none."""
+
+    def unwrap(self, message: bytes) -> bytes:
+        """Return the content of a signed message."""
+
+    def wrap(self, content: bytes) -> bytes:
+        """Return a signed message."""
+
+
+class TicketSource(Protocol):
+    """Supplies Kerberos tickets. Used by several threads."""
+
+    def new_context(self, host: str) -> SecurityContext:
+        """Return a context for an exchange with the broker of this host name.
+
+        May block. Raises TokenUnavailable, LoginRefused.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KerberosLogin:
+    """A Kerberos ticket, for GSSAPI."""
+
+    tickets: TicketSource
+    mechanism: str = "GSSAPI"
+
+
+SaslLogin = PasswordLogin | TokenLogin | KerberosLogin

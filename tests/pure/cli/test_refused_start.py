@@ -36,13 +36,13 @@ FAULTS_OF_FLOWS = {
     "client": "A.security.protocol = FOO\n",
     "process": "sparkmirror.epoch.seconds = 0\n",
     "listener": "listeners = ftp://x:1\n",
-    "start": "A.security.protocol = SASL_SSL\nA.sasl.mechanism = GSSAPI\n",
+    "start": "A.security.protocol = SASL_SSL\nA.sasl.mechanism = NOPE\n",
     "provider": "config.providers = v\nconfig.providers.v.class = com.example.Vault\n",
 }
 FAULTS_OF_WORKERS = {
     "worker": "heartbeat.interval.ms = x\n",
     "listener": "listeners = ftp://x:1\n",
-    "start": "security.protocol = SASL_SSL\nsasl.mechanism = GSSAPI\n",
+    "start": "security.protocol = SASL_SSL\nsasl.mechanism = NOPE\n",
     "process": "sparkmirror.epoch.seconds = 0\n",
 }
 

@@ -42,6 +42,11 @@ def test_the_mechanism_decides_and_another_module_is_warned_about_once(
     assert "hunter2" not in caplog.text
 
 
+def test_a_missing_mechanism_is_named_if_the_login_module_is_not_that_of_kerberos() -> None:
+    with pytest.raises(ConfigError, match=r"sasl\.mechanism is missing: its default GSSAPI"):
+        read_login({"sasl.jaas.config": f"{PLAIN} required username=u password=p;"}, {})
+
+
 def test_an_unknown_mechanism_lists_the_supported_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         read_login(sasl("DIGEST-MD5", "x required;"), {})

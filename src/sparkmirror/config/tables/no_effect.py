@@ -6,7 +6,7 @@ from typing import Final
 
 JAVA_RUNTIME: Final = "No effect here: it chooses a part of a Java runtime."
 JAVA_CLIENT: Final = "No effect here: it tunes Kafka's Java clients."
-KERBEROS: Final = "No effect here: GSSAPI is refused."
+KERBEROS: Final = "No effect here: the Kerberos library renews tickets by itself."
 TOKENS: Final = "No effect here: it is for brokers, which check tokens."
 JAVA_STORE: Final = "No effect here: key stores and trust stores are PEM."
 JAVA_CLASS: Final = "No effect here: it names a Java class, and none is loaded."

@@ -19,7 +19,7 @@ _KERBEROS: Final = ConfigDef(
         Type.STRING,
         None,
         MEDIUM,
-        KERBEROS,
+        "The name of the brokers' Kerberos service, often kafka.",
     ),
     ConfigKey(
         "sasl.kerberos.kinit.cmd",
@@ -89,8 +89,8 @@ _LOGIN: Final = ConfigDef(
         Type.STRING,
         "GSSAPI",
         MEDIUM,
-        "How a client logs in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM. "
-        "Any other mechanism is refused, the default too. Must be one that the brokers offer.",
+        "How a client logs in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or "
+        "GSSAPI. Must be one that the brokers offer.",
     ),
     ConfigKey(
         "sasl.jaas.config",

@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from sparkmirror.security.logins import SaslLogin, TokenUnavailable
+from sparkmirror.security.logins import (
+    KerberosLogin,
+    LoginRefused,
+    SaslLogin,
+    TokenUnavailable,
+)
 from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.net.sasl.mechanisms import SaslMechanism, new_mechanism
-from sparkmirror.wire.net.sasl.oauthbearer import LoginRefused, OAuthBearerMechanism
+from sparkmirror.wire.net.sasl.oauthbearer import OAuthBearerMechanism
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import (
     SaslAuthenticateRequest,
@@ -101,7 +106,8 @@ class SaslClientAuthenticator:
         try:
             return step()
         except TokenUnavailable as error:
-            raise self._endpoint.unavailable("it needs a token", str(error)) from error
+            proof = "ticket" if isinstance(self._login, KerberosLogin) else "token"
+            raise self._endpoint.unavailable(f"it needs a {proof}", str(error)) from error
         except LoginRefused as error:
             what = f"{self._mechanism_name} login failed: {error}"
             raise self._endpoint.not_authorized(what, CHECK_CREDENTIALS) from error

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from kafka.net.sasl import SASL_MECHANISMS
 
-from sparkmirror.security.logins import PasswordLogin, SaslLogin
+from sparkmirror.security.logins import KerberosLogin, PasswordLogin, SaslLogin
+from sparkmirror.wire.net.sasl.gssapi import GssapiMechanism
 from sparkmirror.wire.net.sasl.oauthbearer import OAuthBearerMechanism
 
 # kafka-python's mechanisms log a warning per connection under SASL_PLAINTEXT. The operator chose
@@ -37,10 +38,12 @@ class SaslMechanism(Protocol):
 def new_mechanism(login: SaslLogin, security_protocol: str, host: str) -> SaslMechanism:
     """Return the mechanism for one exchange with the broker at this host.
 
-    Raises TokenUnavailable.
+    Raises TokenUnavailable, LoginRefused.
     """
     if isinstance(login, PasswordLogin):
         return _password_mechanism(login, security_protocol, host)
+    if isinstance(login, KerberosLogin):
+        return GssapiMechanism(login.tickets.new_context(host))
     return OAuthBearerMechanism(login.tokens.token(host))
 
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 
-from sparkmirror.security.logins import BearerToken
+from sparkmirror.security.logins import BearerToken, LoginRefused
 
 _MAX_REFUSAL_CHARS = 500
-
-
-class LoginRefused(Exception):
-    """The broker refuses the login. The text is the broker's."""
 
 
 class OAuthBearerMechanism:

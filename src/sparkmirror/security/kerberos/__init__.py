@@ -1,0 +1,1 @@
+"""Logins with Kerberos: options of the login module, credentials, security contexts."""
