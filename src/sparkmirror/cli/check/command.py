@@ -28,6 +28,12 @@ from sparkmirror.cli.config.connector_json import (
     is_connector_json,
     read_connectors,
 )
+from sparkmirror.cli.config.options import (
+    clusters_option,
+    file_argument,
+    format_option,
+    worker_option,
+)
 from sparkmirror.cli.config.start_validation import split_aliases, without_log_lines
 from sparkmirror.cli.config.text_output import new_console, show_validation_report
 from sparkmirror.config.files import properties
@@ -40,19 +46,9 @@ PROBLEMS = 2
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--worker",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="For connector JSON: the file of the worker that shall run the connectors.",
-)
-@click.option(
-    "--clusters",
-    metavar="ALIAS[,ALIAS...]",
-    default="",
-    help="For an mm2.properties: only the flows into these clusters, as `sparkmirror run` has it.",
-)
+@file_argument
+@worker_option
+@clusters_option
 @click.option(
     "--timeout",
     "timeout_s",
@@ -68,14 +64,7 @@ PROBLEMS = 2
     show_default=True,
     help="Print the kafka-acls.sh lines for least privilege.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text, or JSON for programs.",
-)
+@format_option
 def check(
     file: Path, worker: Path | None, clusters: str, timeout_s: float, acls: bool, form: str
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparkmirror.cli.check.cluster_facts import CLIENT_ID, ClusterFacts, read_cluster_facts
 from sparkmirror.cli.check.needed_rights import (
@@ -104,16 +104,14 @@ class ConnectionChecker:
             access = ClusterAccess.from_properties(login.cluster, login.properties)
             security = access.security.current()
         except MirrorError as error:
-            return _with_error(base, error)
+            return replace(base, error=str(error))
         router = access.new_router(CLIENT_ID)
         with closing(router):
             facts = read_cluster_facts(access, router, self._timeout_s)
             if facts.is_reachable:
                 self._list_names(login, router)
-        return ConnectionCheck(
-            cluster=base.cluster,
-            clients=base.clients,
-            bootstrap_servers=base.bootstrap_servers,
+        return replace(
+            base,
             login=login_description(security, login.properties),
             principal=principal_of(security, login.properties),
             facts=facts,
@@ -144,17 +142,7 @@ class ConnectionChecker:
                 checked = check_rights(router, rights)
             except ClusterError as failure:
                 error = f"the rights cannot be checked: {failure}"
-        return ConnectionCheck(
-            cluster=check.cluster,
-            clients=check.clients,
-            bootstrap_servers=check.bootstrap_servers,
-            login=check.login,
-            principal=check.principal,
-            facts=check.facts,
-            rights=tuple(checked),
-            error=error,
-            remarks=remarks,
-        )
+        return replace(check, rights=tuple(checked), error=error, remarks=remarks)
 
     def _rights(self, need: ClientNeeds) -> Iterator[NeededRight]:
         yield from need.rights
@@ -190,15 +178,6 @@ class ConnectionChecker:
                         f"{topics.selection.flow} selects none of the {len(listed)} topics that the"
                         " principal may describe; check topics, and grant Describe"
                     )
-
-
-def _with_error(base: ConnectionCheck, error: MirrorError) -> ConnectionCheck:
-    return ConnectionCheck(
-        cluster=base.cluster,
-        clients=base.clients,
-        bootstrap_servers=base.bootstrap_servers,
-        error=str(error),
-    )
 
 
 def _group_by_login(needs: Iterable[ClientNeeds]) -> list[_Login]:

@@ -18,6 +18,12 @@ from sparkmirror.cli.config.connector_json import (
     is_connector_json,
     validate_connectors,
 )
+from sparkmirror.cli.config.options import (
+    clusters_option,
+    file_argument,
+    format_option,
+    worker_option,
+)
 from sparkmirror.cli.config.start_validation import split_aliases, without_log_lines
 from sparkmirror.cli.config.worker_start_checks import worker_start_checks
 from sparkmirror.config.files import properties
@@ -41,16 +47,6 @@ from sparkmirror.errors import ConfigError, ConfigFault, PropertiesError
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 
-_file = click.argument("file", type=click.Path(path_type=Path))
-_format = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Tables, or JSON for programs.",
-)
-
 
 @click.group()
 def config() -> None:
@@ -58,10 +54,10 @@ def config() -> None:
 
 
 @config.command()
-@_file
+@file_argument
 @click.option("--clusters", multiple=True, metavar="ALIAS...", help="Only flows into these.")
 @click.argument("more", nargs=-1, metavar="")
-@_format
+@format_option
 def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: str) -> None:
     """List the flows that FILE runs, and their connectors."""
     if more and not clusters:
@@ -75,7 +71,7 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
 
 
 @config.command("explain")
-@_file
+@file_argument
 @click.argument("key", required=False)
 @click.option("--flow", metavar="A->B", help="One flow only.")
 @click.option(
@@ -84,7 +80,7 @@ def flows(file: Path, clusters: tuple[str, ...], more: tuple[str, ...], form: st
     type=click.Choice([part.value for part in FlowPart]),
     help="One connector, or the worker.",
 )
-@_format
+@format_option
 def explain_(file: Path, key: str | None, flow: str | None, part: str | None, form: str) -> None:
     """Say for each setting of a flow which line of FILE it comes from, and what it overrode.
 
@@ -104,20 +100,10 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
 
 
 @config.command()
-@_file
-@click.option(
-    "--worker",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="For connector JSON: the file of the worker that shall run the connectors.",
-)
-@click.option(
-    "--clusters",
-    metavar="ALIAS[,ALIAS...]",
-    default="",
-    help="For an mm2.properties: only the flows into these clusters, as `sparkmirror run` has it.",
-)
-@_format
+@file_argument
+@worker_option
+@clusters_option
+@format_option
 def validate(file: Path, worker: Path | None, clusters: str, form: str) -> None:
     """Find all faults of FILE at once; exit 1 if there are any.
 
