@@ -37,6 +37,8 @@ from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.single_fetch import OffsetOutOfRange
 
+NO_RIGHT_TO_FENCE = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
 PublishEvent = Callable[[str, TrackedPartition, str], None]
 """Publishes an event for the operator: kind, partition, text."""
 
@@ -68,7 +70,7 @@ class Takeover:
                 tracked.hold(f"target: {topic}: {topic_limits}", now, then=LeaseState.DOUBTFUL)
             elif self._is_ready(tracked, now):
                 ready[tracked] = topic_limits
-        fenced = self._fence([p for p in ready if p.target not in self._unused_fences])
+        fenced = self._fence([p for p in ready if p.target not in self._unused_fences], now)
         cluster_error = ""
         for tracked, topic_limits in ready.items():
             outcome = self._unused_fences.pop(tracked.target, None) or fenced[tracked.target]
@@ -110,14 +112,26 @@ class Takeover:
         return False
 
     def _fence(
-        self, partitions: list[TrackedPartition]
+        self, partitions: list[TrackedPartition], now: float
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
         if not partitions:
             return {}
         try:
-            return dict(self.fences.fence(tracked.target for tracked in partitions))
+            outcomes = dict(self.fences.fence(tracked.target for tracked in partitions))
         except NotAuthorized as error:
             return self._without_fence(partitions, error)
+        # A right that was there when the driver started: the last owner has to stop by itself.
+        refused = [
+            tracked
+            for tracked in partitions
+            if outcomes[tracked.target] is NO_RIGHT_TO_FENCE
+            and now - tracked.doubtful_since >= self.lease_timeout_s
+        ]
+        if refused:
+            text = f"{NO_RIGHT_TO_FENCE}{_missing_right(NO_RIGHT_TO_FENCE)}"
+            cause = NotAuthorized(self.clusters.target.client.cluster, text)
+            outcomes |= self._without_fence(refused, cause)
+        return outcomes
 
     def _without_fence(
         self, partitions: list[TrackedPartition], error: MirrorError
@@ -248,7 +262,13 @@ def takeover_events(
 
 
 def _fence_error(code: ErrorCode) -> str:
-    rights = (
-        "; grant Read and Write on the topic" if code.action is ErrorAction.NOT_AUTHORIZED else ""
-    )
-    return f"target: cannot be fenced: {code}{rights}"
+    return f"target: cannot be fenced: {code}{_missing_right(code)}"
+
+
+def _missing_right(code: ErrorCode) -> str:
+    """Return what to grant; empty if the code names no missing right."""
+    if code is NO_RIGHT_TO_FENCE:
+        return "; grant Write and Describe on the transactional ids"
+    if code.action is ErrorAction.NOT_AUTHORIZED:
+        return "; grant Read and Write on the topic"
+    return ""

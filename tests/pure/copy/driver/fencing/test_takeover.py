@@ -220,6 +220,18 @@ def test_without_the_right_to_fence_the_old_identity_continues_if_its_sequence_d
     assert scene.tracked.lease.identity.producer_id == producer_id
 
 
+def test_a_right_to_fence_that_was_taken_away_is_a_reason_until_the_last_owner_has_stopped() -> (
+    None
+):
+    scene = Scene(JUMP)
+    scene.fences.outcome = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert scene.resolve(now=1.0) is LeaseState.HELD
+    assert "grant Write and Describe on the transactional ids" in scene.tracked.reason
+    assert scene.event_kinds == []
+    assert scene.resolve(now=16.0) is LeaseState.WAITING
+    assert scene.event_kinds == ["unfenced", "takeover"]
+
+
 def test_an_owner_that_no_fence_stops_is_waited_for() -> None:
     scene = Scene()
     scene.fences.first_identity = ProducerIdAndEpoch(5, 0)
