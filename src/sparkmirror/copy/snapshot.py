@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
@@ -96,6 +96,18 @@ class CopySnapshot:
                 key: view
                 if view.halted
                 else replace(view, state=_WAITING, end=-1, reason=reason or view.reason)
+                for key, view in self.partitions.items()
+            },
+        )
+
+    def while_waiting_for_slots(self, tasks: Collection[int], reason: str) -> CopySnapshot:
+        """Return the snapshot with a reason for each partition that waits for one of the tasks."""
+        return replace(
+            self,
+            partitions={
+                key: replace(view, reason=reason)
+                if view.state == _WAITING and view.task in tasks
+                else view
                 for key, view in self.partitions.items()
             },
         )

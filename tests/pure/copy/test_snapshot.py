@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sparkmirror.copy.snapshot import (
@@ -60,3 +62,13 @@ def test_without_a_driver_no_end_is_known_and_positions_stay() -> None:
     assert (stalled["t-0"].state, stalled["t-0"].end) == ("waiting", -1)
     assert (stalled["t-0"].reason, stalled["t-0"].position) == ("the driver died", 7)
     assert stalled["t-1"] == halted
+
+
+def test_partitions_that_wait_for_a_task_without_a_slot_have_that_reason() -> None:
+    copied = PartitionView(remote="A.t", task=0, state="leased", position=7, end=7)
+    waiting = PartitionView(remote="A.t", task=1, state="waiting", reason="Spark has not started")
+    moving = PartitionView(remote="A.t", task=0, state="waiting", position=7, end=9)
+    snapshot = CopySnapshot(partitions={"t-0": copied, "t-1": waiting, "t-2": moving})
+    reason = "only 1 of 2 tasks have a slot in Spark"
+    shown = snapshot.while_waiting_for_slots([1], reason).partitions
+    assert shown == {"t-0": copied, "t-1": replace(waiting, reason=reason), "t-2": moving}

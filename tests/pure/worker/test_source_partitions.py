@@ -181,13 +181,15 @@ def test_new_partition_waits_until_the_driver_reports_it_and_an_old_one_goes() -
 
 def test_partition_that_waits_for_a_slot_names_the_problem_of_the_driver() -> None:
     partitions = planned()
-    waiting = replace(view(5, 9, task=1), state="waiting")
     problem = "only 1 of 2 tasks have a slot in Spark"
-    partitions.on_status(status(problem=problem, t_0=view(7, 7), t_1=waiting), 100.0)
-    assert shown(partitions) == {
-        "t-0": ("leased", 7, 0, ""),
-        "t-1": ("waiting", 5, 4, problem),
-    }
+    behind = replace(view(5, 9, task=1, reason=problem), state="waiting")
+    never_copied = PartitionView(remote="A.t", task=1, state="waiting", reason=problem)
+    for waiting, position, lag in ((behind, 5, 4), (never_copied, 5, None)):
+        partitions.on_status(status(problem=problem, t_0=view(7, 7), t_1=waiting), 100.0)
+        assert shown(partitions) == {
+            "t-0": ("leased", 7, 0, ""),
+            "t-1": ("waiting", position, lag, problem),
+        }
 
 
 def test_a_stopped_connector_still_knows_how_many_partitions_its_topics_had() -> None:

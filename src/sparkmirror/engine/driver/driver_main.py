@@ -193,6 +193,8 @@ class Driver:
             cause = self._problem or self._application.start_problem()
             snapshot = snapshot.while_stalled(cause or SPARK_STARTS)
         else:
+            if problem and (waiting := self._application.tasks_without_slot()):
+                snapshot = snapshot.while_waiting_for_slots(waiting, problem)
             reasons = {view.reason for view in snapshot.partitions.values()}
             others = without_known(self._conductor.problems(), reasons | {problem})
             problem = "; ".join(filter(None, [problem, *others]))

@@ -99,12 +99,15 @@ class SparkApplication:
         tasks = len(self._spec.job.tasks)
         if start_problem := self.start_problem():
             return start_problem
-        waiting = self._control_server.tasks_without_slot() if self._control_server else []
-        if waiting:
+        if waiting := self.tasks_without_slot():
             shortage = slot_shortage_text(tasks, tasks - len(waiting))
             return f"{shortage}; {self._master_problem}" if self._master_problem else shortage
         query_problem = self._query.problem if self._query else ""
         return query_problem or slot_shortage_warning(self._spec)
+
+    def tasks_without_slot(self) -> list[int]:
+        """Return the tasks that Spark has no slot for."""
+        return self._control_server.tasks_without_slot() if self._control_server else []
 
     def start_problem(self) -> str:
         """Why Spark has not started yet; empty while it may only need time, and afterwards."""
