@@ -19,12 +19,12 @@ import pytest
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.support.cli.mirror_process import SPARK_TIMEOUT_S, MirrorProcess, connector_path
+from tests.support.cli.page_commands import program_directory, shell_blocks
 from tests.support.rest.json_requests import get_json
 from tests.support.waiting import wait_until
 
-PAGE = Path(__file__).parents[2] / "docs" / "quickstart.md"
+PAGE = "quickstart.md"
 PAGE_PORTS = ("8083", "8084")
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r" +# .*")
 EXPECTED_COUNT = re.compile(r"wc -l +# (\d+)$")
 HEREDOC_END = "END"
@@ -34,7 +34,7 @@ SYNCED = re.compile("written to the group on the target|the group on the target 
 
 def page_commands() -> Iterator[str]:
     """The commands of the page, in order. A command may have several lines."""
-    for block in BLOCK.findall(PAGE.read_text("utf-8")):
+    for block in shell_blocks(PAGE):
         lines: list[str] = []
         for line in block.splitlines():
             lines.append(line)
@@ -57,7 +57,7 @@ class Typist:
         self._url = f"http://127.0.0.1:{first}"
         self.environ = {
             **os.environ,
-            "PATH": f"{_program_directory(directory)}:{os.environ['PATH']}",
+            "PATH": f"{program_directory(directory)}:{os.environ['PATH']}",
             "SPARKMIRROR_LABS": str(directory / "labs"),
             "COLUMNS": "250",
         }
@@ -176,17 +176,6 @@ class Typist:
             check=False,
         )
         return done.returncode, done.stdout
-
-
-def _program_directory(directory: Path) -> Path:
-    """A directory with the commands `sparkmirror` and `python` of this test run."""
-    programs = directory / "bin"
-    programs.mkdir()
-    for name, arguments in (("sparkmirror", "-m sparkmirror"), ("python", "")):
-        file = programs / name
-        file.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
-        file.chmod(0o755)
-    return programs
 
 
 @pytest.fixture

@@ -1,19 +1,29 @@
-"""Copying on a real Spark cluster: an executor and a worker die, and no record is lost."""
+"""Copying on a real Spark cluster: an executor and a worker die, and no record is lost.
+
+The commands of docs/spark.md start a cluster on this computer and copy a topic on it.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.lab.processes.process import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.model import TopicPartition
+from tests.support.cli.mirror_process import SPARK_TIMEOUT_S
+from tests.support.cli.page_commands import program_directory, shell_blocks
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 from tests.support.processes import RunningProcess, session_processes
@@ -29,6 +39,8 @@ from tests.support.waiting import wait_until
 TOPIC = "spark-standalone"
 TOPICS = {TOPIC: 2}
 WORKERS = 3
+PAGE, PAGE_PORT, PAGE_TOPIC = "spark.md", "7077", "orders"
+TYPED_TOPIC = "spark-standalone-page"
 FENCES = 4
 """One for each takeover, and two for a busy computer."""
 
@@ -138,3 +150,38 @@ def test_the_slots_are_those_of_the_spark_cluster(standalone_run: StandaloneRun)
 
 def test_receipts_of_executors_are_written(standalone_run: StandaloneRun) -> None:
     assert standalone_run.receipts
+
+
+def test_the_commands_of_the_page_start_a_cluster_and_copy_a_topic(
+    flow: CopyFlow, writer: BatchWriter, reaper: ProcessReaper, tmp_path: Path
+) -> None:
+    [written] = [block for block in shell_blocks(PAGE) if "deploy.master.Master" in block]
+    [port] = PortRegistry().claim(1, tmp_path)
+    typed = written.replace(PAGE_PORT, str(port)).replace(PAGE_TOPIC, TYPED_TOPIC)
+    assert (written.count(PAGE_PORT), written.count(PAGE_TOPIC)) == (3, 1)
+    partition = TopicPartition(TYPED_TOPIC, 0)
+    with Admin(flow.source) as admin:
+        admin.create_topic(NewTopic(name=TYPED_TOPIC, partitions=1))
+    records = numbered_records(range(100))
+    writer.write_batches(partition, records)
+    environ = {
+        **os.environ,
+        "PATH": f"{program_directory(tmp_path)}:{os.environ['PATH']}",
+        "PRIMARY": flow.source_properties["bootstrap.servers"],
+        "BACKUP": flow.target_properties["bootstrap.servers"],
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "SPARK_WORKER_DIR": str(tmp_path / "work"),
+        "SPARK_DAEMON_JAVA_OPTS": FAST_START_JVM_OPTIONS,
+    }
+    log = tmp_path / "log"
+    command = ["bash", "-c", f"{typed}\necho ended with $?"]
+    shell = reaper.launch(command, log=log, cwd=tmp_path, environ=environ)
+    try:
+        shell.wait_for_exit(SPARK_TIMEOUT_S)
+        assert "ended with 0" in log.read_text("utf-8"), log.read_text("utf-8")[-3000:]
+    finally:
+        for process in session_processes(shell.pid):
+            process.kill()
+        reaper.unregister(shell)
+    copied = [record.value for record in read_topic(flow.target, TYPED_TOPIC)]
+    assert copied == [record.value for record in records]
