@@ -249,7 +249,13 @@ class TrackedPartition:
     def view(
         self, now: float, *, is_owner_silent: bool = False, default_reason: str = ""
     ) -> PartitionView:
-        """Return its part of the snapshot; `default_reason` stands for a missing reason."""
+        """Return its part of the snapshot; `default_reason` stands for a missing reason.
+
+        While it is doubtful it stands first: its own reason is how the last lease ended.
+        """
+        reasons = [self.shown_reason(now), default_reason]
+        if self.state is LeaseState.DOUBTFUL:
+            reasons.reverse()
         return PartitionView(
             remote=self.target.topic,
             task=self.task,
@@ -259,6 +265,6 @@ class TrackedPartition:
             end=self.known_end(now, is_owner_silent=is_owner_silent),
             records=self.lease.records if self.lease else 0,
             bytes=self.bytes,
-            reason=self.shown_reason(now) or default_reason,
+            reason=next(filter(None, reasons), ""),
             halted=self.is_halted,
         )

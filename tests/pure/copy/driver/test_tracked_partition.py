@@ -123,3 +123,14 @@ def test_the_reason_of_a_hold_ends_with_nothing_left_to_copy_or_after_a_while() 
     assert not tracked.view(16.0).reason
     report_progress(tracked, copied=0, behind=0)
     assert not tracked.view(11.0).reason
+
+
+def test_a_doubtful_partition_says_what_it_waits_for_rather_than_how_its_lease_ended() -> None:
+    tracked = caught_up_partition()
+    tracked.release(clean=False, now=1.0)
+    tracked.reason = "not acknowledged in time while draining"
+    assert tracked.view(2.0).reason == "not acknowledged in time while draining"
+    error = "target: west: no answer in time"
+    assert tracked.view(2.0, default_reason=error).reason == error
+    tracked.hold("no leader", 2.0, then=LeaseState.DOUBTFUL)
+    assert tracked.view(2.0, default_reason=error).reason == "no leader"
