@@ -23,6 +23,8 @@ _OF_WORKER = re.compile(r"\bBut (?!connector |task )")
 """What `/health` says about the worker itself, not about its connectors."""
 _SIDES = ("source: ", "target: ")
 """How the reason of a partition may begin: a task knows which side fails, a connector does not."""
+_BOTH_SIDES = re.compile("; (?=source: |target: )")
+"""What stands between two causes in the reason of a partition whose clusters both fail."""
 
 
 def problem_lines(
@@ -44,7 +46,8 @@ def problem_lines(
 
 def unexplained_text(trace: str, reasons: Iterable[str]) -> str:
     """Return what a trace says beside the reasons of partitions, with or without their side."""
-    known = {text for reason in reasons for text in (reason, _without_side(reason))}
+    texts = {text for reason in reasons for text in (reason, *_BOTH_SIDES.split(reason))}
+    known = texts | set(map(_without_side, texts))
     for reason in sorted(known, key=len, reverse=True):
         trace = re.sub(rf"(^|; )(?:[^;]*: )?{re.escape(reason)}(?=; |$)", r"\1", trace)
     parts = (part.strip() for part in trace.split("; "))

@@ -48,6 +48,14 @@ def test_connector_repeats_the_reason_of_its_partitions_without_the_side() -> No
     assert lines == [f"orders-0: source: {REFUSED}"]
 
 
+def test_connector_repeats_the_causes_of_both_sides_in_another_order() -> None:
+    other = REFUSED.replace("primary", "backup")
+    reason = f"target: {other}; source: {REFUSED}"
+    traces = (f"{REFUSED}; {other}", f"orders-0: {reason}")
+    lines = problem_lines(HEALTHY, [connector(SOURCE, *traces)], {SOURCE: [partition(0, reason)]})
+    assert lines == [f"orders-0: {reason}"]
+
+
 def test_one_cause_of_several_connectors_is_one_line() -> None:
     connectors = [connector("A->B.x", REFUSED), connector("A->B.y", REFUSED)]
     assert problem_lines(HEALTHY, connectors, {}) == [f"A->B.x and 1 more connector: {REFUSED}"]
