@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
+from sparkmirror.cli.live_view import BAR_WIDTH
 from tests.spark.troubles.surfaces import Surfaces
-from tests.spark.troubles.trouble import HEALTHY, RUNNING, STARTING, UNHEALTHY, Trouble, has_text
+from tests.spark.troubles.trouble import (
+    HEALTHY,
+    RUNNING,
+    STARTING,
+    UNHEALTHY,
+    Trouble,
+    found_text,
+    has_text,
+)
 
 HEALTH_CODES = {STARTING: 503, UNHEALTHY: 500}
 OK = 200
+FULL_BAR = "━" * BAR_WIDTH
+LOG_LINE = re.compile(r" ((?:WARNING|ERROR) .*)")
+REPEATS = re.compile(r" \(and [^)]* more since it was last logged\)")
+EVENT_LINE = re.compile(r"\d{4}-\d\d-\d\d ")
+MAX_REPEATS = 4
+"""A line that repeats is written at once, after 10 s, after 40 s, and after 130 s."""
 
 
 def differences(trouble: Trouble, seen: Surfaces) -> list[str]:
@@ -17,8 +35,12 @@ def differences(trouble: Trouble, seen: Surfaces) -> list[str]:
 
 
 def lies(trouble: Trouble, seen: Surfaces) -> list[str]:
-    """Return what claims that all is well; nothing may while something is stuck."""
-    found = []
+    """Return what claims that all is well; nothing may while something is stuck.
+
+    An unknown lag claims nothing. A lag of 0 is true if everything was copied before a cluster went
+    down. The topic's line then has no full bar, and it is not done.
+    """
+    found = [] if seen.lag is None else list(_lag_differences(trouble, seen))
     if seen.health == HEALTHY:
         found.append("/health is healthy")
     if seen.exit_code == 0:
@@ -27,7 +49,28 @@ def lies(trouble: Trouble, seen: Surfaces) -> list[str]:
     has_remark = trouble.on_connector or trouble.on_task
     if has_remark and states == {RUNNING} and not (seen.connector_trace or seen.task_trace):
         found.append("connector and tasks are RUNNING without a remark")
+    if trouble.on_partition and ("done" in seen.topic_row or FULL_BAR in seen.topic_row):
+        found.append(f"the topic looks finished: {seen.topic_row}")
     return found
+
+
+def traces(trouble: Trouble, seen: Surfaces) -> list[str]:
+    """Return each surface that still has the remark."""
+    surfaces = (
+        ("connector", seen.connector_trace),
+        ("task", seen.task_trace),
+        ("partition", seen.reason),
+        ("/health", seen.health_message),
+        ("status", seen.status_text),
+    )
+    return [f"{name}: {text}" for name, text in surfaces if has_text(trouble.remark, text)]
+
+
+def flooding_lines(log: str) -> list[str]:
+    """Return the warnings and errors that are in a log more than MAX_REPEATS times."""
+    found = (LOG_LINE.search(line) for line in log.splitlines())
+    counts = Counter(REPEATS.sub("", line[1]) for line in found if line)
+    return [f"{count} times: {line}" for line, count in counts.items() if count > MAX_REPEATS]
 
 
 def remainders(seen: Surfaces) -> list[str]:
@@ -59,8 +102,17 @@ def _state_differences(trouble: Trouble, seen: Surfaces) -> Iterator[str]:
             yield f"{surface}: {found!r} instead of {wanted!r}"
     if trouble.partition and seen.partition_state not in trouble.partition.split(" or "):
         yield f"partition: {seen.partition_state!r} instead of {trouble.partition!r}"
-    if trouble.partition and trouble.knows_lag not in (None, seen.lag is not None):
-        yield f"lag: {seen.lag}"
+    yield from _lag_differences(trouble, seen)
+
+
+def _lag_differences(trouble: Trouble, seen: Surfaces) -> Iterator[str]:
+    if not trouble.partition:
+        return
+    is_known = seen.lag is not None
+    if trouble.knows_lag not in (None, is_known):
+        yield f"lag: {seen.lag} instead of {'a number' if trouble.knows_lag else None}"
+    if seen.lag is not None and seen.lag < trouble.least_lag:
+        yield f"lag: {seen.lag} instead of at least {trouble.least_lag}"
 
 
 def _text_differences(trouble: Trouble, seen: Surfaces) -> Iterator[str]:
@@ -83,3 +135,15 @@ def _text_differences(trouble: Trouble, seen: Surfaces) -> Iterator[str]:
     for surface, wanted, found in expected:
         if wanted and not has_text(wanted, found):
             yield f"{surface}: {found[-800:]!r} does not have {wanted!r}"
+    if remark:
+        counts = Counter(map(partial(found_text, remark), _problem_lines(seen.status_text)))
+        yield from (
+            f"status: the same reason {count} times: {text}"
+            for text, count in counts.items()
+            if text and count > 1
+        )
+
+
+def _problem_lines(status_text: str) -> list[str]:
+    """Return the lines of `sparkmirror status` without those of events, which begin with a time."""
+    return [line for line in status_text.splitlines() if not EVENT_LINE.match(line)]

@@ -6,19 +6,23 @@ The trouble ends with its block.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 
 from kafka.admin import ACLOperation, ResourceType
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.model import TopicPartition
 from tests.spark.troubles.right_provocations import RIGHT_PROVOCATIONS
 from tests.spark.troubles.surfaces import Subject
 from tests.spark.troubles.troubled_mirror import (
+    EVERYTHING,
     MAIN,
     TOPIC_PREFIX,
     USER,
@@ -30,15 +34,19 @@ from tests.support.cli.mirror_process import connector_path, running_worker
 from tests.support.kafka.admin_operations import delete_records, denied, set_topic_config
 from tests.support.kafka.expired_certificate import expired_listener
 from tests.support.processes import session_processes
-from tests.support.spark.observed_driver import JVM
+from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
 from tests.support.waiting import wait_until
 
 Provocation = Callable[[TroubledMirror, str], AbstractContextManager[Subject]]
 
-BROKER = 1
+SECOND_BROKER = 2
+"""One of the source that is no controller."""
 CLOSED_PORT = "127.0.0.1:1"
 SMALL_BYTES = 2_000
 LARGE_BYTES = 5_000
+FEWER_RECORDS = 3
+TOPIC_ID_FILE = "partition.metadata"
+CORRUPT_RECORD = ProducerRecord(key=b"connector-x", value=b"{not json", partition=0)
 REMOTE = "east."
 ON_LOSS = "sparkmirror.on.loss"
 PLAINTEXT = ListenerProtocol.PLAINTEXT
@@ -57,29 +65,40 @@ def _down(
     if "source" in sides:
         mirror.write(topic, records)
     for cluster in clusters:
-        cluster.kill_broker(BROKER)
+        cluster.kill()
     try:
         if "source" not in sides:
             mirror.write(topic, records)
         yield Subject(connector=MAIN, topic=topic)
     finally:
         for cluster in reversed(clusters):
-            cluster.start_broker(BROKER)
+            cluster.start_brokers()
+
+
+@contextmanager
+def _one_broker_down(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    """Kill the broker that leads one of the two partitions."""
+    mirror.source.kill_broker(SECOND_BROKER)
+    try:
+        yield Subject(connector=MAIN, topic=topic)
+    finally:
+        mirror.source.start_broker(SECOND_BROKER)
 
 
 @contextmanager
 def _suspended(mirror: TroubledMirror, topic: str, *, side: str) -> Iterator[Subject]:
-    """Suspend a broker while there is something to copy."""
+    """Suspend all brokers. If they are those of the target, there is something to copy."""
     [cluster] = _clusters(mirror, (side,))
-    if side == "source":
-        cluster.pause_broker(BROKER)
+    for broker in cluster.brokers.values():
+        broker.pause()
     try:
         if side == "target":
-            cluster.pause_broker(BROKER)
             mirror.write(topic)
         yield Subject(connector=MAIN, topic=topic)
     finally:
-        cluster.resume_broker(BROKER)
+        for broker in cluster.brokers.values():
+            broker.resume()
+        cluster.start_brokers()
 
 
 @contextmanager
@@ -95,6 +114,18 @@ def _wrong_config(mirror: TroubledMirror, topic: str, **wrong: str) -> Iterator[
         yield Subject(connector=name, tidy=partial(mirror.delete, name))
     finally:
         mirror.put_config(name, right)
+
+
+@contextmanager
+def _deleted_in_trouble(mirror: TroubledMirror, topic: str, **wrong: str) -> Iterator[Subject]:
+    """Create a checkpoint connector with some wrong keys; delete it in the end."""
+    name = topic.removeprefix(TOPIC_PREFIX)
+    wrong = {key.replace("__", "."): text for key, text in wrong.items()}
+    mirror.put_config(name, mirror.config("Checkpoint") | wrong)
+    try:
+        yield Subject(connector=name)
+    finally:
+        mirror.delete(name)
 
 
 @contextmanager
@@ -199,6 +230,22 @@ def _overtaken_by_retention(mirror: TroubledMirror, topic: str) -> Iterator[Subj
 
 
 @contextmanager
+def _truncated(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    """Empty the log of the partition while its broker is down."""
+    with Admin(mirror.source.access(PLAINTEXT)) as admin:
+        leader = admin.describe_topics([topic])[topic].partitions[0].leader
+    assert leader
+    mirror.source.kill_broker(leader)
+    for file in (mirror.source.broker(leader).data_directory / f"{topic}-0").iterdir():
+        if file.name != TOPIC_ID_FILE:
+            file.unlink()
+    mirror.source.start_broker(leader)
+    mirror.write(topic, FEWER_RECORDS)
+    with _loss_decided(mirror, topic) as subject:
+        yield subject
+
+
+@contextmanager
 def _record_too_large(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     access, remote = mirror.target.access(PLAINTEXT), f"{REMOTE}{topic}"
     set_topic_config(access, remote, {"max.message.bytes": str(SMALL_BYTES)})
@@ -214,6 +261,27 @@ def _foreign_writer(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     write_records(mirror.target, f"{REMOTE}{topic}", 1)
     mirror.write(topic)
     yield Subject(connector=MAIN, topic=topic)
+
+
+@contextmanager
+def _no_right_to_fence(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    """Kill the task; the takeover of its partitions may not fence it."""
+    access, [driver] = mirror.target.access(PLAINTEXT), mirror.program.drivers()
+    kind = ResourceType.TRANSACTIONAL_ID
+    with denied(access, USER, kind, EVERYTHING, ACLOperation.WRITE):
+        for task in session_processes(driver.pid, PYTHON_WORKER):
+            task.kill()
+        yield Subject(connector=MAIN, topic=topic)
+
+
+@contextmanager
+def _driver_suspended(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    [driver] = mirror.program.drivers()
+    driver.send_signal(signal.SIGSTOP)
+    try:
+        yield Subject(connector=MAIN, topic=topic)
+    finally:
+        driver.send_signal(signal.SIGCONT)
 
 
 @contextmanager
@@ -233,24 +301,31 @@ def _jvm_killed(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
 
 @contextmanager
 def _second_worker(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
-    with running_worker(mirror.properties, mirror.directory / topic) as second:
-        yield Subject(connector=MAIN, program=second)
+    """Run two workers of another group; stop the first one in the end."""
+    properties = mirror.other_properties("troubles-pair")
+    with ExitStack() as stack:
+        first = stack.enter_context(running_worker(properties, mirror.directory / f"{topic}-1"))
+        wait_until(lambda: first.request("GET", "/health").status == 200, "the first worker")
+        second = stack.enter_context(running_worker(properties, mirror.directory / f"{topic}-2"))
+        tidy = stack.pop_all().close
+    try:
+        yield Subject(connector=MAIN, program=second, tidy=tidy)
+    finally:
+        first.stop()
 
 
 @contextmanager
-def _spark_master_gone(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
-    """Run another worker on a Spark master that does not exist."""
-    group = "troubles-spark"
-    properties = dict(mirror.properties) | {
-        "spark.master": f"spark://{CLOSED_PORT}",
-        "group.id": group,
-        **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
-    }
-    with ExitStack() as stack:
-        other = stack.enter_context(running_worker(properties, mirror.directory / topic))
-        config = mirror.config(topics=topic) | {"source.cluster.alias": "north"}
-        other.call_json("PUT", f"{connector_path(MAIN)}/config", config)
-        yield Subject(connector=MAIN, topic=topic, program=other)
+def _corrupt_config(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    _write_config_record(mirror, CORRUPT_RECORD)
+    try:
+        yield Subject(connector=MAIN, topic=topic)
+    finally:
+        _write_config_record(mirror, replace(CORRUPT_RECORD, value=None))
+
+
+def _write_config_record(mirror: TroubledMirror, record: ProducerRecord) -> None:
+    config_topic = mirror.properties["config.storage.topic"]
+    produce_records(mirror.target.access(PLAINTEXT), config_topic, [record])
 
 
 PROVOCATIONS: dict[str, Provocation] = {
@@ -259,12 +334,13 @@ PROVOCATIONS: dict[str, Provocation] = {
     "target-down-idle": partial(_down, sides=("target",)),
     "target-down-loaded": partial(_down, sides=("target",), records=200),
     "both-down": partial(_down, sides=("source", "target")),
+    "one-broker-down": _one_broker_down,
     "source-suspended": partial(_suspended, side="source"),
     "target-suspended": partial(_suspended, side="target"),
     "source-down-at-start": partial(_wrong_config, source__cluster__bootstrap__servers=CLOSED_PORT),
     "target-down-at-start": partial(_wrong_config, target__cluster__bootstrap__servers=CLOSED_PORT),
     "unknown-host": partial(
-        _wrong_config, source__cluster__bootstrap__servers="no-such-host.invalid:9092"
+        _deleted_in_trouble, source__cluster__bootstrap__servers="no-such-host.invalid:9092"
     ),
     "http-port": _http_port,
     "wrong-password": _wrong_password,
@@ -279,12 +355,15 @@ PROVOCATIONS: dict[str, Provocation] = {
     ),
     "no-create-at-target": _missing_right_to_create,
     **RIGHT_PROVOCATIONS,
+    "no-right-to-fence": _no_right_to_fence,
     "recreated": _recreated,
     "overtaken-by-retention": _overtaken_by_retention,
+    "truncated": _truncated,
     "record-too-large": _record_too_large,
     "foreign-writer": _foreign_writer,
+    "driver-suspended": _driver_suspended,
     "driver-killed": _driver_killed,
     "jvm-killed": _jvm_killed,
     "second-worker": _second_worker,
-    "spark-master-gone": _spark_master_gone,
+    "config-topic-corrupt": _corrupt_config,
 }

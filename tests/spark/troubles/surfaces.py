@@ -11,6 +11,9 @@ import click.testing
 from sparkmirror.cli.status import status
 from tests.support.cli.mirror_process import MirrorProcess, connector_path
 
+WIDE = "250"
+"""Columns of a terminal in which each topic has one line."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
@@ -44,6 +47,8 @@ class Surfaces:
     log: str
     exit_code: int
     status_text: str
+    topic_row: str
+    """The line of the topic in the output of `sparkmirror status`; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +70,10 @@ def read_surfaces(program: MirrorProcess, subject: Subject, since: Beginning) ->
     parts: Any = found.json if found.status == 200 else {"connector": {"state": ""}, "tasks": []}
     health = program.request("GET", "/health")
     partition = _partition(program, subject)
-    shown = click.testing.CliRunner().invoke(
+    shown = click.testing.CliRunner(env={"COLUMNS": WIDE}).invoke(
         status, ["--url", program.address], standalone_mode=False
     )
+    row = f"{subject.topic} → "
     return Surfaces(
         connector_state=parts["connector"]["state"],
         connector_trace=parts["connector"].get("trace", ""),
@@ -87,16 +93,16 @@ def read_surfaces(program: MirrorProcess, subject: Subject, since: Beginning) ->
         log=program.output[since.log :],
         exit_code=shown.return_value if isinstance(shown.return_value, int) else 1,
         status_text=shown.output,
+        topic_row=next((one for one in shown.output.splitlines() if one.startswith(row)), ""),
     )
 
 
 def _partition(program: MirrorProcess, subject: Subject) -> dict[str, Any]:
-    """Return partition 0 of the topic as `/partitions` shows it."""
+    """Return the first partition of the topic that has a reason, else its first one."""
     answer = program.request("GET", f"{connector_path(subject.connector)}/partitions")
     shown = answer.json["partitions"] if answer.status == 200 else []
-    return next(
-        (one for one in shown if (one["topic"], one["partition"]) == (subject.topic, 0)), {}
-    )
+    of_topic = [one for one in shown if one["topic"] == subject.topic]
+    return next((one for one in of_topic if one["reason"]), of_topic[0] if of_topic else {})
 
 
 def _events(program: MirrorProcess, subject: Subject) -> list[dict[str, Any]]:

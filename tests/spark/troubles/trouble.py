@@ -16,6 +16,8 @@ UNHEALTHY = "unhealthy"
 RUNNING = "RUNNING"
 FAILED = "FAILED"
 TEST = "tests/spark/test_troubles.py::test_every_surface_tells_a_trouble"
+CLUSTER_TEST = f"{TEST}_of_a_spark_cluster"
+"""It provokes several troubles on one other worker, one after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,8 @@ class Trouble:
     """Whether the reason of the partition is the remark."""
     knows_lag: bool | None = False
     """None if that depends on the moment."""
+    least_lag: int = 0
+    """A lag that is known is at least so large: so many records wait to be copied."""
     event: str = ""
     log: str = ""
     """A line of the worker's log, if it is not one that has the event or the remark."""
@@ -59,9 +63,17 @@ class Trouble:
     proof: str = TEST
     lasts: bool = True
     """Whether it lasts until the operator does something; else the mirror ends it by itself."""
+    watched_s: int = 2
+    """For so long after it has appeared, nothing may claim that all is well."""
 
 
 def has_text(text: str, found: str) -> bool:
     """Whether a line of `found` has the text."""
+    return bool(found_text(text, found))
+
+
+def found_text(text: str, found: str) -> str:
+    """Return what stands for the text in the first line of `found` that has it; else nothing."""
     parts = (re.escape(part) for part in text.split(ANYTHING))
-    return re.search(".*?".join(parts), found) is not None
+    match = re.search(".*?".join(parts), found)
+    return match[0] if match else ""

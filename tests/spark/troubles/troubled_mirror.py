@@ -32,13 +32,17 @@ MAIN = "main"
 TOPIC_PREFIX = "row."
 USER = "mirror"
 RECORDS = 10
+STOP_TIMEOUT_S = 10
+"""After so long the worker logs that a connector failed to properly shut down."""
 EVERYTHING = "*"
+INTERNAL_TOPICS = ("config", "offset", "status")
 
 
-def cluster_spec(name: str) -> ClusterSpec:
+def cluster_spec(name: str, brokers: int = 1) -> ClusterSpec:
     """Return a cluster on which the tests have all rights, and USER those that it is granted."""
     return ClusterSpec(
         name=name,
+        brokers=brokers,
         fast_start=True,
         listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_PLAINTEXT),
         users={USER: f"sesame-{secrets.token_hex(8)}"},
@@ -82,10 +86,16 @@ class TroubledMirror:
             "replication.factor": "1",
             "offset-syncs.topic.replication.factor": "1",
             "checkpoints.topic.replication.factor": "1",
+            "heartbeats.topic.replication.factor": "1",
             "heartbeats.replication.enabled": "false",
             "tasks.max": "1",
             **{key.replace("_", "."): value for key, value in more.items()},
         }
+
+    def other_properties(self, group: str) -> dict[str, str]:
+        """Return the properties of a worker with another group and other internal topics."""
+        topics = {f"{kind}.storage.topic": f"{group}-{kind}s" for kind in INTERNAL_TOPICS}
+        return {**self.properties, "group.id": group, **topics}
 
     def write(self, topic: str, records: int = RECORDS) -> None:
         """Append records to partition 0 of a source topic."""
@@ -103,10 +113,13 @@ def write_records(cluster: Cluster, topic: str, records: int, size: int = 20) ->
         writer.close()
 
 
-def create_topics(cluster: Cluster, topics: Iterable[str]) -> None:
-    """Create topics with one partition."""
+def create_topics(cluster: Cluster, topics: Iterable[str], partitions: int = 1) -> None:
+    """Create topics. Each partition has one replica; partitions of a topic have different leaders
+    if there are so many brokers."""
     with Admin(cluster.access(ListenerProtocol.PLAINTEXT)) as admin:
-        created = admin.create_topics([NewTopic(name=topic, partitions=1) for topic in topics])
+        created = admin.create_topics(
+            [NewTopic(name=name, partitions=partitions, replication_factor=1) for name in topics]
+        )
         assert not created.failed, created.failed
 
 
@@ -120,21 +133,24 @@ def grant_everything(cluster: Cluster) -> None:
 
 @contextmanager
 def running_mirror(
-    source: Cluster, target: Cluster, directory: Path, topics: Iterable[str]
+    source: Cluster, target: Cluster, directory: Path, topics: Mapping[str, int]
 ) -> Iterator[TroubledMirror]:
-    """Create and fill the topics, start a worker and MAIN, and wait until all is copied."""
+    """Create and fill the topics, start a worker and MAIN, and wait until all is copied.
+
+    `topics` has the number of partitions of each; only partition 0 gets records.
+    """
     for cluster in (source, target):
         grant_everything(cluster)
-    names = [f"{TOPIC_PREFIX}{topic}" for topic in topics]
-    create_topics(source, names)
-    for name in names:
-        write_records(source, name, RECORDS)
+    for topic, partitions in topics.items():
+        create_topics(source, [topic], partitions)
+        write_records(source, topic, RECORDS)
     login = target.client_properties(ListenerProtocol.SASL_PLAINTEXT, USER, "PLAIN")
     properties = worker_properties(SharedCluster(name="west", properties=login), "troubles") | {
         f"{kind}.{key}": value
         for kind in ("producer", "consumer", "admin")
         for key, value in login.items()
     }
+    properties["task.shutdown.graceful.timeout.ms"] = str(1000 * STOP_TIMEOUT_S)
     with running_worker(properties, directory) as program:
         mirror = TroubledMirror(
             source=source,
@@ -144,7 +160,8 @@ def running_mirror(
             directory=directory,
         )
         mirror.put_config(MAIN, mirror.config())
-        wait_until(lambda: _is_caught_up(program, len(names)), "MAIN to copy", SPARK_TIMEOUT_S)
+        count = sum(topics.values())
+        wait_until(lambda: _is_caught_up(program, count), "MAIN to copy", SPARK_TIMEOUT_S)
         yield mirror
 
 

@@ -185,14 +185,16 @@ def running_process(
 
 
 @contextmanager
-def running_worker(properties: Mapping[str, str], directory: Path) -> Iterator[MirrorProcess]:
+def running_worker(
+    properties: Mapping[str, str], directory: Path, environ: Mapping[str, str] | None = None
+) -> Iterator[MirrorProcess]:
     """Run a Connect worker, on a free port unless `rest.port` is set."""
     directory.mkdir(parents=True, exist_ok=True)
     chosen = dict(properties)
     if "rest.port" not in chosen:
         chosen.setdefault("listeners", "http://127.0.0.1:0")
     file = write_properties(directory / "connect-distributed.properties", chosen)
-    with running_process([*SPARKMIRROR, "worker", str(file)], directory) as program:
+    with running_process([*SPARKMIRROR, "worker", str(file)], directory, environ) as program:
         yield program
 
 

@@ -8,13 +8,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 CLOCK_SKEW_VARIABLE = "TESTS_CLOCK_AHEAD_MS"
+ROOT = Path(__file__).parents[3]
+START_MODULE = "sitecustomize.py"
+"""Python imports it at the start of every process."""
 
 
 def skewed_environment(ahead_ms: int) -> Mapping[str, str]:
     """Return an environment that makes the clock of a process this far ahead."""
     return {**os.environ, CLOCK_SKEW_VARIABLE: str(ahead_ms)}
+
+
+def skewed_program_environment(ahead_ms: int, directory: Path) -> Mapping[str, str]:
+    """Return an environment in which every Python process has a clock this far ahead.
+
+    `directory` gets a module that Python imports at each start.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / START_MODULE).write_text(
+        "from tests.support.copy.clock_skew import apply_clock_skew\n\napply_clock_skew()\n"
+    )
+    path = [str(directory), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {**skewed_environment(ahead_ms), "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
 def apply_clock_skew() -> None:

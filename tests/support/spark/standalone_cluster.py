@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,10 +23,15 @@ PYTHON_WORKER = "daemon pyspark.worker"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandaloneCluster:
-    """A cluster with one slot per worker."""
+    """A master and its workers."""
 
     master: str
     workers: list[Process]
+    _launch_worker: Callable[[int], Process]
+
+    def add_worker(self, cores: int = 1) -> None:
+        """Start a worker with so many slots; returns at once."""
+        self.workers.append(self._launch_worker(cores))
 
     def executors(self) -> list[RunningProcess]:
         """The executors that run now."""
@@ -41,9 +46,12 @@ class StandaloneCluster:
 
 @contextmanager
 def running_standalone_cluster(
-    reaper: ProcessReaper, directory: Path, workers: int
+    reaper: ProcessReaper, directory: Path, workers: int, port: int | None = None
 ) -> Iterator[StandaloneCluster]:
-    """Start a cluster; it ends with the block."""
+    """Start a master, on a free port unless one is given, and workers with one slot each.
+
+    They end with the block.
+    """
     found = find_spec("pyspark")
     assert found
     assert found.origin
@@ -56,7 +64,8 @@ def running_standalone_cluster(
         "SPARK_DAEMON_JAVA_OPTS": FAST_START_JVM_OPTIONS,
         "SPARK_LAUNCHER_OPTS": FAST_START_JVM_OPTIONS,
     }
-    [port] = PortRegistry().claim(1, directory)
+    if port is None:
+        [port] = PortRegistry().claim(1, directory)
     master = f"spark://{LOOPBACK}:{port}"
 
     def launch(name: str, *arguments: str) -> Process:
@@ -67,16 +76,19 @@ def running_standalone_cluster(
         started.append(process)
         return process
 
+    def launch_worker(cores: int) -> Process:
+        size = ["--cores", str(cores), "--memory", "600m"]
+        work = ["--work-dir", str(directory / f"work-{len(started)}")]
+        return launch("worker.Worker", *size, *work, master)
+
     started: list[Process] = []
     try:
         launch("master.Master", "--port", str(port))
         wait_until(lambda: _is_listening(port), "the master to listen", timeout_s=180)
-        size = ["--cores", "1", "--memory", "600m"]
-        processes = [
-            launch("worker.Worker", *size, "--work-dir", str(directory / f"work-{number}"), master)
-            for number in range(workers)
-        ]
-        yield StandaloneCluster(master=master, workers=processes)
+        cluster = StandaloneCluster(master=master, workers=[], _launch_worker=launch_worker)
+        for _ in range(workers):
+            cluster.add_worker()
+        yield cluster
     finally:
         for process in started:
             _stop_process(process)
