@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.topics import describe_topics
+from sparkmirror.errors import NotAuthorized
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
@@ -20,6 +25,9 @@ pytestmark = pytest.mark.skipif(
     bool(missing_programs()),
     reason=f"no KDC here: {', '.join(missing_programs())} missing (Debian: krb5-kdc,"
     " krb5-admin-server, krb5-user)",
+)
+needs_gssapi = pytest.mark.skipif(
+    find_spec("gssapi") is None, reason="the extra kerberos is not installed"
 )
 LOGIN_MODULE = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true"
 
@@ -78,3 +86,38 @@ def test_kafkas_own_tools_log_in_with_a_ticket(
     servers = client_properties["bootstrap.servers"]
     arguments = ["--bootstrap-server", servers, "--command-config", str(config), "--list"]
     KafkaToolRunner(jvm=options).run("kafka-topics", arguments, timeout_s=180)
+
+
+@needs_gssapi
+def test_our_clients_log_in_with_the_ticket_of_a_keytab(
+    kdc: Kdc, client_properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KRB5_CONFIG", str(kdc.krb5_conf))
+    access = ClusterAccess.from_properties("kerberos", client_properties)
+    with closing(access.new_router()) as router:
+        assert isinstance(describe_topics(router), dict)
+
+
+@needs_gssapi
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("mirror@", "other@"), r"ticket of other@.*check that the keytab has a key of it"),
+        (("mirror.keytab", "missing.keytab"), r"the keytab .*missing\.keytab cannot be read"),
+    ],
+    ids=["principal", "keytab"],
+)
+def test_a_ticket_that_cannot_be_had_is_refused_with_the_reason(
+    kdc: Kdc,
+    client_properties: dict[str, str],
+    change: tuple[str, str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KRB5_CONFIG", str(kdc.krb5_conf))
+    changed = client_properties["sasl.jaas.config"].replace(*change)
+    access = ClusterAccess.from_properties(
+        "kerberos", {**client_properties, "sasl.jaas.config": changed}
+    )
+    with closing(access.new_router()) as router, pytest.raises(NotAuthorized, match=message):
+        describe_topics(router)

@@ -88,7 +88,8 @@ def secured_cluster(start_module_cluster: StartCluster, oauth_server: OAuthServe
             super_users=("alice",),
             oauth=oauth_server.endpoints,
             properties={
-                "listener.name.sasl_ssl.scram-sha-256.connections.max.reauth.ms": str(SESSION_MS)
+                "listener.name.sasl_ssl.scram-sha-256.connections.max.reauth.ms": str(SESSION_MS),
+                "delegation.token.secret.key": "signs the tokens of this cluster",
             },
         )
     )
@@ -419,3 +420,29 @@ def test_kafkas_own_tools_accept_the_client_properties(
     arguments = ["--bootstrap-server", servers, "--command-config", str(config), "--list"]
     listed = KafkaToolRunner().run("kafka-topics", arguments, timeout_s=180)
     assert topic in listed.split()
+
+
+def test_a_delegation_token_logs_in_with_scram(secured_cluster: Cluster, tmp_path: Path) -> None:
+    properties = secured_cluster.client_properties(ListenerProtocol.SASL_PLAINTEXT, user="alice")
+    config = write_properties(tmp_path / "client.properties", properties)
+    servers = properties["bootstrap.servers"]
+    options = ["--bootstrap-server", servers, "--command-config", str(config)]
+    made = KafkaToolRunner().run(
+        "kafka-delegation-tokens",
+        [*options, "--create", "--max-life-time-period", "-1"],
+        timeout_s=180,
+    )
+    token_id, hmac = made.splitlines()[-1].split()[:2]
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        login = PasswordLogin(
+            mechanism=mechanism,
+            username=token_id,
+            password=Password(hmac),
+            is_delegation_token=True,
+        )
+        access = secured_cluster.access(ListenerProtocol.SASL_PLAINTEXT)
+        connection = open_connection(access, login=login)
+        assert broker_count(connection) == 1
+        connection.close()
+        with pytest.raises(NotAuthorized):
+            open_connection(access, login=replace(login, is_delegation_token=False))

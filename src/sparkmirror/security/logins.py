@@ -92,6 +92,8 @@ class KerberosLogin:
     """A Kerberos ticket, for GSSAPI."""
 
     tickets: TicketSource
+    principal: str = ""
+    """The principal of the ticket; empty if the ticket cache decides."""
     mechanism: str = "GSSAPI"
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+from sparkmirror.config.secrets.variables import find_variables
 from sparkmirror.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -56,9 +57,23 @@ class ReloadedProperties(Mapping[str, str]):
 
     def _reload(self) -> None:
         try:
-            self._values = dict(self._read())
-            self._problem = ""
+            values = dict(self._read())
+            _require_resolved(self._values, values)
         except ConfigError as error:
             if str(error) != self._problem:
                 self._problem = str(error)
                 log.warning("The values of before are used: %s", error)
+        else:
+            self._values, self._problem = values, ""
+
+
+def _require_resolved(before: Mapping[str, str], values: Mapping[str, str]) -> None:
+    """Raise ConfigError if a provider has no value any more for what it had one before."""
+    lost = [
+        str(variable)
+        for key, value in values.items()
+        if value != before.get(key)
+        for variable in find_variables(value)
+    ]
+    if lost:
+        raise ConfigError.of("", f"no provider has a value for {', '.join(sorted(set(lost)))} now")

@@ -17,6 +17,15 @@ from sparkmirror.config.secrets.jaas import parse_login_module
 from sparkmirror.model import SourceAndTarget
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+IAM_WORKER = """
+bootstrap.servers=b-1.dest.abc123.c2.kafka.us-east-1.amazonaws.com:9098
+group.id=connect-mm2
+key.converter=org.apache.kafka.connect.converters.ByteArrayConverter
+value.converter=org.apache.kafka.connect.converters.ByteArrayConverter
+config.storage.topic=connect-configs
+offset.storage.topic=connect-offsets
+status.storage.topic=connect-status
+"""
 FLOW = SourceAndTarget("source", "target")
 
 CLOUD_TO_OWN = f"""# a cloud service as the source, own brokers as the target
@@ -123,6 +132,29 @@ def test_a_placeholder_without_a_provider_stays_and_is_a_fault_where_the_start_f
     assert NoticeKind.UNRESOLVED_VARIABLE in {notice.kind for notice in review.notices}
     worker = opened(text).worker_config(FLOW)
     assert worker["bootstrap.servers"] == "${file:/properties/access.properties:TGT_BROKERS}"
+
+
+def test_the_worker_file_of_the_iam_tutorial_is_accepted() -> None:
+    login = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "AWS_MSK_IAM",
+        "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+        "sasl.client.callback.handler.class": (
+            "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
+        ),
+    }
+    lines = [
+        f"{prefix}{key}={value}"
+        for prefix in ("", "producer.", "consumer.")
+        for key, value in login.items()
+    ]
+    text = IAM_WORKER + "\n".join(lines)
+    report = validate_file(
+        parse_properties(text.encode(), file="connect-distributed.properties"),
+        {},
+        worker_start_checks({}),
+    )
+    assert report.errors == ()
 
 
 def test_a_worker_file_with_quotes_old_keys_and_blanks_is_accepted() -> None:

@@ -109,3 +109,17 @@ def test_reloaded_properties_follow_the_provider_and_keep_the_last_good_values(
     assert "password=two" in properties["sasl.jaas.config"]
     assert "The values of before are used" in caplog.text
     assert "two" not in repr(properties) + caplog.text
+
+
+def test_reloaded_properties_keep_a_value_that_the_provider_has_lost(
+    provided: ProvidedProperties, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read() -> dict[str, str]:
+        return expand_variables(provided.raw, create_providers(provided.raw, {}).by_name).values
+
+    now_s = [0.0]
+    properties = ReloadedProperties(read, lambda: now_s[0])
+    provided.file.write_text("")
+    now_s[0] += MAX_AGE_S
+    assert "password=one" in properties["sasl.jaas.config"]
+    assert f"no provider has a value for ${{file:{provided.file}:pw}} now" in caplog.text

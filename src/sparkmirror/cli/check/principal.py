@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.logins import KerberosLogin, PasswordLogin
 
 ANONYMOUS = "User:ANONYMOUS"
 _KEY_STORE_KEYS = ("ssl.keystore.location", "ssl.keystore.key")
@@ -15,6 +15,10 @@ def principal_of(security: ClientSecurity, properties: Mapping[str, str]) -> str
     """Return the principal; text in angle brackets stands for what only the broker knows."""
     if isinstance(security.login, PasswordLogin):
         return f"User:{security.login.username}"
+    if isinstance(security.login, KerberosLogin):
+        # The brokers' default rule: the first part of the principal, without its realm.
+        name = security.login.principal.partition("@")[0].partition("/")[0]
+        return f"User:{name or '<principal of the ticket>'}"
     if security.login is not None:
         return "User:<subject of the token>"
     if security.ssl_context is not None and any(properties.get(key) for key in _KEY_STORE_KEYS):

@@ -60,14 +60,20 @@ class KerberosTickets:
                 ],
             )
         except gssapi.exceptions.GSSError as error:
-            raise _translate(error, self.description) from None
-        return GssContext(context, self.description)
+            raise _translate(error, self.description, self._advice) from None
+        return GssContext(context, self.description, self._advice)
 
     @property
     def description(self) -> str:
         """Whose ticket, and from where."""
         origin = self.keytab or self.ticket_cache or "the default ticket cache"
         return f"Kerberos ticket of {self.principal or 'the principal'} from {origin}"
+
+    @property
+    def _advice(self) -> str:
+        if self.keytab:
+            return "check that the keytab has a key of it, and that the KDC knows the broker"
+        return "check with klist that the ticket is there and valid"
 
     def _credentials(self) -> Any:
         gssapi = _gssapi()
@@ -86,9 +92,10 @@ class KerberosTickets:
 class GssContext:
     """One security context of the client side."""
 
-    def __init__(self, context: Any, description: str) -> None:
+    def __init__(self, context: Any, description: str, advice: str) -> None:
         self._context = context
         self._description = description
+        self._advice = advice
 
     @property
     def is_complete(self) -> bool:
@@ -111,7 +118,7 @@ class GssContext:
         try:
             return step()
         except _gssapi().exceptions.GSSError as error:
-            raise _translate(error, self._description) from None
+            raise _translate(error, self._description, self._advice) from None
 
 
 def _gssapi() -> Any:
@@ -144,10 +151,10 @@ def apply_krb5_conf(
         process[KRB5_CONFIG] = f"{files}:{DEFAULTS}"
 
 
-def _translate(error: Any, description: str) -> Exception:
+def _translate(error: Any, description: str, advice: str) -> Exception:
     # The minor code is that of Kerberos, without its sign. The major one says nothing.
     code = int(getattr(error, "min_code", 0)) & 0xFFFFFFFF
     text = " ".join(str(error).split()).rpartition("): ")[2]
     if code in _WITHOUT_A_KDC:
         return TokenUnavailable(f"{description}: {text}; check krb5.conf and the KDC")
-    return LoginRefused(f"{description}: {text}")
+    return LoginRefused(f"{description}: {text}; {advice}")

@@ -38,7 +38,8 @@ def kerberos_login(settings: LoginSettings) -> KerberosLogin:
             principal=options.get("principal", ""),
             keytab=keytab,
             ticket_cache=options.get("ticketCache", "") if not keytab else "",
-        )
+        ),
+        principal=options.get("principal", ""),
     )
 
 

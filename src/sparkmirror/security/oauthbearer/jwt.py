@@ -42,4 +42,7 @@ def read_expiry(token: str) -> float | None:
     expiry = read_claims(token).get("exp")
     if isinstance(expiry, bool) or not isinstance(expiry, int | float):
         return None
-    return float(expiry)
+    try:
+        return float(expiry)
+    except OverflowError:
+        return None

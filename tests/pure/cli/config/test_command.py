@@ -240,3 +240,22 @@ def test_validate_reads_10_mb_within_8_s_and_shortens_its_table(file: Path) -> N
     assert time.process_time() - began < 8
     assert "... and 9801 more; --format json lists all." in result.output
     assert "no faults, 10001 notices." in result.output
+
+
+def test_validate_finds_a_token_endpoint_that_the_file_does_not_allow(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KAFKA_OPTS", raising=False)
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    text = FILE + (
+        "A.security.protocol=SASL_SSL\n"
+        "A.sasl.mechanism=OAUTHBEARER\n"
+        f'A.sasl.jaas.config={module} required clientId="me" clientSecret="hunter2";\n'
+        "A.sasl.oauthbearer.token.endpoint.url=https://idp.example/token\n"
+    )
+    file.write_text(text)
+    [error] = run_json("validate", file)["faults"]
+    assert error["key"] == "A.sasl.oauthbearer.token.endpoint.url"
+    assert "sparkmirror.oauthbearer.allowed.urls=https://idp.example/token" in error["message"]
+    file.write_text(f"{text}sparkmirror.oauthbearer.allowed.urls=https://idp.example/token\n")
+    assert run_json("validate", file)["faults"] == []

@@ -61,6 +61,13 @@ def test_settings_of_the_operator_win() -> None:
     assert {key: built[key] for key in conf} == conf
 
 
+def test_executors_get_the_variables_of_the_driver_unless_the_operator_sets_them() -> None:
+    environment = replace(ENVIRONMENT, executor_variables={"A": "driver", "B": "driver"})
+    built = build_spark_conf(replace(SPEC, conf={"spark.executorEnv.B": "own"}), environment)
+    assert built["spark.executorEnv.A"] == "driver"
+    assert built["spark.executorEnv.B"] == "own"
+
+
 def test_the_operator_can_set_the_control_port() -> None:
     assert control_port(SPEC) == 0
     assert control_port(replace(SPEC, conf={CONTROL_PORT_KEY: "7079"})) == 7079

@@ -40,7 +40,8 @@ def test_a_keytab_and_its_principal_are_read() -> None:
         "storeKey": "t",
     }
     assert login(options) == KerberosLogin(
-        tickets=KerberosTickets(service_name="kafka", principal="m@LAB", keytab="/etc/m.keytab")
+        tickets=KerberosTickets(service_name="kafka", principal="m@LAB", keytab="/etc/m.keytab"),
+        principal="m@LAB",
     )
 
 
