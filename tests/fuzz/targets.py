@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tests.fuzz import broker_targets, control_targets, rest_targets, text_targets
+from tests.fuzz import broker_targets, control_targets, rest_targets, store_targets, text_targets
 from tests.fuzz.fuzz_target import FuzzTarget
 
 
@@ -15,6 +15,10 @@ def all_targets() -> tuple[FuzzTarget, ...]:
         text_targets.PROPERTIES,
         text_targets.JAAS,
         text_targets.pem_target(),
+        store_targets.JKS,
+        store_targets.JCEKS,
+        store_targets.PKCS12,
+        store_targets.ENCRYPTED_PEM,
         rest_targets.BODIES,
         rest_targets.PATHS,
         rest_targets.HTTP,

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 from sparkmirror.config.files.properties import PropertiesEncoding, parse_properties
 from sparkmirror.config.secrets.jaas import parse_jaas_config, parse_login_module
 from sparkmirror.errors import ConfigError
-from sparkmirror.security.tls import client_context, server_context
+from sparkmirror.security.tls.ssl_context import client_context, server_context
 from tests.fuzz.fuzz_target import FuzzTarget, direct
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from sparkmirror.errors import ConfigError
-from sparkmirror.security.client_security import ClientSecurity, SecuritySource
+from sparkmirror.security.client_security import SecuritySource
 from sparkmirror.security.reloading_security import ReloadingSecurity
+from sparkmirror.security.security_with_stores import SecurityWithStores
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router
@@ -31,7 +32,7 @@ class ClusterAccess:
         return cls(
             cluster=cluster,
             bootstrap_servers=tuple(_parse_address(text) for text in servers),
-            security=ClientSecurity.from_properties(properties),
+            security=SecurityWithStores.from_properties(properties),
         )
 
     @classmethod

@@ -27,7 +27,8 @@ from sparkmirror.rest.http.cors import Cors
 from sparkmirror.rest.http.listener import WILDCARD_HOSTS, RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
 from sparkmirror.rest.options import RestOptions
-from sparkmirror.security.tls import server_context
+from sparkmirror.security.tls.ssl_config import SslConfig
+from sparkmirror.security.tls.ssl_factory import rotating_server_context
 
 _EXTENSIONS = "rest.extension.classes"
 _JAAS_FLAG = re.compile(r"-Djava\.security\.auth\.login\.config=(\"[^\"]+\"|'[^']+'|\S+)")
@@ -95,7 +96,8 @@ def _tls(
     if all(listener.protocol != "https" for listener in listeners):
         return None
     own = {k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)}
-    return server_context(own or {k: v for k, v in properties.items() if k.startswith("ssl.")})
+    plain = {k: v for k, v in properties.items() if k.startswith("ssl.")}
+    return rotating_server_context(SslConfig.from_properties(own or plain))
 
 
 def _users(extensions: ParsedValue, environment: Mapping[str, str]) -> BasicAuthUsers | None:

@@ -15,7 +15,8 @@ from typing import Protocol, Self
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_config import read_login
 from sparkmirror.security.logins import SaslLogin
-from sparkmirror.security.tls import client_context
+from sparkmirror.security.tls.ssl_config import SslConfig
+from sparkmirror.security.tls.ssl_factory import SslFactory, client_ssl_factory
 
 SECURITY_PROTOCOL = "security.protocol"
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -42,11 +43,21 @@ class ClientSecurity:
 
         The environment holds KAFKA_OPTS, and what logins may use.
         """
+        return cls.with_context(properties, environment, ssl_factory(properties))
+
+    @classmethod
+    def with_context(
+        cls,
+        properties: Mapping[str, str],
+        environment: Mapping[str, str],
+        factory: SslFactory | None,
+    ) -> Self:
+        """Parse the keys of the login; the factory has read those of TLS. Raises ConfigError."""
         protocol = read_protocol(properties)
         return cls(
             protocol=protocol,
             login=read_login(properties, environment) if protocol.startswith("SASL_") else None,
-            ssl_context=client_context(properties) if protocol.endswith("SSL") else None,
+            ssl_context=None if factory is None else factory.current(),
         )
 
     def current(self) -> ClientSecurity:
@@ -63,6 +74,13 @@ class SecuritySource(Protocol):
 
     def current(self) -> ClientSecurity:
         """Return the settings for the next connection. Raises ConfigError."""
+
+
+def ssl_factory(properties: Mapping[str, str]) -> SslFactory | None:
+    """Return the TLS contexts of a client; None without TLS. Raises ConfigError."""
+    if not read_protocol(properties).endswith("SSL"):
+        return None
+    return client_ssl_factory(SslConfig.from_properties(properties))
 
 
 def read_protocol(properties: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import ClientSecurity, SecuritySource
+from sparkmirror.security.security_with_stores import SecurityWithStores
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ class ReloadingSecurity:
         self,
         cluster: str,
         read: Callable[[], Mapping[str, str]],
-        build: Callable[[Mapping[str, str]], SecuritySource] = ClientSecurity.from_properties,
+        build: Callable[[Mapping[str, str]], SecuritySource] = SecurityWithStores.from_properties,
     ) -> None:
         """`read` returns the properties of now, `build` their settings; both raise ConfigError."""
         self._cluster = cluster

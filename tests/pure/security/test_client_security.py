@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import ssl
-from pathlib import Path
-
 import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
-from sparkmirror.lab.cluster.certificates import CertificateAuthority
-from sparkmirror.security import tls
 from sparkmirror.security.client_security import ClientSecurity
 from sparkmirror.security.logins import PasswordLogin
 from sparkmirror.wire.net.address import Address
@@ -27,13 +21,6 @@ def sasl(mechanism: str, line: str, protocol: str = "SASL_PLAINTEXT") -> dict[st
         "sasl.mechanism": mechanism,
         "sasl.jaas.config": line,
     }
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    made = CertificateAuthority.create(tmp_path_factory.mktemp("lab") / "tls")
-    made.issue("alice")
-    return made
 
 
 def test_no_properties_mean_plaintext() -> None:
@@ -80,73 +67,6 @@ def test_a_login_is_read_from_the_jaas_config(mechanism: str, module: str) -> No
 def test_an_invalid_property_is_named(properties: dict[str, str], fault: str) -> None:
     with pytest.raises(ConfigError, match=fault):
         ClientSecurity.from_properties(properties)
-
-
-def test_the_truststore_may_be_a_file_or_inline_in_one_line(
-    authority: CertificateAuthority,
-) -> None:
-    pem = authority.ca_certificate.read_text()
-    inline = pem.replace("\n", " ")
-    for said in (
-        {"ssl.truststore.location": str(authority.ca_certificate)},
-        {"ssl.truststore.certificates": pem},
-        {"ssl.truststore.certificates": inline},
-    ):
-        (trusted,) = tls.client_context(said).get_ca_certs()
-        assert trusted["subject"] == ((("commonName", "sparkmirror lab"),),)
-
-
-def test_an_inline_key_leaves_no_file_and_no_descriptor(authority: CertificateAuthority) -> None:
-    pem = authority.key_store("alice").read_text()
-    key, _, chain = pem.partition("-----BEGIN CERTIFICATE-----")
-    before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - counts descriptors
-    made = tls.client_context(
-        {
-            "ssl.truststore.location": str(authority.ca_certificate),
-            "ssl.keystore.key": key,
-            "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE-----{chain}",
-        }
-    )
-    assert made.verify_mode == ssl.CERT_REQUIRED
-    assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208
-
-
-def test_an_empty_identification_algorithm_stops_only_the_name_check(
-    authority: CertificateAuthority,
-) -> None:
-    location = {"ssl.truststore.location": str(authority.ca_certificate)}
-    assert tls.client_context(location).check_hostname
-    without = tls.client_context({**location, "ssl.endpoint.identification.algorithm": ""})
-    assert not without.check_hostname
-    assert without.verify_mode == ssl.CERT_REQUIRED
-
-
-def test_enabled_protocols_set_the_lowest_and_highest_tls_version(
-    authority: CertificateAuthority,
-) -> None:
-    location = {"ssl.truststore.location": str(authority.ca_certificate)}
-    both = tls.client_context(location)
-    only = tls.client_context({**location, "ssl.enabled.protocols": "TLSv1.3, TLSv1.1"})
-    assert both.minimum_version == ssl.TLSVersion.TLSv1_2
-    assert both.maximum_version == ssl.TLSVersion.TLSv1_3
-    assert only.minimum_version == only.maximum_version == ssl.TLSVersion.TLSv1_3
-
-
-def test_an_invalid_key_or_certificate_is_named_by_its_property(
-    authority: CertificateAuthority, tmp_path: Path
-) -> None:
-    store = tmp_path / "store.jks"
-    store.write_bytes(b"\xfe\xed\xfe\xed")
-    trust = {"ssl.truststore.location": str(authority.ca_certificate)}
-    for said, fault in (
-        ({"ssl.truststore.location": str(store)}, "ssl.truststore.location: .* is not PEM"),
-        ({"ssl.truststore.location": "/nowhere/ca.pem"}, "cannot be read: No such file"),
-        ({"ssl.truststore.certificates": "no pem"}, "holds no certificate"),
-        ({**trust, "ssl.keystore.location": str(authority.ca_certificate)}, "holds no key"),
-        ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols must hold"),
-    ):
-        with pytest.raises(ConfigError, match=fault):
-            tls.client_context(said)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The checks of a start that the tables do not make.
 
 A worker that starts builds clients, a REST server and the jobs of its connectors, and refuses
-settings that it cannot use: a JKS trust store, an unsupported SASL mechanism, transformations.
+settings that it cannot use: a store without a key, an unsupported SASL mechanism, transformations.
 Those checks belong to layers above `config`. The command line passes them down as functions, so
 that a validation finds the same faults, in the same words, as the start.
 """

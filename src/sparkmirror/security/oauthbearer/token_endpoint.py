@@ -21,7 +21,7 @@ from sparkmirror.config.secrets.password import HIDDEN, Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken
-from sparkmirror.security.tls import client_context
+from sparkmirror.security.tls.ssl_context import client_context
 
 DEFAULT_TIMEOUT_S = 10.0
 MAX_ANSWER_BYTES = 1_000_000

@@ -13,7 +13,8 @@ from sparkmirror.config.review.file_validation import validate_file
 from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.errors import ConfigError, PropertiesError
 from sparkmirror.security.client_security import ClientSecurity
-from tests.support.golden import golden_json
+from tests.support.golden import GOLDEN, golden_json
+from tests.support.security.keytool_stores import STORE_PASSWORD
 
 TWO = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\n"
 WORKER = """bootstrap.servers=b:1
@@ -429,19 +430,38 @@ def test_a_login_that_the_start_refuses_is_a_fault_with_the_same_message(
             assert found[0][0] is not None
 
 
-@pytest.mark.parametrize("store", ["keystore", "truststore"])
-def test_a_jks_store_is_a_fault_with_the_message_of_the_start(store: str, tmp_path: Path) -> None:
-    file = tmp_path / "store.jks"
-    file.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
-    name = f"ssl.{store}.location"
-    tls = {"security.protocol": "SSL", name: str(file)}
-    with pytest.raises(ConfigError) as start:
-        ClientSecurity.from_properties(tls)
+@pytest.mark.parametrize(
+    ("store", "fault"),
+    [("ec.jks", "ssl.key.password"), ("ec.jceks", "ssl.key.password"), ("all.pkcs12", None)],
+)
+def test_a_store_that_the_start_cannot_open_is_a_fault_with_the_message_of_the_start(
+    store: str, fault: str | None
+) -> None:
+    tls = {
+        "security.protocol": "SSL",
+        "ssl.keystore.location": str(GOLDEN / "stores" / "java17" / store),
+        "ssl.keystore.password": STORE_PASSWORD,
+    }
+    if fault:
+        tls[fault] = "wrong"
     for text, prefix in ((TWO, "A."), (TWO, ""), (WORKER, ""), (WORKER, "producer.")):
         lines = "".join(f"{prefix}{key}={value}\n" for key, value in tls.items())
-        (found,) = faults(text + lines)
-        assert found[1:] == (prefix + name, str(start.value))
-        assert found[0] is not None
+        found = faults(text + lines)
+        assert [key for _, key, _ in found] == ([prefix + fault] if fault else [])
+        if fault:
+            with pytest.raises(ConfigError) as start:
+                ClientSecurity.from_properties(tls)
+            assert found[0][2] == str(start.value)
+            assert found[0][0] is not None
+
+
+def test_a_file_that_is_no_store_is_a_fault_of_its_location(tmp_path: Path) -> None:
+    file = tmp_path / "store.jks"
+    file.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
+    for name in ("ssl.keystore.location", "ssl.truststore.location"):
+        (found,) = faults(f"{TWO}A.security.protocol=SSL\nA.{name}={file}\n")
+        assert found[1] == f"A.{name}"
+        assert "the store ends too early" in found[2]
 
 
 @pytest.mark.parametrize("protocol", ["SASL_SSL", "sasl_ssl"])

@@ -14,7 +14,7 @@ from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
-from sparkmirror.security.tls import server_context
+from sparkmirror.security.tls.ssl_context import server_context
 from tests.support.rest.rest_client import RestClient, request_once, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder
 

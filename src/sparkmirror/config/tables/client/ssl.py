@@ -7,11 +7,7 @@ from typing import Final
 from sparkmirror.config.definition.config_def import HIGH, LOW, MEDIUM, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import ValidList, ValidString
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect import (
-    JAVA_CLASS,
-    JAVA_RUNTIME,
-    JAVA_STORE,
-)
+from sparkmirror.config.tables.no_effect import ENABLED_PROTOCOLS_DECIDE, JAVA_RUNTIME
 
 CLIENT_SSL: Final = ConfigDef(
     ConfigKey(
@@ -19,7 +15,7 @@ CLIENT_SSL: Final = ConfigDef(
         Type.STRING,
         "TLSv1.3",
         MEDIUM,
-        JAVA_RUNTIME,
+        ENABLED_PROTOCOLS_DECIDE,
     ),
     ConfigKey("ssl.provider", Type.STRING, None, MEDIUM, JAVA_RUNTIME),
     ConfigKey(
@@ -27,7 +23,9 @@ CLIENT_SSL: Final = ConfigDef(
         Type.LIST,
         (),
         LOW,
-        JAVA_RUNTIME,
+        "Cipher suites that may be used, under the names that Java has for them; empty: OpenSSL's "
+        "choice. A TLS version without a suite in the list is not used. Python cannot leave out "
+        "single suites of TLS 1.3.",
         validator=ValidList(),
     ),
     ConfigKey(
@@ -44,30 +42,32 @@ CLIENT_SSL: Final = ConfigDef(
         Type.STRING,
         "JKS",
         MEDIUM,
-        JAVA_STORE,
+        "Need not be set: the content of the store shows its type, which is JKS, JCEKS, PKCS12 or "
+        "PEM. Another type here is a warning.",
     ),
     ConfigKey(
         "ssl.keystore.location",
         Type.STRING,
         None,
         HIGH,
-        "PEM file with the client's own private key and certificates. Needed only when the "
-        "brokers ask clients for a certificate (mutual TLS). JKS and PKCS12 are refused.",
+        "File with the client's own private key and certificates: JKS, JCEKS, PKCS12 or PEM. "
+        "Needed only when the brokers ask clients for a certificate (mutual TLS). A file that "
+        "changes is read again before the next connection.",
     ),
     ConfigKey(
         "ssl.keystore.password",
         Type.PASSWORD,
         None,
         HIGH,
-        JAVA_STORE,
+        "Password of the store in ssl.keystore.location. PEM has none.",
     ),
     ConfigKey(
         "ssl.key.password",
         Type.PASSWORD,
         None,
         HIGH,
-        "Password of the private key in ssl.keystore.location or ssl.keystore.key, if it is "
-        "encrypted.",
+        "Password of the private key in ssl.keystore.location or ssl.keystore.key. Without it, "
+        "the password of the store is used, except for PEM.",
     ),
     ConfigKey(
         "ssl.keystore.key",
@@ -97,22 +97,25 @@ CLIENT_SSL: Final = ConfigDef(
         Type.STRING,
         "JKS",
         MEDIUM,
-        JAVA_STORE,
+        "Need not be set: the content of the store shows its type, which is JKS, JCEKS, PKCS12 or "
+        "PEM. Another type here is a warning.",
     ),
     ConfigKey(
         "ssl.truststore.location",
         Type.STRING,
         None,
         HIGH,
-        "PEM file with the certificates that the client trusts. Set it when no public authority "
-        "has signed the certificates of the brokers. JKS and PKCS12 are refused.",
+        "File with the certificates that the client trusts: JKS, JCEKS, PKCS12 or PEM. Without "
+        "it, the client trusts the authorities of the system. A file that changes is read again "
+        "before the next connection.",
     ),
     ConfigKey(
         "ssl.truststore.password",
         Type.PASSWORD,
         None,
         HIGH,
-        JAVA_STORE,
+        "Password of the store in ssl.truststore.location. Without it, a JKS store is read and "
+        "its integrity is not checked. PEM has none.",
     ),
     ConfigKey("ssl.keymanager.algorithm", Type.STRING, "SunX509", LOW, JAVA_RUNTIME),
     ConfigKey("ssl.trustmanager.algorithm", Type.STRING, "PKIX", LOW, JAVA_RUNTIME),
@@ -130,7 +133,8 @@ CLIENT_SSL: Final = ConfigDef(
         Type.CLASS,
         None,
         LOW,
-        JAVA_CLASS,
+        "Only Kafka's own DefaultSslEngineFactory, which is the default, may be named: no other "
+        "Java class can be loaded.",
     ),
 )
 

@@ -1,0 +1,1 @@
+"""TLS contexts from the `ssl.*` keys of Java's clients and listeners."""
