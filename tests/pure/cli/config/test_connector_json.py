@@ -171,8 +171,9 @@ def test_placeholders_are_replaced_by_the_providers_of_the_worker_file(
     ("changes", "key"),
     [
         (
-            {"source.consumer.security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"},
-            "sasl.mechanism",
+            {"source.consumer.security.protocol": "SASL_SSL",
+             "source.consumer.sasl.mechanism": "NOVEL"},
+            "source.consumer.sasl.mechanism",
         ),
         (
             {"source.cluster.security.protocol": "SSL",

@@ -161,11 +161,19 @@ def test_values_that_change_restart_the_connector_and_its_tasks_with_the_new_one
         assert harness.probe.calls.count("start c") == 1
         vault.values = {"pw": "the-next-secret"}
         poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "a restart")
-        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
-        assert harness.probe.connector("c").config["test.password"] == "the-next-secret"
+        poll_until(
+            lambda: harness.probe.connector("c").config["test.password"] == "the-next-secret",
+            "a connector with the new value",
+        )
+        poll_until(
+            lambda: (
+                harness.probe.task_group("c").plans[-1].tasks[0]["test.password"]
+                == "the-next-secret"
+            ),
+            "tasks with the new value",
+        )
         plan = harness.probe.task_group("c").plans[-1]
         assert plan.config["test.password"] == "the-next-secret"
-        assert plan.tasks[0]["test.password"] == "the-next-secret"
         assert harness.probe.calls.count("start c") == 2
 
 

@@ -73,7 +73,7 @@ _LOGIN: Final = ConfigDef(
         Type.SHORT,
         60,
         LOW,
-        "The shortest time between two renewals of a token with a long lifetime.",
+        "The shortest time between two renewals of a token with a long lifetime, in seconds.",
         validator=Range(0, 900),
     ),
     ConfigKey(
@@ -81,7 +81,7 @@ _LOGIN: Final = ConfigDef(
         Type.SHORT,
         300,
         LOW,
-        "How long before its end a token with a long lifetime is renewed at the latest.",
+        "The seconds before its end at which a token with a long lifetime is renewed at the latest.",
         validator=Range(0, 3600),
     ),
     ConfigKey(
