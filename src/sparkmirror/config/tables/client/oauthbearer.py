@@ -75,7 +75,7 @@ ASSERTION: Final = ConfigDef(
         Type.INT,
         300,
         LOW,
-        "The lifetime of an assertion.",
+        "The lifetime of an assertion, in seconds.",
         validator=Range(0, 86400),
     ),
     ConfigKey(
@@ -98,7 +98,7 @@ ASSERTION: Final = ConfigDef(
         Type.INT,
         60,
         LOW,
-        "How long before its creation an assertion is valid already.",
+        "The seconds before its creation from which on an assertion is valid.",
         validator=Range(0, 3600),
     ),
     ConfigKey(

@@ -81,7 +81,7 @@ _LOGIN: Final = ConfigDef(
         Type.SHORT,
         300,
         LOW,
-        "The seconds before its end at which a token with a long lifetime is renewed at the latest.",
+        "The seconds before its end by which a token with a long lifetime is renewed.",
         validator=Range(0, 3600),
     ),
     ConfigKey(
@@ -131,28 +131,28 @@ _LOGIN: Final = ConfigDef(
         Type.INT,
         None,
         LOW,
-        "How long a connection to a token endpoint may take. 10 seconds without it.",
+        "The milliseconds that a connection to a token endpoint may take; 10 seconds if unset.",
     ),
     ConfigKey(
         "sasl.login.read.timeout.ms",
         Type.INT,
         None,
         LOW,
-        "How long a token endpoint may be silent. 10 seconds without it.",
+        "The milliseconds that a token endpoint may be silent; 10 seconds if unset.",
     ),
     ConfigKey(
         "sasl.login.retry.backoff.max.ms",
         Type.LONG,
         10000,
         LOW,
-        "The longest pause between attempts to get a token.",
+        "The longest pause between attempts to get a token, in milliseconds.",
     ),
     ConfigKey(
         "sasl.login.retry.backoff.ms",
         Type.LONG,
         100,
         LOW,
-        "The pause after the first failed attempt; it doubles with each one.",
+        "The pause after the first failed attempt, in milliseconds; it doubles with each one.",
     ),
 )
 
