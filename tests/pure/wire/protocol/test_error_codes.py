@@ -114,7 +114,7 @@ def test_a_refused_request_keeps_its_code() -> None:
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             "(kafka-acls --add --operation Write --transactional-id)",
         ),
-        ("Produce", ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "grant the right it needs"),
+        ("DescribeQuorum", ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "grant the right it needs"),
     ],
 )
 def test_a_missing_right_is_named_with_its_resource(api: str, code: ErrorCode, advice: str) -> None:
