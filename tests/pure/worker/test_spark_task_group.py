@@ -160,6 +160,18 @@ def test_a_driver_that_gives_up_fails_every_task_and_a_restart_tries_again(
         wait_until(lambda: listener.calls.count(("failed", 1)) == 2, "it to fail again")
 
 
+def test_a_restart_with_changed_secrets_starts_another_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with group(tmp_path, monkeypatch) as (tasks, listener):
+        tasks.start(plan(1), paused=False)
+        wait_until(listener.are("running", 0), "it to run")
+        tasks.restart(plan(1), [0])
+        assert starts(tmp_path) == 1
+        tasks.restart(plan(1, user="changed"), [0])
+        wait_until(lambda: starts(tmp_path) == 2, "another driver")
+
+
 def test_tasks_stay_running_when_their_driver_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
