@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ssl
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -129,6 +130,7 @@ def test_a_client_logs_in_again_before_its_session_ends(
     listener.session_lifetime_ms = 1
     connection = connect(listener, authority.ca_certificate, token())
     listener.session_lifetime_ms = 0
+    time.sleep(0.01)  # longer than the session lasts
     assert connection.call(METADATA, MetadataRequest(topics=[])).cluster_id == "c"
     connection.close()
     assert len(listener.logins) == 2

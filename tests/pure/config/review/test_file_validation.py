@@ -468,14 +468,14 @@ def test_a_file_that_is_no_store_is_a_fault_of_its_location(tmp_path: Path) -> N
 def test_a_fault_of_the_login_does_not_hide_one_of_tls(protocol: str) -> None:
     lines = f"security.protocol={protocol}\nssl.truststore.location=/no/such.pem\n"
     assert [(line, key) for line, key, _ in faults(WORKER + lines)] == [
-        (None, "sasl.mechanism"),
+        (None, "sasl.jaas.config"),
         (9, "ssl.truststore.location"),
     ]
 
 
 def test_a_missing_setting_is_a_fault_of_the_prefix_that_sets_the_protocol() -> None:
     assert [key for _, key, _ in faults(f"{TWO}A.security.protocol=SASL_PLAINTEXT\n")] == [
-        "A.sasl.mechanism"
+        "A.sasl.jaas.config"
     ]
     (fault,) = faults(f"{TWO}security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n")
     assert fault[:2] == (None, "sasl.jaas.config")
@@ -487,7 +487,7 @@ def test_a_client_of_one_flow_is_checked_with_the_keys_that_it_reads() -> None:
     assert (error.line, error.key) == (6, "A->B.consumer.ssl.truststore.location")
     assert error.locations == ("A->B source", "A->B checkpoint")
     (error,) = reviewed(f"{TWO}A->B.producer.override.security.protocol=SASL_SSL\n").errors
-    assert error.key == "A->B.producer.override.sasl.mechanism"
+    assert error.key == "A->B.producer.override.sasl.jaas.config"
 
 
 def test_connectors_of_a_disabled_flow_are_not_checked() -> None:
