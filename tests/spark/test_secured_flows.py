@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,10 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol, OAuthEndpoints
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.sasl_config import oauth_jvm_options
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from sparkmirror.wire.net.address import Address
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
     SPARKMIRROR,
@@ -34,6 +34,8 @@ from tests.support.cli.mirror_process import (
 )
 from tests.support.cli.property_files import LONG_SHUTDOWN, SHORT_INTERVALS, SINGLE_REPLICA
 from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
+from tests.support.security.java_stores import find_keytool, write_key_store
+from tests.support.security.msk_iam_listener import MskIamListener
 from tests.support.security.oauth_server import OAuthServer, running_oauth_server
 from tests.support.waiting import wait_until
 
@@ -49,12 +51,15 @@ TARGET_USERS = {
     "$ConnectionString": CONNECTION_STRING,
     "mirror": "east-secret",
 }
+AWS_KEY, AWS_SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+AWS = {"AWS_REGION": "us-east-2", "AWS_EC2_METADATA_DISABLED": "true"}
 SESSION_MS = "15000"
 FLOWS = {
     ("strimzi", "eventstreams"): ("orders",),
     ("onprem", "eventhubs"): ("topic1", "topic2"),
     ("west", "east"): ("clicks",),
     ("keycloak", "partner"): ("payments",),
+    ("msk", "partner"): ("ExampleTopic",),
 }
 """The topics of each flow."""
 SMALL_CLUSTERS = {
@@ -80,8 +85,18 @@ def oauth_server() -> Iterator[OAuthServer]:
 
 
 @pytest.fixture(scope="module")
+def msk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MskIamListener]:
+    """The IAM listener of the source."""
+    authority = CertificateAuthority.create(tmp_path_factory.mktemp("msk") / "tls")
+    with MskIamListener(
+        authority, AWS["AWS_REGION"], {AWS_KEY: AWS_SECRET}, session_lifetime_ms=int(SESSION_MS)
+    ) as listener:
+        yield listener
+
+
+@pytest.fixture(scope="module")
 def clusters(
-    reaper: ProcessReaper, lab_directory: Path, oauth_server: OAuthServer
+    reaper: ProcessReaper, lab_directory: Path, oauth_server: OAuthServer, msk: MskIamListener
 ) -> Iterator[tuple[Cluster, Cluster]]:
     """Source and target, each with one broker and short sessions."""
     properties = {"listener.name.sasl_ssl.connections.max.reauth.ms": SESSION_MS}
@@ -89,7 +104,12 @@ def clusters(
         ClusterSpec(
             name="secured-source",
             fast_start=True,
-            listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
+            listeners=(
+                ListenerProtocol.SASL_SSL,
+                ListenerProtocol.SSL,
+                ListenerProtocol.PLAINTEXT,
+            ),
+            advertised={ListenerProtocol.PLAINTEXT: msk.address},
             users=SOURCE_USERS,
             oauth=oauth_server.endpoints,
             properties=properties,
@@ -104,31 +124,44 @@ def clusters(
         ),
     ]
     source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
+    msk.forward_to(Address.parse(source.bootstrap_servers(ListenerProtocol.PLAINTEXT)))
     yield source, target
     for cluster in (source, target):
         cluster.remove()
 
 
 def test_records_flow_over_every_protocol_and_login(
-    clusters: tuple[Cluster, Cluster], oauth_server: OAuthServer, tmp_path: Path
+    clusters: tuple[Cluster, Cluster],
+    oauth_server: OAuthServer,
+    msk: MskIamListener,
+    tmp_path: Path,
 ) -> None:
     source, target = clusters
     _create_topics(source)
     _write(source, range(RECORDS))
-    file = _localized_files(source, target, oauth_server.endpoints, tmp_path)
+    addresses = {
+        "https://keycloak/token": oauth_server.endpoints.token_url,
+        "b-1.msk:9098": msk.address,
+    }
+    file = _localized_files(source, target, addresses, tmp_path)
+    _write_stores(source, target, msk, tmp_path)
     environment = {
         **os.environ,
         "SSL_CERT_FILE": str(tmp_path / "system-cas.pem"),
+        **AWS,
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "aws-credentials"),
         "KAFKA_OPTS": " ".join(oauth_jvm_options(oauth_server.endpoints)),
     }
     command = [*SPARKMIRROR, "run", str(file)]
     with running_process(command, tmp_path / "run", environment) as program:
         _wait_until_copied(clusters, program)
-        driver = program.drivers()[0]
-        os.kill(driver.pid, signal.SIGKILL)
         _write(source, range(RECORDS, 2 * RECORDS))
+        os.kill(program.drivers()[0].pid, signal.SIGKILL)
+        _write(source, range(2 * RECORDS, 3 * RECORDS))
         _wait_until_copied(clusters, program)
         program.stop()
+    assert len(msk.logins) > 0
+    assert msk.refusals == []
     for topic, remote in _topics():
         assert _read(target, remote) == _read(source, topic)
 
@@ -141,7 +174,7 @@ def _topics() -> Iterator[tuple[str, str]]:
 
 
 def _localized_files(
-    source: Cluster, target: Cluster, oauth: OAuthEndpoints, directory: Path
+    source: Cluster, target: Cluster, addresses: Mapping[str, str], directory: Path
 ) -> Path:
     """Copy the tutorial's files, with the addresses and paths of the test."""
     replacements = {
@@ -150,7 +183,7 @@ def _localized_files(
         "kafka:9093": source.bootstrap_servers(),
         "BROKERS=namespace.servicebus.windows.net:9093": f"BROKERS={target.bootstrap_servers()}",
         "keycloak:9093": source.bootstrap_servers(),
-        "https://keycloak/token": oauth.token_url,
+        **addresses,
         "partner:9094": target.bootstrap_servers(ListenerProtocol.SSL),
         "west:9093": source.bootstrap_servers(),
         "east:9093": target.bootstrap_servers(),
@@ -164,13 +197,25 @@ def _localized_files(
         for written, local in replacements.items():
             text = text.replace(written, local)
         (directory / name).write_text(text, "utf-8")
+    return directory / "mm2.properties"
+
+
+def _write_stores(source: Cluster, target: Cluster, msk: MskIamListener, directory: Path) -> None:
+    """Write what the files name: certificates, stores, AWS credentials."""
     authorities = [_authority(cluster).ca_certificate.read_text() for cluster in (source, target)]
     for name, content in zip(("source-ca.pem", "target-ca.pem"), authorities, strict=True):
         (directory / name).write_text(content)
-    (directory / "system-cas.pem").write_text("".join(authorities))
-    shutil.copy(_authority(target).key_store("mirror"), directory / "mirror.pem")
-    (directory / "truststore.jks").write_text(authorities[0])
-    return directory / "mm2.properties"
+    (directory / "system-cas.pem").write_text(
+        "".join([*authorities, msk.authority.ca_certificate.read_text()])
+    )
+    write_key_store(_authority(target), "mirror", directory / "keystore.jks")
+    find_keytool().run(  # the command of the tutorial
+        *("-import", "-trustcacerts", "-alias", "root", "-file", directory / "source-ca.pem"),
+        *("-keystore", directory / "truststore.jks", "-storepass", "password", "-noprompt"),
+    )
+    (directory / "aws-credentials").write_text(
+        f"[mirror]\naws_access_key_id = {AWS_KEY}\naws_secret_access_key = {AWS_SECRET}\n"
+    )
 
 
 def _authority(cluster: Cluster) -> CertificateAuthority:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from tests.brokers.copy.conftest import PROPERTIES
@@ -18,6 +20,12 @@ from tests.support.copy.copy_harness import CopyHarness
 from tests.support.copy.fault_scenario import SLOW_COPY, create_mixed_topic, has_copied_records
 from tests.support.kafka.batch_writer import BatchWriter
 from tests.support.kafka.clusters import StartCluster, UniqueName
+from tests.support.security.java_stores import (
+    key_store_properties,
+    trust_store_properties,
+    write_key_store,
+    write_trust_store,
+)
 from tests.support.security.oauth_server import OAuthServer, running_oauth_server
 from tests.support.waiting import wait_until
 
@@ -118,6 +126,59 @@ def test_a_changed_password_is_used_when_a_session_ends(
         file.write_text(f"password={NEXT_PASSWORD}\n")
         copy_for_two_sessions(harness)
         finish(flow, harness, topics)
+
+
+# -- certificates ----------------------------------------------------------------------------------
+
+
+def test_stores_with_certificates_of_another_authority_are_used_when_they_replace_the_old_ones(
+    flow: CopyFlow, secured: Cluster, writer: BatchWriter, topic: str, tmp_path: Path
+) -> None:
+    trust, key = tmp_path / "truststore.jks", tmp_path / "keystore.jks"
+    _write_stores(secured, trust, key)
+    flow = replace(
+        flow,
+        source_properties={
+            **without_stores(flow.source_properties),
+            **trust_store_properties(trust),
+        },
+        target_properties={
+            **without_stores(flow.target_properties),
+            **trust_store_properties(trust),
+            **key_store_properties(key),
+        },
+    )
+    topics = create_mixed_topic(flow, topic, writer)
+    with flow.harness(flow.job(topics, settings=SLOW_COPY)) as harness:
+        harness.wait_for_snapshot("copying to begin", has_copied_records)
+        _replace_authority(secured, tmp_path / "tls")
+        _write_stores(secured, trust, key)
+        secured.restart_broker(1)
+        harness.wait_for_more_records()
+        finish(flow, harness, topics)
+
+
+def _write_stores(secured: Cluster, trust: Path, key: Path) -> None:
+    authority = CertificateAuthority(secured.directory / "tls")
+    write_trust_store(authority, trust)
+    write_key_store(authority, MIRROR, key)
+
+
+def _replace_authority(secured: Cluster, directory: Path) -> None:
+    """Replace all certificates of the cluster. The broker reads its own at the next start."""
+    authority = CertificateAuthority.create(directory)
+    for name in ("broker", *secured.spec.users):
+        authority.issue(name)
+    shutil.copytree(directory, secured.directory / "tls", dirs_exist_ok=True)
+
+
+def without_stores(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return client properties without their stores."""
+    return {
+        key: value
+        for key, value in properties.items()
+        if not key.startswith(("ssl.truststore.", "ssl.keystore."))
+    }
 
 
 # -- tokens ----------------------------------------------------------------------------------------

@@ -97,9 +97,7 @@ def broker() -> Iterator[FakeBroker]:
 
 @pytest.fixture
 def listener(authority: CertificateAuthority, broker: FakeBroker) -> Iterator[MskIamListener]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(authority.issue("msk"))
-    with MskIamListener(context, REGION, SECRETS, clock=lambda: SIGNED_AT) as listening:
+    with MskIamListener(authority, REGION, SECRETS, clock=lambda: SIGNED_AT) as listening:
         listening.forward_to(broker.address)
         yield listening
 

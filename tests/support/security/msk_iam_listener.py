@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.wire.net.address import Address
 from tests.support.security.msk_iam_token import TokenRefused, verify_token
 from tests.support.security.sasl_frames import (
@@ -42,7 +43,8 @@ def _utc_now() -> datetime:
 class MskIamListener:
     """Listens at once; serves after `forward_to`. Use: `with MskIamListener(...) as listener:`."""
 
-    context: ssl.SSLContext
+    authority: CertificateAuthority
+    """Issues the listener's certificate."""
     region: str
     secrets: Mapping[str, str] = field(repr=False)
     """The secret keys of the known access key ids. A test may replace it."""
@@ -53,11 +55,14 @@ class MskIamListener:
     """The access key ids of all logins, in order."""
     refusals: list[str] = field(default_factory=list)
     """The reasons of all refusals, in order."""
+    _context: ssl.SSLContext = field(init=False)
     _server: socket.socket = field(init=False)
     _broker: Address | None = None
     _sockets: set[socket.socket] = field(default_factory=set)
 
     def __enter__(self) -> MskIamListener:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(self.authority.issue("msk"))
         self._server = socket.create_server(("127.0.0.1", 0))
         return self
 
@@ -103,7 +108,7 @@ class MskIamListener:
         with (
             contextlib.suppress(OSError),
             accepted,
-            self.context.wrap_socket(accepted, server_side=True) as client,
+            self._context.wrap_socket(accepted, server_side=True) as client,
             socket.create_connection(self._broker) as broker,
         ):
             _Session(self, client, broker).run()

@@ -6,6 +6,7 @@ They are the extra `msk`. They are loaded with the first token: that takes a sec
 from __future__ import annotations
 
 import importlib.util
+import os
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -88,10 +89,13 @@ def require_signer(key: str) -> None:
 def default_region(profile: str) -> str:
     """Return the region of the environment or of the profile; empty without one.
 
+    AWS's library for Python reads AWS_DEFAULT_REGION only; that for Java, AWS_REGION.
     Raises TokenUnavailable if the profile does not exist.
     """
     from botocore.exceptions import BotoCoreError
 
+    if region := os.environ.get("AWS_REGION", ""):
+        return region
     try:
         return str(_session(profile).get_config_variable("region") or "")
     except BotoCoreError as error:

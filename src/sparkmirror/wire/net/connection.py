@@ -47,6 +47,7 @@ from sparkmirror.wire.protocol.response_errors import error_for_code
 
 log = logging.getLogger(__name__)
 
+CHECK_LOGIN = "the next attempt uses the token or ticket that has arrived meanwhile"
 CHECK_SETTINGS = "the next attempt reads them again"
 MAX_RESPONSE_BYTES = 1 << 28
 CLIENT_SOFTWARE_NAME = "sparkmirror"
@@ -172,6 +173,8 @@ class BrokerConnection(Channel):
 
         exchange = SaslClientAuthenticator(self.endpoint, self._login)
         exchange.on_handshake_response(call(SASL_HANDSHAKE, exchange.handshake_request()))
+        if time.monotonic() > deadline:
+            raise self.endpoint.timed_out("the login took too long to prepare", CHECK_LOGIN)
         while not exchange.is_complete():
             exchange.on_authenticate_response(
                 call(SASL_AUTHENTICATE, exchange.authenticate_request())

@@ -118,6 +118,9 @@ def test_a_broker_without_a_region_in_its_name_takes_the_option_then_the_environ
     no_aws_settings_of_this_host.setenv("AWS_DEFAULT_REGION", "eu-north-1")
     token = iam_login().tokens.token("kafka.internal").value.value
     assert verified(token, "eu-north-1")
+    no_aws_settings_of_this_host.setenv("AWS_REGION", "eu-south-1")
+    token = iam_login().tokens.token("kafka.internal").value.value
+    assert verified(token, "eu-south-1")
     token = iam_login('awsRegion="sa-east-1"').tokens.token("kafka.internal").value.value
     assert verified(token, "sa-east-1")
 

@@ -44,6 +44,7 @@ from tests.support.kafka.fake_broker import (
     truncated_reply,
 )
 
+LATE_S = 2.0
 CLIENT = ClientConfig(cluster="primary", client_id="tester")
 SASL = ClientConfig(
     cluster="primary",
@@ -437,6 +438,24 @@ class _NoTokens:
 
     def token(self, host: str) -> BearerToken:
         raise TokenUnavailable("the token endpoint does not answer")
+
+
+class _LateTokens:
+    """A token source whose first token takes longer than a connection may."""
+
+    def token(self, host: str) -> BearerToken:
+        time.sleep(LATE_S)
+        return BearerToken(value=Password("late"))
+
+
+def test_a_token_that_arrives_too_late_is_not_said_to_be_a_silent_broker() -> None:
+    security = ClientSecurity(protocol="SASL_PLAINTEXT", login=TokenLogin(tokens=_LateTokens()))
+    client = ClientConfig(cluster="primary", security=security)
+    with (
+        FakeBroker([handshake_reply()]) as broker,
+        pytest.raises(ClusterTimeout, match="the login took too long to prepare"),
+    ):
+        BrokerConnection.open(client, broker.address, timeout_s=LATE_S)
 
 
 def test_a_token_that_cannot_be_had_makes_a_broker_unavailable_not_the_login_refused() -> None:
