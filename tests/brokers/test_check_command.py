@@ -10,6 +10,7 @@ import pytest
 
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.cluster.sasl_config import client_jaas_config
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.lab.properties_file import write_properties
 from tests.support.cli.command_line import CommandLine, CommandResult
@@ -17,6 +18,7 @@ from tests.support.kafka.clusters import StartCluster, create_topic
 
 TOPIC = "orders"
 TLS = ListenerProtocol.SASL_SSL
+WRONG_PASSWORD = client_jaas_config("SCRAM-SHA-512", "bob", "guessed")
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +94,11 @@ def test_the_printed_kafka_acls_lines_grant_exactly_what_a_flow_lacks(
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"sasl.mechanism": "PLAIN"}, "PLAIN"),
+        ({"sasl.jaas.config": WRONG_PASSWORD}, ".sasl.jaas.config"),
         ({"bootstrap.servers": "127.0.0.1:1"}, "connection refused"),
         ({"security.protocol": "SASL_PLAINTEXT"}, ".security.protocol"),
     ],
-    ids=["mechanism", "port", "protocol"],
+    ids=["password", "port", "protocol"],
 )
 def test_a_connection_that_fails_is_named_with_its_cause(
     cluster: Cluster, tmp_path: Path, changes: dict[str, str], text: str

@@ -49,6 +49,7 @@ from tests.support.kafka.wire_copier import (
 from tests.support.security.fixed_token import FixedToken
 from tests.support.security.oauth_server import OAuthServer, running_oauth_server
 from tests.support.timing import fastest_run_s
+from tests.support.waiting import wait_until
 
 USERS = {"alice": 'a "quoted" \\ secret, ä', "bob": "bobs-secret"}
 OAUTH_CLIENTS = {"alice": "alices-client-secret"}
@@ -422,6 +423,17 @@ def test_kafkas_own_tools_accept_the_client_properties(
     assert topic in listed.split()
 
 
+def logs_in(access: ClusterAccess, login: PasswordLogin) -> bool:
+    """Return whether the broker accepts a login."""
+    try:
+        connection = open_connection(access, login=login)
+    except NotAuthorized:
+        return False
+    assert broker_count(connection) == 1
+    connection.close()
+    return True
+
+
 def test_a_delegation_token_logs_in_with_scram(secured_cluster: Cluster, tmp_path: Path) -> None:
     properties = secured_cluster.client_properties(ListenerProtocol.SASL_PLAINTEXT, user="alice")
     config = write_properties(tmp_path / "client.properties", properties)
@@ -441,8 +453,6 @@ def test_a_delegation_token_logs_in_with_scram(secured_cluster: Cluster, tmp_pat
             is_delegation_token=True,
         )
         access = secured_cluster.access(ListenerProtocol.SASL_PLAINTEXT)
-        connection = open_connection(access, login=login)
-        assert broker_count(connection) == 1
-        connection.close()
+        wait_until(partial(logs_in, access, login), "the broker to learn of the token")
         with pytest.raises(NotAuthorized):
             open_connection(access, login=replace(login, is_delegation_token=False))
