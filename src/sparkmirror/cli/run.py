@@ -14,6 +14,7 @@ from sparkmirror import logs
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.review.exposed_files import exposed_file_notices
 from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 from sparkmirror.worker.mirror_maker import MirrorMaker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -50,6 +51,7 @@ def run_flows(file: Path, targets: Collection[str]) -> int:
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = MirrorMakerConfig.open(properties, os.environ)
-    for notice in opened.notices:
+    exposed = exposed_file_notices(properties, os.environ, with_key_stores=False)
+    for notice in (*opened.notices, *exposed):
         log.warning("%s", notice)
     return MirrorMaker(opened, targets, os.environ).run(shutdown)

@@ -13,6 +13,7 @@ from sparkmirror import logs
 from sparkmirror.cli.config.start_validation import require_valid_worker_file
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.worker_file import WorkerFile
+from sparkmirror.config.review.exposed_files import exposed_file_notices
 from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 from sparkmirror.worker.connect_worker import ConnectWorker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -43,6 +44,7 @@ def run_worker(file: Path) -> int:
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = WorkerFile.open(properties, os.environ)
-    for notice in opened.notices:
+    exposed = exposed_file_notices(properties, os.environ, with_key_stores=False)
+    for notice in (*opened.notices, *exposed):
         log.warning("%s", notice)
     return ConnectWorker(opened, os.environ).run(shutdown)

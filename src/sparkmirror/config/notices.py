@@ -27,6 +27,7 @@ class NoticeKind(StrEnum):
     IN_PLAIN_TEXT = "in plain text"
     REPEATED_ITEM = "repeated item"
     NOT_RUN = "does not run"
+    READABLE_BY_OTHERS = "readable by others"
     START_FAILS = "fails at start"
 
 

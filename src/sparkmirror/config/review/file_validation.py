@@ -37,6 +37,7 @@ from sparkmirror.config.review.addresses import (
     address_faults,
     listener_faults,
 )
+from sparkmirror.config.review.exposed_files import exposed_file_notices
 from sparkmirror.config.review.findings import (
     FindingsCollector,
     ValidationReport,
@@ -95,6 +96,7 @@ def validate_dedicated_file(
     except ConfigError as error:
         _add_faults(findings, file, error.faults)
         findings.add_notices(file.notices)
+    findings.add_notices(exposed_file_notices(file, environment, with_key_stores=True))
     return findings.report()
 
 
@@ -106,6 +108,7 @@ def validate_worker_file(
     providers, faults = try_create_providers(file.mapping, environment)
     _add_faults(findings, file, faults)
     add_worker_file_findings(WorkerFile(file, providers), findings, checks)
+    findings.add_notices(exposed_file_notices(file, environment, with_key_stores=True))
     return findings.report()
 
 

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sparkmirror.config.secrets.file_permissions import exposure_of
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.keystore.entries import (
@@ -55,6 +56,8 @@ def read_own_keys(config: StoreConfig) -> tuple[OwnKey, ...]:
     store = _read(config)
     if not store.keys:
         raise store_fault(config, "holds no private key")
+    if config.location and (exposure := exposure_of(Path(config.location))):
+        warn_once(log, f"{config.source_key}: {exposure}")
     chosen: dict[str, OwnKey] = {}
     for entry in in_java_order(store.keys):
         key = _open(entry, config, store.store_type)

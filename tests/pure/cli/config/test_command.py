@@ -28,6 +28,7 @@ B.ssl.key.password=hunter2
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "mm2.properties"
     path.write_text(FILE)
+    path.chmod(0o600)
     return path
 
 

@@ -200,3 +200,26 @@ def test_a_type_that_contradicts_the_content_is_one_warning(
     assert record.getMessage() == (
         f"ssl.truststore.type is PEM, but {store} is a JKS store: the content decides"
     )
+
+
+def test_a_key_store_that_others_may_read_is_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = tmp_path / "client.pkcs12"
+    shutil.copyfile(STORES / "chain.pkcs12", store)
+    settings = {
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.password": STORE_PASSWORD,
+        "ssl.truststore.location": str(STORES / "ca.pem"),
+    }
+    store.chmod(0o600)
+    client_context(settings)
+    assert caplog.messages == []
+    store.chmod(0o640)
+    for _ in range(2):
+        client_context(settings)
+    (message,) = caplog.messages
+    assert message == (
+        f"ssl.keystore.location: {store} holds a secret, and its group may read it:"
+        f" chmod 600 {store}"
+    )
