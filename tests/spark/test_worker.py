@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
 import signal
 import time
@@ -26,6 +28,7 @@ from tests.support.kafka.clusters import SharedCluster
 from tests.support.processes import session_processes
 from tests.support.spark.mirrored_clusters import MirroredClusters
 from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
+from tests.support.spark.planted_secrets import FROM_ENVIRONMENT, INLINE, PlantedSecrets
 from tests.support.waiting import wait_until
 
 RECORDS = 300
@@ -65,11 +68,25 @@ def properties(target_with_login: SharedCluster) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> PlantedSecrets:
+    """The secrets of the worker and of the connectors that a test configures."""
+    return PlantedSecrets(tmp_path_factory.mktemp("secrets"))
+
+
+@pytest.fixture(scope="module")
 def program(
-    properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    properties: dict[str, str],
+    planted: PlantedSecrets,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[MirrorProcess]:
-    """A worker on the target."""
-    with running_worker(properties, tmp_path_factory.mktemp("worker")) as started:
+    """A worker on the target, with planted secrets. Its REST API asks for a token."""
+    directory = tmp_path_factory.mktemp("worker")
+    event_logs = directory / "event-logs"
+    event_logs.mkdir()
+    with running_worker(
+        properties | planted.worker_properties(event_logs), directory, planted.environment()
+    ) as started:
+        started.authorization = f"Bearer {planted.values['bearer token']}"
         yield started
 
 
@@ -280,15 +297,16 @@ def test_the_status_names_an_unreachable_target(
     wait_until(is_named, "the connector's trace to name side, broker and cause", SPARK_TIMEOUT_S)
 
 
-def test_a_password_from_a_file_reaches_the_brokers_and_no_log_topic_rest_answer_or_process_list(
+def test_secrets_reach_the_brokers_and_no_log_topic_rest_answer_process_list_or_page_of_spark(
     mirrored_clusters: MirroredClusters,
     program_clusters: tuple[Cluster, Cluster],
     target_with_login: SharedCluster,
     properties: dict[str, str],
+    planted: PlantedSecrets,
     program: MirrorProcess,
 ) -> None:
-    password = program_clusters[1].spec.users[USER]
-    wrong = f"wrong-{secrets.token_hex(8)}"
+    planted.plant_as("file provider", program_clusters[1].spec.users[USER])
+    wrong = planted.plant("wrong password")
     mark = secrets.token_hex(3)
     aliases, topic, group = (f"east{mark}", f"west{mark}"), f"orders-{mark}", f"billing-{mark}"
     remote = f"{aliases[0]}.{topic}"
@@ -301,6 +319,10 @@ def test_a_password_from_a_file_reaches_the_brokers_and_no_log_topic_rest_answer
     refused = connectors[f"{aliases[0]}-Heartbeat"] | {"name": "refused"}
     refused |= {f"target.cluster.{k}": v for k, v in login(program_clusters[1], wrong).items()}
     refused |= {f"producer.override.{k}": v for k, v in login(program_clusters[1], wrong).items()}
+    source = connectors[f"{aliases[0]}-Source"]
+    source |= planted.connector_properties("source.cluster.")
+    inline = connectors[f"{aliases[0]}-Checkpoint"]
+    inline |= planted.inline_properties("source.cluster.")
     mirrored_clusters.create_topic(topic)
     mirrored_clusters.write_records(topic, range(RECORDS))
     mirrored_clusters.commit_group_offset(group, topic, RECORDS // 2)
@@ -313,26 +335,50 @@ def test_a_password_from_a_file_reaches_the_brokers_and_no_log_topic_rest_answer
         SPARK_TIMEOUT_S,
     )
     wait_until(lambda: is_refused(program), "the wrong password to be refused", SPARK_TIMEOUT_S)
+    planted.plant_as("secret of the control channel", control_secret(program))
+    token, program.authorization = (
+        program.authorization,
+        f"Basic {planted.values['Basic credentials']}",
+    )
+    assert program.get_json("/connectors")
+    program.authorization = token
     answers = rest_answers(program, connectors)
-    kind = connectors[f"{aliases[0]}-Source"]["connector.class"]
-    assert kind.encode() in answers[f"GET {aliases[0]}-Source/config"]
-    processes = {
-        f"process {one.pid}": f"{one.command}\n{one.environment()}".encode()
-        for one in program.processes()
-    }
+    assert source["connector.class"].encode() in answers[f"GET {aliases[0]}-Source/config"]
+    processes = program.processes()
     assert len(processes) > 3, "Spark does not run"
+    environments = {f"environment of {one.pid}": one.environment().encode() for one in processes}
+    pages = planted.web_ui_pages()
+    assert any(b"spark.ssl.keyPassword" in page for page in pages.values()), list(pages)
     delete_connectors(program, *connectors, "refused")
     texts = {
-        **answers,
-        **processes,
+        **{f"command of {one.pid}": one.command.encode() for one in processes},
+        **pages,
         **topic_contents(mirrored_clusters, properties),
         **file_contents(program.log.parent),
     }
-    assert any("spark" in name for name in texts)
-    assert [name for name, text in texts.items() if password.encode() in text] == []
-    # The config topic holds what the operator wrote, and that was the wrong password itself.
+    del texts[str(program.log.parent / "connect-distributed.properties")]  # the operator's own
+    for part in ("event-logs", "receipts", "spark-"):
+        assert any(part in name for name in texts), part
+    assert len(planted.values) > 20
+    assert planted.found_in(texts, set(planted.values) - {*INLINE, "wrong password"}) == []
+    # What is written into a connector's config is in the config topic, and REST shows it.
     del texts[f"topic {properties['config.storage.topic']}"]
-    assert [name for name, text in texts.items() if wrong.encode() in text] == []
+    assert planted.found_in(texts, planted.values) == []
+    assert planted.found_in(environments, set(planted.values) - {*FROM_ENVIRONMENT}) == []
+    assert planted.found_in(answers, set(planted.values) - {*INLINE}) == []
+    shown = {name for name in INLINE if planted.found_in(answers, [name])}
+    assert shown == {*INLINE}, "as with Connect"
+
+
+def control_secret(program: MirrorProcess) -> str:
+    """The secret of the control channel, from the file in the driver's own directory."""
+    files = {
+        Path(found[1]) / "control_endpoint.json"
+        for one in program.processes()
+        if (found := re.search(r"SPARK_LOCAL_DIRS=([^\0]+)", one.environment()))
+    }
+    [file] = [file for file in files if file.is_file()]
+    return bytes.fromhex(json.loads(file.read_text("utf-8"))["secret"]).decode()
 
 
 def is_refused(program: MirrorProcess) -> bool:

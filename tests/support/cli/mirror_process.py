@@ -40,6 +40,8 @@ class MirrorProcess:
     ) -> None:
         """Start it. It writes only below `directory`."""
         self.log = directory / "log"
+        self.authorization = ""
+        """The Authorization header of the requests to its REST API; empty: none."""
         self.started_at = time.monotonic()
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
@@ -82,8 +84,10 @@ class MirrorProcess:
         """Call its REST API; waits up to SPARK_TIMEOUT_S for the answer."""
         client = RestClient(self.address, timeout_s=SPARK_TIMEOUT_S)
         try:
-            text = None if body is None else json.dumps(body)
-            return client.request(method, path, text, None if body is None else JSON_HEADERS)
+            headers = {} if body is None else dict(JSON_HEADERS)
+            if self.authorization:
+                headers["Authorization"] = self.authorization
+            return client.request(method, path, None if body is None else json.dumps(body), headers)
         finally:
             client.close()
 

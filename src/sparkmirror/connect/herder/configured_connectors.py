@@ -9,7 +9,7 @@ status yet. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sparkmirror.connect.herder.connector_queries import Queries, connector_type
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 class ConfiguredConnectors:
     """Implements `Queries` with the configs of a file. No connector has tasks yet."""
 
-    configs: Mapping[str, RawConfig]
+    configs: Mapping[str, RawConfig] = field(repr=False)
     worker_id: str
     waits_for: str
     """What the start of the herder waits for, and why."""

@@ -20,7 +20,7 @@ certain: a change has been read back from the config topic. It raises subclasses
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
@@ -42,7 +42,7 @@ class ConnectorInfo:
     """A connector's config and tasks."""
 
     name: str
-    config: RawConfig
+    config: RawConfig = field(repr=False)
     tasks: tuple[ConnectorTaskId, ...]
     type: str
 
@@ -52,7 +52,7 @@ class TaskInfo:
     """A task's config."""
 
     id: ConnectorTaskId
-    config: RawConfig
+    config: RawConfig = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

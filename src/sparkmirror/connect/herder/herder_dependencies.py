@@ -27,7 +27,7 @@ class HerderDependencies:
     log_levels: LogLevels = field(default_factory=LogLevels)
     """One for the process, shared by all its herders."""
     on_tasks_ended: TasksEndedListener = ignore_ended_tasks
-    configured_connectors: Mapping[str, RawConfig] = field(default_factory=dict)
+    configured_connectors: Mapping[str, RawConfig] = field(default_factory=dict, repr=False)
     """The connectors that a file configures, by name. Reads get them until the stores are read."""
     get_unconfigured: Callable[[], str] = str
     """Returns which connectors of the file are not configured yet, and why; empty if none."""

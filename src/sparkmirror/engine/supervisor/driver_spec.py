@@ -29,7 +29,7 @@ class DriverSpec:
     master: str = ""
     """`spark.master` as the operator set it; empty means local, with a slot for each task."""
     epoch_s: float = DEFAULT_EPOCH_S
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """More Spark settings; they win over those of sparkmirror."""
     log_levels: Mapping[str, int] = field(default_factory=dict)
     """Levels to set at the start, by Python logger."""

@@ -93,7 +93,7 @@ class ReplicationPolicyConfig:
     source_alias: str | None = None
     separator: str | None = None
     internal_separator_enabled: bool = True
-    originals: Mapping[str, str] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

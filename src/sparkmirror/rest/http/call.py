@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue, encode
 
@@ -18,9 +18,9 @@ class Call:
     path_parameters: Mapping[str, str]
     """The segments of the path that match the `{...}` of the route, by name."""
     query: Mapping[str, Sequence[str]]
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     """By name in lower case. Values of one name are joined with a comma."""
-    body: bytes
+    body: bytes = field(repr=False)
     base_url: str
     """The server as the client addressed it: `http://host:port`."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sparkmirror.config.definition.value_types import trim
@@ -40,7 +40,7 @@ class CreateConnectorRequest:
     """The body of a POST to /connectors."""
 
     name: str
-    config: RawConfig
+    config: RawConfig = field(repr=False)
     initial_state: TargetState | None
 
 
