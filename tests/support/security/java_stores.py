@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from cryptography import x509
@@ -13,15 +12,16 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
+from sparkmirror.java.java_runtime import find_java
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from tests.support.security.keytool_stores import KEY_PASSWORD, STORE_PASSWORD, Keytool
 
 
 def find_keytool() -> Keytool:
     """Return the keytool of the Java that runs the lab."""
-    program = shutil.which("keytool")
-    assert program, "there is no keytool beside java"
-    return Keytool(Path(program))
+    program = find_java().path.resolve().with_name("keytool")
+    assert program.exists(), f"there is no {program}"
+    return Keytool(program)
 
 
 def write_trust_store(authority: CertificateAuthority, store: Path) -> None:
