@@ -60,12 +60,15 @@ def _clusters(mirror: TroubledMirror, sides: tuple[str, ...]) -> list[Cluster]:
 def _down(
     mirror: TroubledMirror, topic: str, *, sides: tuple[str, ...], records: int = 0
 ) -> Iterator[Subject]:
-    """Kill brokers. `records` are written before that, or after it if only the target is down."""
+    """Take brokers down. `records` come before that, or after it if only the target is down."""
     clusters = _clusters(mirror, sides)
     if "source" in sides:
         mirror.write(topic, records)
     for cluster in clusters:
-        cluster.kill()
+        controller, *others = cluster.brokers
+        for broker in others:
+            cluster.stop_broker(broker)  # a killed one starts only when its session has expired
+        cluster.kill_broker(controller)
     try:
         if "source" not in sides:
             mirror.write(topic, records)
@@ -235,7 +238,7 @@ def _truncated(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     with Admin(mirror.source.access(PLAINTEXT)) as admin:
         leader = admin.describe_topics([topic])[topic].partitions[0].leader
     assert leader
-    mirror.source.kill_broker(leader)
+    mirror.source.stop_broker(leader)
     for file in (mirror.source.broker(leader).data_directory / f"{topic}-0").iterdir():
         if file.name != TOPIC_ID_FILE:
             file.unlink()

@@ -392,7 +392,7 @@ SPARK = (
         partition="leased",
         knows_lag=True,
         appears_within_s=30,
-        disappears_within_s=60,
+        disappears_within_s=20,
         advice="Make room, or grant the right. Copying goes on.",
         proof=CLUSTER_TEST,
     ),

@@ -130,9 +130,9 @@ def _find_range_loss(position: int, source_range: LogRange) -> DataLoss | None:
             LossKind.TRUNCATED,
             source_range,
             position,
-            (end, end),
-            f"the source ends at offset {end}, before the position {position}: it was"
-            " truncated or recreated",
+            (end, position),
+            f"the source lost offsets {end} to {position - 1} after they were copied: its log was"
+            " truncated or created again",
         )
     return None
 

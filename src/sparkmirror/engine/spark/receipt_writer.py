@@ -34,7 +34,7 @@ class ReceiptWriter:
         self._condition = threading.Condition()
         self._retry_requested = False
         self._closed = False
-        self._backoff = Backoff(initial_s=1.0, max_s=60.0)
+        self._backoff = Backoff(initial_s=1.0, max_s=15.0)
         self._thread = threading.Thread(target=self._run, name="receipt-writer", daemon=True)
 
     def start(self) -> None:
