@@ -288,12 +288,13 @@ def test_the_status_names_an_unreachable_target(
     }
     program.call_json("PUT", f"{connector_path(name)}/config", config)
 
-    expected = f"{unreachable}: connection refused"
+    expected = f"west: PLAINTEXT {unreachable}: connection refused; check whether the broker runs"
 
     def is_named() -> bool:
-        return expected in program.request("GET", f"{connector_path(name)}/status").content.decode()
+        status = program.request("GET", f"{connector_path(name)}/status")
+        return status.status == 200 and expected in status.json["connector"].get("trace", "")
 
-    wait_until(is_named, "the status to name the broker and the cause", SPARK_TIMEOUT_S)
+    wait_until(is_named, "the connector's trace to name side, broker and cause", SPARK_TIMEOUT_S)
 
 
 def test_secrets_reach_the_brokers_and_no_log_topic_rest_answer_process_list_or_page_of_spark(
