@@ -8,6 +8,8 @@
     │  ├─ NotFound  AlreadyExists  BadRequest  Conflict  Forbidden
     │  ├─ OffsetsRejected          source offsets that the connector cannot use
     │  ├─ WorkerStarting           the worker has not read its topics yet
+    │  ├─ NotLeader  NotOwner      another worker of the group must do it; has its URL
+    │  ├─ RebalanceNeeded          the group of workers has not decided who does it yet
     │  └─ RequestFailed            the worker could not do it, or not in time
     │     └─ ConnectRestError      a worker's REST API answered with an HTTP error
     ├─ ClusterError                a request to one Kafka cluster failed
@@ -145,6 +147,31 @@ class ConnectRestError(RequestFailed):
 
 class WorkerStarting(RequestError):
     """The worker has not read its topics yet. The message says what it waits for."""
+
+
+class NotLeader(RequestError):
+    """Only the leader of the group can do it. `url` is the address of its REST API."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        super().__init__(f"This worker is not the leader of its group. The leader is {url}")
+
+
+class NotOwner(RequestError):
+    """Only the worker that runs the connector or task can do it. `url` is its REST API."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        super().__init__(f"This worker does not run the connector or task. Its worker is {url}")
+
+
+class RebalanceNeeded(RequestError):
+    """The group of workers has not decided yet who does it. The text is Connect's."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+        )
 
 
 class OffsetsRejected(RequestError):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.herder.herder import (
     ConnectorInfo,
     ConnectorOffset,
     ConnectorStateInfo,
-    ConnectorTaskId,
     LoggerLevel,
     PutConnectorResult,
     RawConfig,

@@ -11,10 +11,10 @@ from typing import Protocol
 from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.value_types import trim
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.herder.herder import (
     ConnectorInfo,
     ConnectorStateInfo,
-    ConnectorTaskId,
     RawConfig,
     StateInfo,
     TaskInfo,

@@ -11,6 +11,9 @@ certain: a change has been read back from the config topic. It raises subclasses
     Conflict          409      cannot be done at this moment
     BadRequest        400
     Forbidden         403      this worker does not allow it (tracking of topics)
+    RebalanceNeeded   409      the group of workers has not decided who does it
+    NotLeader         409      only the leader of the group can do it; has its URL
+    NotOwner          409      only the worker that runs it can do it; has its URL
     OffsetsRejected   500      as in Connect, although the caller is at fault
     WorkerStarting    503      the stores are not read yet; the message says why
     RequestFailed     500      timed out, could not be written, a start failed, a class is unknown
@@ -23,18 +26,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 
 RawConfig = Mapping[str, str | None]
 """A config as REST received it, in that order. A value is text or null."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorTaskId:
-    """A connector's name and a task's number."""
-
-    connector: str
-    task: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeVar
 
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.herder.herder import (
     ConnectorInfo,
     ConnectorOffset,
     ConnectorStateInfo,
-    ConnectorTaskId,
     Herder,
     LoggerLevel,
     PutConnectorResult,

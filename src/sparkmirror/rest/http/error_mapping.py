@@ -11,6 +11,9 @@ from sparkmirror.errors import (
     Forbidden,
     MirrorError,
     NotFound,
+    NotLeader,
+    NotOwner,
+    RebalanceNeeded,
     WorkerStarting,
 )
 from sparkmirror.rest.http.call import Reply, error_reply
@@ -21,6 +24,9 @@ _STATUSES: tuple[tuple[type[MirrorError], int], ...] = (
     (NotFound, 404),
     (AlreadyExists, 409),
     (Conflict, 409),
+    (NotLeader, 409),
+    (NotOwner, 409),
+    (RebalanceNeeded, 409),
     (BadRequest, 400),
     (Forbidden, 403),
     (WorkerStarting, 503),

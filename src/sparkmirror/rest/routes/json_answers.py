@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.herder.herder import (
     ConnectorInfo,
     ConnectorOffset,
     ConnectorStateInfo,
-    ConnectorTaskId,
     LoggerLevel,
     StateInfo,
     TaskInfo,
