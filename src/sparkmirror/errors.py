@@ -23,6 +23,7 @@
     ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
     ├─ TooManyTasks                a connector returned more tasks than `tasks.max` allows
     ├─ LeadershipLost              another worker is the leader of the group now
+    ├─ NewerWorker                 a worker of the group has state that this one may misread
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
     ├─ RunMapConflict              a copied range that contradicts the run map
@@ -248,6 +249,16 @@ class TooManyTasks(MirrorError):
 
 class LeadershipLost(MirrorError):
     """This worker may not write configs: it is not the leader, or no longer."""
+
+
+class NewerWorker(MirrorError):
+    """Another worker of the group is newer, and so is the state that it reads and writes."""
+
+    def __init__(self, worker: str, version: int) -> None:
+        super().__init__(
+            f"worker {worker} of this group has state of version {version}, which this worker may "
+            "misread; install the version of the other worker here too"
+        )
 
 
 class RecordError(MirrorError):
