@@ -81,8 +81,10 @@ class CopyJob:
     offsets_topic: str
     remote_topics: Mapping[str, str]
     """Source topic → remote topic."""
-    tasks: tuple[tuple[TopicPartition, ...], ...]
-    """The partitions of each task."""
+    tasks: Mapping[int, tuple[TopicPartition, ...]]
+    """The partitions of each task that this worker runs, by task number."""
+    task_count: int
+    """How many tasks the connector has, on all workers together."""
     start: StartPosition = StartPosition()
     on_loss: DataLossPolicy = DataLossPolicy.HALT
     on_existing: ExistingRecordsPolicy = ExistingRecordsPolicy.ADOPT
@@ -100,6 +102,9 @@ class CopyJob:
     offsets_client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Client properties of the cluster with the offsets topic; empty means the target."""
 
+    def __post_init__(self) -> None:
+        assert all(0 <= task < self.task_count for task in self.tasks), "no task of the connector"
+
     @property
     def is_exactly_once(self) -> bool:
         """Whether the job copies in transactions."""
@@ -109,11 +114,17 @@ class CopyJob:
         """Return the remote partition of a source partition. It has the same number."""
         return TopicPartition(self.remote_topics[partition.topic], partition.partition)
 
+    def task_of_partition(self) -> dict[TopicPartition, int]:
+        """Return the task number of each source partition."""
+        return {partition: task for task, each in self.tasks.items() for partition in each}
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         value = asdict(self)
         value["settings"] = self.settings.to_json()
-        value["tasks"] = [[list(partition) for partition in task] for task in self.tasks]
+        value["tasks"] = [
+            [task, [list(partition) for partition in each]] for task, each in self.tasks.items()
+        ]
         return value
 
     @classmethod
@@ -121,9 +132,10 @@ class CopyJob:
         """Read what `to_json` wrote."""
         fields = dict(value)
         fields["settings"] = CopySettings.from_json(fields["settings"])
-        fields["tasks"] = tuple(
-            tuple(TopicPartition(*partition) for partition in task) for task in fields["tasks"]
-        )
+        fields["tasks"] = {
+            task: tuple(TopicPartition(*partition) for partition in each)
+            for task, each in fields["tasks"]
+        }
         start = dict(fields["start"])
         fields["start"] = StartPosition(**(start | {"at": StartMode(start["at"])}))
         fields["on_loss"] = DataLossPolicy(fields["on_loss"])

@@ -159,7 +159,6 @@ def starting_snapshot(job: CopyJob) -> CopySnapshot:
                 state=_WAITING,
                 reason=SPARK_STARTS,
             )
-            for task, partitions in enumerate(job.tasks)
-            for partition in partitions
+            for partition, task in job.task_of_partition().items()
         }
     )

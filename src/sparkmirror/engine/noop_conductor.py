@@ -29,7 +29,8 @@ def job_without_partitions(tasks: int) -> CopyJob:
         settings=CopySettings(source=UNREACHABLE_CLIENT, target=UNREACHABLE_CLIENT),
         offsets_topic=_NAME,
         remote_topics={},
-        tasks=((),) * tasks,
+        tasks=dict.fromkeys(range(tasks), ()),
+        task_count=tasks,
     )
 
 

@@ -67,8 +67,7 @@ class SourcePartitions:
             str(partition): PartitionView(
                 remote=job.remote_partition(partition).topic, task=task, state=LeaseState.WAITING
             )
-            for task, partitions in enumerate(job.tasks)
-            for partition in partitions
+            for partition, task in job.task_of_partition().items()
         }
         self._last = {key: view for key, view in self._last.items() if key in self._planned}
 

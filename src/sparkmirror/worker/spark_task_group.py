@@ -145,6 +145,7 @@ class SparkTaskGroup:
         same = replace(
             old,
             tasks=self._job.tasks,
+            task_count=self._job.task_count,
             remote_topics=self._job.remote_topics,
             start=self._job.start,
             on_loss=self._job.on_loss,
@@ -153,7 +154,7 @@ class SparkTaskGroup:
 
     def _desired_job(self) -> CopyJob:
         assert self._job is not None
-        return replace(self._job, tasks=()) if self._is_paused else self._job
+        return replace(self._job, tasks={}) if self._is_paused else self._job
 
     def _start_driver(self) -> None:
         supervisor = self._supervisor = self._create_supervisor(self._desired_job())

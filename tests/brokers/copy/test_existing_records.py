@@ -54,7 +54,7 @@ def run_flow(flow: CopyFlow, topics: dict[str, int], **more: Any) -> tuple[CopyE
 
 def held_text(flow: CopyFlow, job: CopyJob) -> str:
     """Run a job until its only partition is halted; return the reason."""
-    (partition,) = (str(one) for task in job.tasks for one in task)
+    (partition,) = map(str, job.task_of_partition())
     flow.create_topics({topic: (1, {}, {}) for topic in job.remote_topics})
     with flow.harness(job) as harness:
         harness.wait_for_snapshot("a halt", lambda seen: seen.partitions[partition].halted)

@@ -298,7 +298,10 @@ def copied(
             flow=flow,
             prefix=prefix,
             snapshot=harness.snapshot,
-            runs={partition: harness.conductor.runs(partition) for partition in sum(job.tasks, ())},
+            runs={
+                partition: harness.conductor.runs(partition)
+                for partition in job.task_of_partition()
+            },
             target_while_open=target_while_open,
         )
 

@@ -14,12 +14,12 @@ from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 
 def with_assignment(job: CopyJob, *tasks: tuple[TopicPartition, ...]) -> CopyJob:
     """The job with these tasks."""
-    return replace(job, tasks=tasks)
+    return replace(job, tasks=dict(enumerate(tasks)), task_count=len(tasks))
 
 
 def leases_match_assignment(job: CopyJob, seen: CopySnapshot) -> bool:
     """Whether every partition of the plan is leased to its task, and no other is shown."""
-    wanted = {str(partition): n for n, task in enumerate(job.tasks) for partition in task}
+    wanted = {str(partition): task for partition, task in job.task_of_partition().items()}
     return {key: view.task for key, view in seen.partitions.items()} == wanted and all(
         view.state == "leased" for view in seen.partitions.values()
     )
@@ -49,7 +49,7 @@ def test_partitions_join_leave_and_change_tasks_without_a_fence(
             harness.wait_for_snapshot(
                 "the plan to be followed", partial(leases_match_assignment, plan)
             )
-            planned = {str(partition) for task in plan.tasks for partition in task}
+            planned = set(map(str, plan.task_of_partition()))
             ends = flow.source_end_offsets({topic: 2, later: 1})
             harness.wait_until_caught_up({key: ends[key] for key in planned})
         assert [event.kind for event in harness.snapshot.events] == []

@@ -49,7 +49,7 @@ def view(position: int, end: int, reason: str = "") -> PartitionView:
 def job(*partitions: int) -> CopyJob:
     planned = tuple(TopicPartition("orders", number) for number in partitions)
     return replace(
-        job_without_partitions(1), remote_topics={"orders": "A.orders"}, tasks=(planned,)
+        job_without_partitions(1), remote_topics={"orders": "A.orders"}, tasks={0: planned}
     )
 
 

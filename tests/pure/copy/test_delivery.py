@@ -43,7 +43,8 @@ def test_the_delivery_mode_of_a_job_travels_as_json(delivery: DeliveryMode) -> N
         settings=CopySettings(),
         offsets_topic="offsets",
         remote_topics={},
-        tasks=(),
+        tasks={},
+        task_count=0,
         delivery=delivery,
         previous_task_count=3,
     )

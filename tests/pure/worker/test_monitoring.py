@@ -19,7 +19,7 @@ from sparkmirror.worker.monitoring import WorkerMonitor
 FLOW = "A->B."
 NAME = "MirrorSourceConnector"
 JOB = replace(
-    job_without_partitions(1), remote_topics={"t": "A.t"}, tasks=((TopicPartition("t", 0),),)
+    job_without_partitions(1), remote_topics={"t": "A.t"}, tasks={0: (TopicPartition("t", 0),)}
 )
 VIEW = PartitionView(remote="A.t", task=0, state="leased", position=7, end=9, records=7)
 LOST = CopyEvent(

@@ -23,7 +23,7 @@ from sparkmirror.worker.source_partitions import (
 JOB = replace(
     job_without_partitions(2),
     remote_topics={"t": "A.t"},
-    tasks=((TopicPartition("t", 0),), (TopicPartition("t", 1),)),
+    tasks={0: (TopicPartition("t", 0),), 1: (TopicPartition("t", 1),)},
 )
 DOCS = Path(__file__).parents[3] / "docs"
 PROBLEM = "the Spark driver ended with code -9; see spark.log"
@@ -170,7 +170,7 @@ def test_stopped_connector_keeps_its_partitions_without_old_figures() -> None:
 
 def test_new_partition_waits_until_the_driver_reports_it_and_an_old_one_goes() -> None:
     partitions = running()
-    job = replace(JOB, tasks=((TopicPartition("t", 0), TopicPartition("t", 2)),))
+    job = replace(JOB, tasks={0: (TopicPartition("t", 0), TopicPartition("t", 2))})
     partitions.on_plan(job)
     partitions.on_status(status(t_0=view(8, 8)), 101.0)
     assert shown(partitions) == {

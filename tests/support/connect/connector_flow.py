@@ -126,7 +126,7 @@ class ConnectorFlow:
         """The current end offsets of the source partitions, for read_committed."""
         router = self.source.access.new_router()
         try:
-            every = [partition for task in job.tasks for partition in task]
+            every = list(job.task_of_partition())
             listed = list_offsets(router, dict.fromkeys(every, LATEST), read_committed=True)
         finally:
             router.close()

@@ -105,7 +105,8 @@ class CopyFlow:
             ),
             offsets_topic=self.offsets_topic,
             remote_topics={topic: remote_topic_name(topic) for topic in topics},
-            tasks=tuple(tuple(every[task::tasks]) for task in range(tasks)),
+            tasks={task: tuple(every[task::tasks]) for task in range(tasks)},
+            task_count=tasks,
             flush_interval_s=3600,
             task_timeout_s=TASK_TIMEOUT_S,
         )

@@ -31,7 +31,8 @@ def copy_job(*tasks: tuple[TopicPartition, ...], **more: Any) -> CopyJob:
         settings=SETTINGS,
         offsets_topic="offsets",
         remote_topics={topic: f"A.{topic}" for topic in topics},
-        tasks=tasks,
+        tasks=dict(enumerate(tasks)),
+        task_count=len(tasks),
         **more,
     )
 

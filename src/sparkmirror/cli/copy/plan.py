@@ -185,7 +185,8 @@ def make_job(request: CopyRequest, plan: CopyPlan) -> CopyJob:
         settings=_job_settings(request, len(plan.tasks)),
         offsets_topic=request.offsets_topic.name,
         remote_topics=plan.remote_topics,
-        tasks=plan.tasks,
+        tasks=dict(enumerate(plan.tasks)),
+        task_count=len(plan.tasks),
         start=request.start or StartPosition(),
         on_loss=request.on_loss,
         # The command asks before it appends, and --start says where it starts.

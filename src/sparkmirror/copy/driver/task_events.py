@@ -114,8 +114,7 @@ class TaskEventHandler:
     def __post_init__(self) -> None:
         self.partitions = {
             partition: TrackedPartition(partition, self.job.remote_partition(partition), task)
-            for task, partitions in enumerate(self.job.tasks)
-            for partition in partitions
+            for partition, task in self.job.task_of_partition().items()
         }
 
     def snapshot(self, now: float, driver_error: str = "") -> CopySnapshot:
@@ -298,7 +297,7 @@ class TaskEventHandler:
             self._end_halts()
         self.job = self.resume_points.job = job
         self.lease_granter.on_loss = job.on_loss
-        tasks = {partition: n for n, task in enumerate(job.tasks) for partition in task}
+        tasks = job.task_of_partition()
         for partition, task in tasks.items():
             tracked = self.partitions.get(partition)
             if tracked is None:

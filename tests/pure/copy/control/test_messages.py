@@ -115,7 +115,8 @@ def test_settings_job_target_and_snapshot_travel_as_json() -> None:
         settings=settings,
         offsets_topic="o",
         remote_topics={"t": "s.t"},
-        tasks=((TopicPartition("t", 0),), (TopicPartition("t", 1),)),
+        tasks={0: (TopicPartition("t", 0),), 2: (TopicPartition("t", 1),)},
+        task_count=3,
         start=StartPosition(at=StartMode.OFFSETS, offsets={"t-0": 4}),
         on_loss=DataLossPolicy.SKIP,
     )

@@ -308,7 +308,7 @@ def test_a_new_plan_revokes_only_what_moves() -> None:
     hello, other = driver.join(0), driver.join(1)
     driver.grant(hello, P0, P1)
     driver.grant(other, P2)
-    driver.handler.replan(replace(driver.handler.job, tasks=((P0,), (P1, P2))))
+    driver.handler.replan(replace(driver.handler.job, tasks={0: (P0,), 1: (P1, P2)}))
     assert driver.sent[hello][-1] == RevokeLeases(partitions=[str(P1)])
     assert [type(message) for message in driver.sent[other]] == [Welcome]
     assert driver.states() == ["leased", "leased", "leased"], "until the task gives it back"
@@ -319,7 +319,7 @@ def test_a_partition_that_left_the_job_is_hidden_and_reopened_when_it_returns() 
     hello = driver.join()
     driver.grant(hello, P0)
     job = driver.handler.job
-    driver.handler.replan(replace(job, tasks=((P1,), (P2,))))
+    driver.handler.replan(replace(job, tasks={0: (P1,), 1: (P2,)}))
     assert str(P0) in driver.handler.snapshot(0.0).partitions, "its task still copies"
     driver.end(hello, LeaseEndReason.CLOSED)
     assert str(P0) not in driver.handler.snapshot(0.0).partitions
@@ -332,7 +332,7 @@ def test_a_partition_that_left_the_job_is_hidden_and_reopened_when_it_returns() 
 def test_a_new_plan_brings_its_loss_policy_and_its_new_partitions() -> None:
     driver = Driver()
     added = TopicPartition("t", 3)
-    job = replace(driver.handler.job, on_loss=DataLossPolicy.SKIP, tasks=((P0, added), (P1,)))
+    job = replace(driver.handler.job, on_loss=DataLossPolicy.SKIP, tasks={0: (P0, added), 1: (P1,)})
     driver.handler.replan(job)
     assert driver.granter.on_loss is DataLossPolicy.SKIP
     assert driver.tracked(added).target == TopicPartition("A.t", 3)
@@ -344,7 +344,7 @@ def test_another_loss_policy_decides_about_halted_partitions() -> None:
         driver.tracked(partition).set_lease(make_lease())
     driver.tracked(P0).hold("lost", 0.0, then=LeaseState.WAITING, forever=True)
     job = driver.handler.job
-    driver.handler.replan(replace(job, tasks=((P0, P2), (P1,))))
+    driver.handler.replan(replace(job, tasks={0: (P0, P2), 1: (P1,)}))
     assert driver.tracked(P0).is_halted, "the policy is the same"
     driver.handler.replan(replace(job, on_loss=DataLossPolicy.SKIP))
     assert driver.tracked(P0).state is LeaseState.WAITING

@@ -20,7 +20,8 @@ JOB = CopyJob(
     ),
     offsets_topic="mm2-offsets.A.internal",
     remote_topics={"orders": "A.orders"},
-    tasks=((TopicPartition("orders", 0),), (TopicPartition("orders", 1),)),
+    tasks={0: (TopicPartition("orders", 0),), 2: (TopicPartition("orders", 1),)},
+    task_count=3,
     start=StartPosition(at=StartMode.OFFSETS, offsets={"orders-1": 5}),
     on_loss=DataLossPolicy.SKIP,
 )

@@ -73,8 +73,8 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
     _reject_transforms(plan.config)
     config = MirrorSourceConfig.parse(plan.config)
     originals, shared = plan.config, config.shared
-    tasks = tuple(assigned_partitions(task) for task in plan.tasks)
-    topics = sorted({partition.topic for task in tasks for partition in task})
+    tasks = {number: assigned_partitions(task) for number, task in enumerate(plan.tasks)}
+    topics = sorted({partition.topic for each in tasks.values() for partition in each})
     consumer = client_config(
         originals,
         ClusterSide.SOURCE,
@@ -101,6 +101,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
         },
         tasks=tasks,
+        task_count=len(tasks),
         start=parse_offset_reset(consumer[_RESET], time.time()),
         on_loss=_choice(originals, ON_LOSS, DataLossPolicy, DataLossPolicy.HALT),
         on_existing=_choice(

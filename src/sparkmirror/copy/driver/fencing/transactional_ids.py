@@ -183,7 +183,7 @@ class TransactionalIds:
 
     def _known_tasks(self) -> set[int]:
         """Every task that the connector has or had, as far as the job and the brokers know."""
-        tasks = set(range(max(len(self._job.tasks), self._job.previous_task_count)))
+        tasks = set(range(max(self._job.task_count, self._job.previous_task_count)))
         try:
             listed = list_transactional_ids(self._router)
         except UnsupportedByBroker as error:

@@ -51,10 +51,11 @@ def _job(connector: dict[str, str] | None = None, worker: dict[str, str] | None 
 
 def test_tasks_and_remote_topics_follow_from_the_task_configs() -> None:
     job = _job()
-    assert job.tasks == (
-        (TopicPartition("orders", 0), TopicPartition("orders", 2)),
-        (TopicPartition("orders", 1), TopicPartition("pay.me", 0)),
-    )
+    assert job.tasks == {
+        0: (TopicPartition("orders", 0), TopicPartition("orders", 2)),
+        1: (TopicPartition("orders", 1), TopicPartition("pay.me", 0)),
+    }
+    assert job.task_count == 2
     assert job.remote_topics == {"orders": "A.orders", "pay.me": "A.pay.me"}
     assert (job.connector, job.group_id) == ("mm2-msc", "workers")
 
