@@ -44,7 +44,13 @@ def test_heartbeats_are_written_while_the_task_runs(
     assert tasks == (config,), "one task, with the connector's own config"
     listener = RecordingListener()
     group = heartbeat_task_groups(mirroring.worker)(config["name"], listener)
-    plan = TaskPlan(connector=config["name"], config=config, tasks=tuple(tasks), generation=1)
+    plan = TaskPlan(
+        connector=config["name"],
+        config=config,
+        tasks=dict(enumerate(tasks)),
+        task_count=len(tasks),
+        generation=1,
+    )
     began_ms = time.time_ns() // 1_000_000
     group.start(plan, paused=True)
     wait_until(lambda: listener.last_report() == "paused", "the task to hold still")

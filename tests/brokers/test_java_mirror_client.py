@@ -47,7 +47,14 @@ def _emit_heartbeat(mirroring: ConnectorFlow) -> None:
     tasks = tuple(connector.task_configs(1))
     group = heartbeat_task_groups(mirroring.worker)(config["name"], listener)
     group.start(
-        TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1), paused=False
+        TaskPlan(
+            connector=config["name"],
+            config=config,
+            tasks=dict(enumerate(tasks)),
+            task_count=len(tasks),
+            generation=1,
+        ),
+        paused=False,
     )
     wait_until(lambda: "heartbeats" in listener.topics, "a heartbeat")
     group.stop(60)
@@ -67,7 +74,14 @@ def _emit_checkpoint(mirroring: ConnectorFlow, group_id: str) -> None:
     tasks = tuple(connector.task_configs(1))
     group = checkpoint_task_groups(mirroring.worker, explanations)(config["name"], listener)
     group.start(
-        TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1), paused=False
+        TaskPlan(
+            connector=config["name"],
+            config=config,
+            tasks=dict(enumerate(tasks)),
+            task_count=len(tasks),
+            generation=1,
+        ),
+        paused=False,
     )
     wait_until(lambda: bool(explanations.reports_for(config["name"], group_id)), "a checkpoint")
     wait_until(lambda: bool(listener.topics), "the checkpoint to be written")

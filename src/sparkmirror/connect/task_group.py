@@ -9,7 +9,7 @@ topic. A partition that makes no progress is reported: as a problem of a running
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,10 +24,15 @@ class TaskPlan:
     """The connector's name."""
     config: ExpandedConfig = field(repr=False)
     """The connector's config."""
-    tasks: tuple[ExpandedConfig, ...] = field(repr=False)
-    """Item i is the config of task i; never empty."""
+    tasks: Mapping[int, ExpandedConfig] = field(repr=False)
+    """The configs of the tasks that this worker runs, by task number; never empty."""
+    task_count: int
+    """How many tasks the connector has, on all workers together."""
     generation: int
     """Counts the sets of task configs. A task of an older set is a zombie."""
+
+    def __post_init__(self) -> None:
+        assert all(0 <= task < self.task_count for task in self.tasks), "no task of the connector"
 
 
 class TaskListener(Protocol):

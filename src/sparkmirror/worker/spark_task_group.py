@@ -75,10 +75,9 @@ class SparkTaskGroup:
 
     def reassign(self, plan: TaskPlan) -> None:
         """Continue with another plan, in the same driver if possible."""
-        before = self._task_count()
-        old = self._job
+        before, old = self._tasks(), self._job
         self._set_plan(plan)
-        for task in range(self._task_count(), before):
+        for task in sorted(before - self._tasks()):
             self._listener.on_stopped(task)
         if self._is_paused:
             self._report_paused()
@@ -120,7 +119,7 @@ class SparkTaskGroup:
         """Drain and end the driver; returns when no process is left."""
         self._stop_driver(timeout_s)
         self._monitor.on_driver_ended(self._connector)
-        for task in range(self._task_count()):
+        for task in sorted(self._tasks()):
             self._listener.on_stopped(task)
 
     # -- the driver -----------------------------------------------------------------------------
@@ -133,8 +132,8 @@ class SparkTaskGroup:
         self._is_paused = paused
         (self._monitor.on_paused if paused else self._monitor.on_running)(self._connector)
 
-    def _task_count(self) -> int:
-        return len(self._plan.tasks) if self._plan else 0
+    def _tasks(self) -> frozenset[int]:
+        return frozenset(self._plan.tasks if self._plan else ())
 
     def _has_driver(self) -> bool:
         return self._supervisor is not None and self._supervisor.failure() is None
@@ -193,7 +192,7 @@ class SparkTaskGroup:
         if supervisor is self._supervisor:
             error = failure or DriverLost("the Spark driver has ended without a request")
             self._monitor.on_driver_ended(self._connector, str(error))
-            for task in range(self._task_count()):
+            for task in sorted(self._tasks()):
                 self._listener.on_failed(task, error)
 
     def _report_status(self, status: DriverStatus) -> None:
@@ -203,7 +202,7 @@ class SparkTaskGroup:
             if status.tasks == 0 and not status.snapshot.partitions:
                 self._report_paused()
             return
-        if status.tasks != self._task_count() and status.phase is DriverPhase.RUNNING:
+        if status.tasks != len(self._tasks()) and status.phase is DriverPhase.RUNNING:
             return  # the driver has not read the plan yet
         is_starting, problem = status.phase is DriverPhase.STARTING, status.problem
         if is_starting and not problem:
@@ -212,14 +211,14 @@ class SparkTaskGroup:
             problem = SPARK_STARTS
         self._had_start_problem = is_starting and bool(status.problem)
         by_task = problems_by_task(status.snapshot, except_for=problem)
-        for task in range(self._task_count()):
+        for task in sorted(self._tasks()):
             texts = [text for text in (problem, by_task.get(task, "")) if text]
             self._listener.on_running(task, "; ".join(texts))
         for task, topics in topics_by_task(status.snapshot).items():
             self._listener.on_topics(task, topics)
 
     def _report_paused(self) -> None:
-        for task in range(self._task_count()):
+        for task in sorted(self._tasks()):
             self._listener.on_paused(task)
 
 

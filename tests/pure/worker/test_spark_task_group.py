@@ -64,7 +64,8 @@ def plan(tasks: int, *, user: str = "s", generation: int = 0) -> TaskPlan:
     return TaskPlan(
         connector="well",
         config={"user": user},
-        tasks=tuple({"number": str(n), "user": user} for n in range(tasks)),
+        tasks={n: {"number": str(n), "user": user} for n in range(tasks)},
+        task_count=tasks,
         generation=generation,
     )
 

@@ -79,7 +79,13 @@ class ConnectorFlow:
             tasks = tuple(connector.task_configs(2))
         finally:
             connector.stop()
-        plan = TaskPlan(connector=config["name"], config=config, tasks=tasks, generation=1)
+        plan = TaskPlan(
+            connector=config["name"],
+            config=config,
+            tasks=dict(enumerate(tasks)),
+            task_count=len(tasks),
+            generation=1,
+        )
         job = build_job(plan, self.worker)
         settings = CopySettings.from_json(job.settings.to_json() | FAST_REPORT_SETTINGS)
         return replace(job, settings=settings, task_timeout_s=TASK_TIMEOUT_S)

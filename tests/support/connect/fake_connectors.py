@@ -148,15 +148,15 @@ class FakeTaskGroup:
             raise MirrorError(f"no slots for {len(plan.tasks)} tasks")
         self.plans.append(plan)
         self._is_paused = paused
-        self._report_states(range(len(plan.tasks)))
+        self._report_states(plan.tasks)
 
     def reassign(self, plan: TaskPlan) -> None:
         self._probe.calls.append(f"reassign tasks {self.name}")
-        before = len(self.plans[-1].tasks)
+        before = set(self.plans[-1].tasks)
         self.plans.append(plan)
         self.failed.clear()
-        self._report_states(range(len(plan.tasks)))
-        for task in range(len(plan.tasks), before):
+        self._report_states(plan.tasks)
+        for task in sorted(before - set(plan.tasks)):
             self.listener.on_stopped(task)
 
     def pause(self) -> None:
@@ -187,7 +187,7 @@ class FakeTaskGroup:
         self.listener.on_failed(task, error)
 
     def _healthy_tasks(self) -> list[int]:
-        tasks = range(len(self.plans[-1].tasks)) if self.plans else range(0)
+        tasks = self.plans[-1].tasks if self.plans else ()
         return [task for task in tasks if task not in self.failed]
 
     def _report_states(self, tasks: Collection[int]) -> None:

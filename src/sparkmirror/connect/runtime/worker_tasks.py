@@ -230,7 +230,8 @@ class WorkerTasks:
         plan = TaskPlan(
             connector=self.name,
             config=config.values,
-            tasks=tuple(task.values for task in tasks),
+            tasks={number: task.values for number, task in enumerate(tasks)},
+            task_count=len(tasks),
             generation=desired.generation,
         )
         return plan, config.secrets.union(*(task.secrets for task in tasks))

@@ -103,15 +103,15 @@ class ThreadTaskGroup:
     def start(self, plan: TaskPlan, *, paused: bool) -> None:
         """Start every task."""
         self._is_paused = paused
-        for number, config in enumerate(plan.tasks):
+        for number, config in plan.tasks.items():
             self._start_task(number, config)
 
     def reassign(self, plan: TaskPlan) -> None:
         """Continue with another plan. A task that accepts its new config is not restarted."""
-        for number in sorted(self._tasks.keys() - set(range(len(plan.tasks)))):
+        for number in sorted(self._tasks.keys() - plan.tasks.keys()):
             self._tasks.pop(number).stop(RESTART_TIMEOUT_S)
             self._listener.on_stopped(number)
-        for number, config in enumerate(plan.tasks):
+        for number, config in plan.tasks.items():
             task = self._tasks.get(number)
             if task is None or not task.reconfigure(config):
                 self._restart_task(number, config)

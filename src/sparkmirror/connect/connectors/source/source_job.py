@@ -73,7 +73,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
     _reject_transforms(plan.config)
     config = MirrorSourceConfig.parse(plan.config)
     originals, shared = plan.config, config.shared
-    tasks = {number: assigned_partitions(task) for number, task in enumerate(plan.tasks)}
+    tasks = {number: assigned_partitions(task) for number, task in plan.tasks.items()}
     topics = sorted({partition.topic for each in tasks.values() for partition in each})
     consumer = client_config(
         originals,
@@ -93,7 +93,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             client_id=consumer["client.id"],
             read_committed=consumer.get("isolation.level") != "read_uncommitted",
             rack=consumer.get("client.rack", ""),
-            bytes_per_s=rate_per_task(_bytes_per_s(originals), len(tasks)),
+            bytes_per_s=rate_per_task(_bytes_per_s(originals), plan.task_count),
         ),
         offsets_topic=worker.offsets_topic(originals),
         offsets_client=worker.offsets_client_properties(originals),
@@ -101,7 +101,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
         },
         tasks=tasks,
-        task_count=len(tasks),
+        task_count=plan.task_count,
         start=parse_offset_reset(consumer[_RESET], time.time()),
         on_loss=_choice(originals, ON_LOSS, DataLossPolicy, DataLossPolicy.HALT),
         on_existing=_choice(

@@ -93,7 +93,9 @@ class TaskGroupHarness:
 
 
 def _plan(*tasks: Mapping[str, str]) -> TaskPlan:
-    return TaskPlan(connector="c", config={}, tasks=tasks, generation=1)
+    return TaskPlan(
+        connector="c", config={}, tasks=dict(enumerate(tasks)), task_count=len(tasks), generation=1
+    )
 
 
 def test_a_task_runs_pauses_resumes_and_stops() -> None:

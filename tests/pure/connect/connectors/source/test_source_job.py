@@ -45,7 +45,13 @@ def _job(connector: dict[str, str] | None = None, worker: dict[str, str] | None 
         {**config, "task.assigned.partitions": text, "task.index": str(number)}
         for number, text in enumerate(("orders-0,orders-2", "orders-1,pay.me-0"))
     )
-    plan = TaskPlan(connector="mm2-msc", config=config, tasks=tasks, generation=1)
+    plan = TaskPlan(
+        connector="mm2-msc",
+        config=config,
+        tasks=dict(enumerate(tasks)),
+        task_count=len(tasks),
+        generation=1,
+    )
     return build_job(plan, WorkerClientConfig(properties={**WORKER, **(worker or {})}))
 
 
