@@ -101,7 +101,9 @@ def _connector_faults(
     builders: dict[str, Callable[[], object]] = {
         SOURCE_CONNECTOR: partial(
             build_job,
-            TaskPlan(connector=config["name"], config=config, tasks=({},), generation=0),
+            TaskPlan(
+                connector=config["name"], config=config, tasks={0: {}}, task_count=1, generation=0
+            ),
             WorkerClientConfig(properties=worker),
         ),
         CHECKPOINT_CONNECTOR: partial(MirrorCheckpointConfig.parse, config),

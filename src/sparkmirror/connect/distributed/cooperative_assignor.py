@@ -133,7 +133,7 @@ class IncrementalCooperativeAssignor:
         present = {state.worker_id for state in members.values()}
         lost = dict(memory.lost)
         for share in memory.shares:
-            for work in (*share.connectors, *share.tasks):
+            for work in _works(share):
                 lost[work] = LostSince(worker_id=share.worker_id, since_ms=now_ms)
         exists = set(configured.task_counts) | configured.tasks()
         runs = {work for one in members.values() for work in (*one.connectors, *one.tasks)}
@@ -152,9 +152,9 @@ class _Division(Generic[Work]):
     ) -> None:
         """`runs` is what the members run. Work that is deleted or runs twice is revoked at once."""
         self._order = order
-        self._configured = configured
+        self._configured: frozenset[Work] = configured
         counts = Counter(work for of_member in runs.values() for work in of_member)
-        self._claimed = set(counts)
+        self._claimed: set[Work] = set(counts)
         self.kept: dict[str, set[Work]] = {
             member: {work for work in of_member if work in configured and counts[work] == 1}
             for member, of_member in runs.items()
@@ -184,9 +184,9 @@ class _Division(Generic[Work]):
                 self._revoke_above(member, limit, sibling)
         limits = self._limits()
         for work in sorted(free):
-            member = wanted_by.get(work)
-            if member is not None and len(self.kept[member]) < limits[member]:
-                self.kept[member].add(work)
+            former = wanted_by.get(work)
+            if former is not None and len(self.kept[former]) < limits[former]:
+                self.kept[former].add(work)
                 free -= {work}
         siblings = {member: Counter(map(sibling, works)) for member, works in self.kept.items()}
         for work in sorted(free):
@@ -236,6 +236,10 @@ def _no_sibling(_work: str) -> str:
 def _member_order(members: Mapping[str, WorkerState]) -> list[str]:
     """Return the member ids by worker id, so that the same group gives the same result."""
     return sorted(members, key=lambda member: (members[member].worker_id, member))
+
+
+def _works(share: MemberShare) -> list[str | ConnectorTaskId]:
+    return [*share.connectors, *share.tasks]
 
 
 def _former_owners(members: Mapping[str, WorkerState], memory: AssignorMemory) -> dict[object, str]:

@@ -244,7 +244,7 @@ def test_the_tasks_of_an_undivided_connector_run_where_the_connector_runs() -> N
         )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_group_that_has_settled_runs_everything_once_and_in_equal_parts(
     data: st.DataObject,
