@@ -16,13 +16,14 @@ import rich.text
 
 from sparkmirror.cli import number_format
 from sparkmirror.cli.copy.screen import format_eta, progress_bar
-from sparkmirror.cli.problems import HEALTHY, problem_lines
+from sparkmirror.cli.problems import HEALTHY, problem_lines, unreachable_lines
 from sparkmirror.cli.worker_rest_client import (
     NOT_FOUND,
     ConnectorSummary,
     EventSummary,
     HealthSummary,
     PartitionSummary,
+    ProgressSummary,
     WorkerRestClient,
 )
 from sparkmirror.copy.causes import first_causes
@@ -137,7 +138,8 @@ class WorkerPoller:
         """Return the state of the worker, its connectors and topics. Raises RequestFailed."""
         health = self._client.health()
         connectors = self._connectors(health)
-        partitions, events = self._progress(connectors)
+        progress, events = self._progress(connectors)
+        partitions = {name: one.partitions for name, one in progress.items()}
         rows = [
             self._topic_row(name, topic, of_topic, now)
             for name, of_connector in partitions.items()
@@ -147,7 +149,10 @@ class WorkerPoller:
             health=health,
             connectors=connectors,
             topics=tuple(rows),
-            problems=tuple(problem_lines(health, connectors, partitions)),
+            problems=(
+                *unreachable_lines(one.unreachable_workers for one in progress.values()),
+                *problem_lines(health, connectors, partitions),
+            ),
             events=tuple(sorted(events, key=lambda event: event.time)[-MAX_EVENTS:]),
         )
 
@@ -162,20 +167,20 @@ class WorkerPoller:
 
     def _progress(
         self, connectors: Iterable[ConnectorSummary]
-    ) -> tuple[dict[str, tuple[PartitionSummary, ...]], list[EventSummary]]:
-        """Return the partitions by connector, and all events."""
-        partitions: dict[str, tuple[PartitionSummary, ...]] = {}
+    ) -> tuple[dict[str, ProgressSummary], list[EventSummary]]:
+        """Return the progress of each connector, and all events."""
+        progress: dict[str, ProgressSummary] = {}
         events: list[EventSummary] = []
         for connector in connectors:
             if not connector.has_partitions:
                 continue
             try:
-                partitions[connector.name] = self._client.partitions(connector.name)
+                progress[connector.name] = self._client.progress(connector.name)
                 events += self._client.events(connector.name)
             except ConnectRestError as error:
                 if error.status != NOT_FOUND:  # it was deleted since the connectors were listed
                     raise
-        return partitions, events
+        return progress, events
 
     def _topic_row(
         self, connector: str, topic: str, partitions: Sequence[PartitionSummary], now: float

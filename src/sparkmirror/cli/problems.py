@@ -44,6 +44,14 @@ def problem_lines(
     return [*of_worker, *of_connectors, *of_partitions]
 
 
+def unreachable_lines(unreachable: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return a line for each worker of the group that did not answer the asked one."""
+    found = {
+        worker: reason for of_connector in unreachable for worker, reason in of_connector.items()
+    }
+    return [f"worker {worker} does not answer: {found[worker]}" for worker in sorted(found)]
+
+
 def unexplained_text(trace: str, reasons: Iterable[str]) -> str:
     """Return what a trace says beside the reasons of partitions, with or without their side."""
     texts = {text for reason in reasons for text in (reason, *_BOTH_SIDES.split(reason))}

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -58,6 +58,15 @@ class PartitionSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressSummary:
+    """The partitions of a source connector, from all workers of the group that answered."""
+
+    partitions: tuple[PartitionSummary, ...]
+    unreachable_workers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Why a worker of the group did not answer the asked one, by worker id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventSummary:
     """An event of a source partition, as the worker reports it."""
 
@@ -96,11 +105,17 @@ class WorkerRestClient:
             status=found.get("status", "unhealthy"), message=found.get("message", "")
         )
 
-    def partitions(self, connector: str) -> tuple[PartitionSummary, ...]:
+    def progress(self, connector: str) -> ProgressSummary:
         """The progress of a source connector."""
-        found = self._get(f"/connectors/{_quoted(connector)}/partitions")["partitions"]
+        found = self._get(f"/connectors/{_quoted(connector)}/partitions")
         names = PartitionSummary.__dataclass_fields__
-        return tuple(PartitionSummary(**{name: item[name] for name in names}) for item in found)
+        return ProgressSummary(
+            partitions=tuple(
+                PartitionSummary(**{name: item[name] for name in names})
+                for item in found["partitions"]
+            ),
+            unreachable_workers=found.get("unreachable_workers", {}),
+        )
 
     def events(self, connector: str) -> tuple[EventSummary, ...]:
         """The latest events of a source connector, oldest first."""

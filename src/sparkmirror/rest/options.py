@@ -1,17 +1,20 @@
-"""Options of the REST server: limits, users, tokens, TLS, CORS and response headers."""
+"""Options of the REST server: limits, users, tokens, TLS, CORS, response headers, other workers."""
 
 from __future__ import annotations
 
 import ssl
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
 from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
+from sparkmirror.rest.client.rest_client import RestClient
 from sparkmirror.rest.http.cors import Cors
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
+from sparkmirror.rest.worker_group_access import NO_GROUP, WorkerGroupAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,5 +54,10 @@ class RestOptions:
     )
     limits: RestLimits = field(default_factory=RestLimits)
     access_log: bool = True
-    flows: tuple[SourceAndTarget, ...] = ()
-    """The flows of this process in dedicated mode; empty for a Connect worker."""
+    client: RestClient = field(default_factory=RestClient)
+    """Sends requests to other workers of the group."""
+    groups: Mapping[SourceAndTarget | None, WorkerGroupAccess] = field(
+        default_factory=lambda: {None: NO_GROUP}
+    )
+    """The groups of workers that this process belongs to: in dedicated mode one for each flow, else
+    one with the key None."""

@@ -26,13 +26,9 @@ from sparkmirror.rest.http.router import RestRouter, Route
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
+from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
 from sparkmirror.rest.routes.openapi_routes import with_openapi_route
-from sparkmirror.rest.routes.worker_routes import (
-    admin_routes,
-    monitoring_routes,
-    plugin_routes,
-    worker_routes,
-)
+from sparkmirror.rest.routes.worker_routes import admin_routes, plugin_routes, worker_routes
 
 log = logging.getLogger(__name__)
 
@@ -130,13 +126,13 @@ class RestServer:
         log.info("REST server stopped")
 
     def _public_routes(self) -> tuple[Route, ...]:
-        herder, monitor = self._herder, self._monitor
+        herder, monitor, groups = self._herder, self._monitor, self._options.groups
         return (
             *worker_routes(herder),
             *connector_routes(herder),
             *plugin_routes(herder),
-            *internal_routes(self._options.flows),
-            *(() if monitor is None else monitoring_routes(herder, monitor)),
+            *internal_routes(groups, monitor),
+            *(() if monitor is None else monitoring_routes(herder, monitor, groups)),
         )
 
     def _bind(

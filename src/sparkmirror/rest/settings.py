@@ -23,6 +23,7 @@ from sparkmirror.rest.authentication.basic_auth import (
     load_users_from_jaas,
 )
 from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
+from sparkmirror.rest.client.rest_client import RestClient
 from sparkmirror.rest.http.cors import Cors
 from sparkmirror.rest.http.listener import WILDCARD_HOSTS, RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
@@ -74,6 +75,9 @@ def rest_settings(
         response_headers=ResponseHeaderRules.parse(
             _string_value(config, "response.http.headers.config"), time.time
         ),
+        client=RestClient(
+            _ssl_config(properties, "listeners.https.") if _has_https(listeners) else None
+        ),
     )
     return RestSettings(
         listeners=listeners, options=options, advertised=_advertised(listeners, config)
@@ -93,11 +97,19 @@ def _string_value(config: Mapping[str, ParsedValue], key: str) -> str:
 def _tls(
     listeners: Sequence[RestListener], properties: Mapping[str, str], prefix: str
 ) -> ssl.SSLContext | None:
-    if all(listener.protocol != "https" for listener in listeners):
+    if not _has_https(listeners):
         return None
+    return rotating_server_context(_ssl_config(properties, prefix))
+
+
+def _has_https(listeners: Sequence[RestListener]) -> bool:
+    return any(listener.protocol == "https" for listener in listeners)
+
+
+def _ssl_config(properties: Mapping[str, str], prefix: str) -> SslConfig:
     own = {k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)}
     plain = {k: v for k, v in properties.items() if k.startswith("ssl.")}
-    return rotating_server_context(SslConfig.from_properties(own or plain))
+    return SslConfig.from_properties(own or plain)
 
 
 def _users(extensions: ParsedValue, environment: Mapping[str, str]) -> BasicAuthUsers | None:

@@ -34,6 +34,7 @@ from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import rest_settings
+from sparkmirror.rest.worker_group_access import NO_GROUP
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
@@ -186,7 +187,7 @@ class MirrorMaker:
             file.properties.file or "its file",
             {flow: flow_switches(file, flow) for flow in herders},
         )
-        options = replace(rest.options, flows=tuple(herders))
+        options = replace(rest.options, groups=dict.fromkeys(herders, NO_GROUP))
         self._may_use_fallback_port = LISTENERS not in file.file_values
         self._create_rest_server = partial(
             RestServer, self.herder, options=options, monitor=monitor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.cli.problems import problem_lines, unexplained_text
+from sparkmirror.cli.problems import problem_lines, unexplained_text, unreachable_lines
 from sparkmirror.cli.worker_rest_client import ConnectorSummary, HealthSummary, PartitionSummary
 
 HEALTHY = HealthSummary(status="healthy", message="")
@@ -107,3 +107,10 @@ def test_a_problem_of_the_worker_itself_is_said_beside_those_of_connectors() -> 
 
 def test_a_healthy_worker_has_no_line() -> None:
     assert problem_lines(HEALTHY, [connector()], {SOURCE: [partition(0)]}) == []
+
+
+def test_a_worker_that_no_connector_can_ask_has_one_line() -> None:
+    reasons = {"b:1": "no connection to http://b:1: refused"}
+    assert unreachable_lines([reasons, {}, reasons]) == [
+        "worker b:1 does not answer: no connection to http://b:1: refused"
+    ]

@@ -297,4 +297,4 @@ def test_error_names_the_url_of_an_unreachable_worker() -> None:
 
 def test_unknown_connector_is_a_404() -> None:
     with node() as mirror, pytest.raises(RequestFailed, match="answered 404"):
-        WorkerRestClient(mirror.url).partitions("unknown")
+        WorkerRestClient(mirror.url).progress("unknown")

@@ -22,6 +22,7 @@ from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.routes.worker_routes import health_reply
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.worker_group_access import NO_GROUP
 from sparkmirror.store.backing_stores import BackingStores
 from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry
 from tests.support.connect.in_memory_herder import WORKER_SETTINGS
@@ -263,7 +264,7 @@ def test_stop_is_logged_without_a_stack_trace(caplog: pytest.LogCaptureFixture) 
 
 def test_in_dedicated_mode_internal_requests_name_their_flow() -> None:
     with running_rest_client(
-        ScriptedHerder(), RestOptions(flows=FLOWS, access_log=False)
+        ScriptedHerder(), RestOptions(groups=dict.fromkeys(FLOWS, NO_GROUP), access_log=False)
     ) as client:
         for exchange in recorded_exchanges("06-dedicated-internal-rest"):
             if (

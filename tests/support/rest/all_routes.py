@@ -6,13 +6,10 @@ from sparkmirror.connect.herder.herder import Herder
 from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
+from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
 from sparkmirror.rest.routes.openapi_routes import with_openapi_route
-from sparkmirror.rest.routes.worker_routes import (
-    admin_routes,
-    monitoring_routes,
-    plugin_routes,
-    worker_routes,
-)
+from sparkmirror.rest.routes.worker_routes import admin_routes, plugin_routes, worker_routes
+from sparkmirror.rest.worker_group_access import NO_GROUP
 from sparkmirror.worker.monitoring import WorkerMonitor
 
 
@@ -29,8 +26,8 @@ def all_routes(herder: Herder) -> tuple[Route, ...]:
             *connector_routes(herder),
             *plugin_routes(herder),
             *admin_routes(herder),
-            *internal_routes(()),
-            *monitoring_routes(herder, WorkerMonitor()),
+            *internal_routes({None: NO_GROUP}, WorkerMonitor()),
+            *monitoring_routes(herder, WorkerMonitor(), {None: NO_GROUP}),
         ],
         basic=False,
         bearer=False,

@@ -20,6 +20,10 @@ from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCh
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_job import build_job
+from sparkmirror.connect.internal_requests.inter_worker_settings import (
+    KEY_TTL,
+    InterWorkerSettings,
+)
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.errors import ConfigError, ConfigFault
 from sparkmirror.rest.settings import rest_settings
@@ -76,7 +80,9 @@ def _rest_faults(
 ) -> Sequence[ConfigFault]:
     # A fixed host name: to find out the real one may take a DNS query.
     advertised = {**config, "rest.advertised.host.name": "localhost"}
-    faults = _faults(partial(rest_settings, advertised, properties, environment))
+    faults = [*_faults(partial(rest_settings, advertised, properties, environment))]
+    if KEY_TTL in config:  # a dedicated file has these keys per cluster
+        faults += _faults(partial(InterWorkerSettings.from_config, config))
     return [ConfigFault(_listener_key(fault.key, properties), fault.message) for fault in faults]
 
 

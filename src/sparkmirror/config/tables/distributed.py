@@ -26,7 +26,6 @@ from sparkmirror.config.tables.client.worker_network import METADATA_RECOVERY, N
 from sparkmirror.config.tables.internal_topics import INTERNAL_TOPICS
 from sparkmirror.config.tables.no_effect import (
     ALONE_IN_GROUP,
-    NO_WORKER_CALLS,
 )
 from sparkmirror.config.tables.rest_server import WORKER_REST
 from sparkmirror.config.tables.worker import WORKER, WORKER_TRACKING
@@ -113,7 +112,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.INT,
         3600000,
         LOW,
-        NO_WORKER_CALLS,
+        "After how many milliseconds the leader of the group writes another session key; 0: never.",
         validator=Range(0, _MAX_INT),
     ),
     ConfigKey(
@@ -121,7 +120,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.STRING,
         "HmacSHA256",
         LOW,
-        NO_WORKER_CALLS,
+        "Algorithm of the session keys that the leader writes.",
         validator=MacAlgorithmValidator("Any KeyGenerator algorithm supported by the worker JVM"),
     ),
     ConfigKey(
@@ -129,14 +128,15 @@ _INTER_WORKER: Final = ConfigDef(
         Type.INT,
         None,
         LOW,
-        NO_WORKER_CALLS,
+        "Size of the session keys in bits; without it the default of their algorithm.",
     ),
     ConfigKey(
         "inter.worker.signature.algorithm",
         Type.STRING,
         "HmacSHA256",
         LOW,
-        NO_WORKER_CALLS,
+        "Algorithm with which this worker signs requests to other workers of its group. It is one "
+        "of inter.worker.verification.algorithms.",
         validator=MacAlgorithmValidator("Any MAC algorithm supported by the worker JVM"),
     ),
     ConfigKey(
@@ -144,7 +144,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.LIST,
         ("HmacSHA256",),
         LOW,
-        NO_WORKER_CALLS,
+        "Algorithms of the signatures that this worker accepts from other workers.",
         validator=MacAlgorithmListValidator(
             "A list of one or more MAC algorithms, each supported by the worker JVM"
         ),

@@ -16,7 +16,6 @@ BYTES: Final = "No effect here: records are copied as bytes, without a converter
 TRANSFORMATIONS: Final = "No effect here: transformations are not supported."
 TOPIC_CREATION: Final = "No effect here: a mirror creates its topics after those of the source."
 ALONE_IN_GROUP: Final = "No effect here: a worker is the only member of its group."
-NO_WORKER_CALLS: Final = "No effect here: workers do not call each other."
 CLIENT_TUNING: Final = (
     "No effect here: it tunes a client of Kafka, and batches are copied as they are."
 )

@@ -25,22 +25,23 @@ REST_SERVER: Final = ConfigDef(
         Type.STRING,
         None,
         LOW,
-        "Host name of this worker in statuses. Set it where the machine's own name is of no use "
-        "to others, as in containers.",
+        "Host name by which other workers reach this one; it is also in statuses. Set it where the "
+        "machine's own name is of no use to others, as in containers.",
     ),
     ConfigKey(
         "rest.advertised.port",
         Type.INT,
         None,
         LOW,
-        "Port of this worker in statuses. Set it where ports are mapped.",
+        "Port at which other workers reach this one; it is also in statuses. Set it where ports "
+        "are mapped.",
     ),
     ConfigKey(
         "rest.advertised.listener",
         Type.STRING,
         None,
         LOW,
-        "Which listener names this worker in statuses, http or https, if there are both.",
+        "At which listener other workers reach this one, http or https, if there are both.",
     ),
     ConfigKey(
         "access.control.allow.origin",

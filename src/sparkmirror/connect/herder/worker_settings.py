@@ -9,6 +9,7 @@ from typing import Self
 
 from sparkmirror.config.definition.validation import WorkerCapabilities
 from sparkmirror.config.definition.value_types import ParsedValue, split_list
+from sparkmirror.connect.internal_requests.inter_worker_settings import InterWorkerSettings
 
 OVERRIDE_ALLOWLIST = "connector.client.config.override.allowlist"
 REQUEST_TIMEOUT_S = 90.0
@@ -36,6 +37,8 @@ class WorkerSettings:
     for connectors and tasks while the worker has a problem."""
     health_timeout_s: float = HEALTH_TIMEOUT_S
     """How long the herder thread may take for its oldest action. Then the worker is unhealthy."""
+    inter_worker: InterWorkerSettings = InterWorkerSettings()
+    """How requests between the workers of the group are signed."""
 
     @property
     def log_prefix(self) -> str:
@@ -67,6 +70,7 @@ class WorkerSettings:
             tracks_topics=config["topic.tracking.enable"] is True,
             allows_topic_reset=config["topic.tracking.allow.reset"] is True,
             stop_timeout_s=_milliseconds(config, "task.shutdown.graceful.timeout.ms") / 1000,
+            inter_worker=InterWorkerSettings.from_config(config),
         )
 
 

@@ -2,6 +2,7 @@
 
     find the route ─► authenticate ─► read the body ─► handler, in a thread ─► headers ─► send
 
+A request that another worker of the group must carry out is forwarded to it by the same thread.
 The connection discards the body of a client that is not authenticated. Every other error has
 Connect's error body.
 """
@@ -15,6 +16,8 @@ from email.utils import formatdate
 
 from sparkmirror.errors import BadRequest, MirrorError
 from sparkmirror.rest.authentication.authenticator import Authenticator
+from sparkmirror.rest.forwarding.forwarded_request import ForwardableRequest
+from sparkmirror.rest.forwarding.herder_request_handler import HerderRequestHandler
 from sparkmirror.rest.http import access_log
 from sparkmirror.rest.http.access_log import AccessLogEntry
 from sparkmirror.rest.http.call import TEXT, Call, Reply, error_reply
@@ -52,6 +55,7 @@ class RestApplication:
         self._limits = options.limits
         self._adds_headers = adds_headers
         self._authenticator = Authenticator(options.users, options.tokens)
+        self._request_handler = HerderRequestHandler(options.client)
         self._threads = HandlerThreads(self._limits.max_concurrent_requests, "rest")
         self._health_threads = HandlerThreads(_HEALTH_THREADS, "rest-health")
 
@@ -94,16 +98,23 @@ class RestApplication:
             query=request.query,
             headers=headers,
             body=body,
+            target=request.target,
             base_url=_base_url(request),
         )
-        return await self._call_handler(found.route, call, f"{request.method} {request.raw_path}")
+        return await self._call_handler(found.route, call, request)
 
-    async def _call_handler(self, route: Route, call: Call, request_line: str) -> Reply:
-        limits = self._limits
+    async def _call_handler(self, route: Route, call: Call, request: HttpRequest) -> Reply:
+        limits, request_line = self._limits, f"{request.method} {request.raw_path}"
+        forwardable = _forwardable(request, call)
         threads = self._health_threads if route.urgent else self._threads
         timeout_s = limits.health_timeout_s if route.urgent else limits.request_timeout_s
         try:
-            return await threads.run(lambda: route.handler(call), timeout_s)
+            return await threads.run(
+                lambda: self._request_handler.complete_or_forward(
+                    lambda: route.handler(call), forwardable
+                ),
+                timeout_s,
+            )
         except HandlerTimeout:
             return route.timeout_reply(
                 f"The worker has not finished {request_line} within {timeout_s:g} s."
@@ -173,6 +184,17 @@ def _unauthorized_reply(request: HttpRequest, challenge: tuple[tuple[str, str], 
 def _too_large_reply(limits: RestLimits) -> Reply:
     message = f"The body of the request is larger than {limits.max_body_bytes} bytes"
     return error_reply(413, message, closes_connection=True)
+
+
+def _forwardable(request: HttpRequest, call: Call) -> ForwardableRequest:
+    return ForwardableRequest(
+        method=request.method,
+        raw_path=request.raw_path,
+        query_string=request.query_string,
+        headers=call.headers,
+        body=call.body,
+        base_url=call.base_url,
+    )
 
 
 def _base_url(request: HttpRequest) -> str:

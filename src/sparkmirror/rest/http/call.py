@@ -21,6 +21,8 @@ class Call:
     headers: Mapping[str, str] = field(repr=False)
     """By name in lower case. Values of one name are joined with a comma."""
     body: bytes = field(repr=False)
+    target: str = ""
+    """The path and the query, as sent."""
     base_url: str
     """The server as the client addressed it: `http://host:port`."""
 

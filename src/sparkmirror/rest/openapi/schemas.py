@@ -60,6 +60,11 @@ _STATE: Final = {"state": _TEXT, "worker_id": _TEXT}
 _STATE_EXTRA: Final = {"version": _TEXT_OR_NULL, "trace": _TEXT}
 _TYPE: Final = _enum("source", "sink", "unknown")
 
+_UNREACHABLE: Final[Mapping[str, Schema]] = {
+    "unreachable_workers": {"type": "object", "additionalProperties": {"type": "string"}}
+}
+"""Workers of the group that did not answer, with the reason. Left out if all did."""
+
 SCHEMAS: Final[Mapping[str, Schema]] = {
     "Error": _object({"error_code": _NUMBER, "message": _TEXT}),
     "Message": _object({"message": _TEXT}),
@@ -191,7 +196,8 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
                     }
                 )
             ),
-        }
+        },
+        _UNREACHABLE,
     ),
     "Events": _object(
         {
@@ -209,7 +215,8 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
                     }
                 )
             ),
-        }
+        },
+        _UNREACHABLE,
     ),
     "Groups": _object(
         {
@@ -235,7 +242,7 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
                 )
             ),
         },
-        {"reason": _TEXT},
+        {"reason": _TEXT, **_UNREACHABLE},
     ),
     "OpenApi": _object({"openapi": _TEXT, "info": {"type": "object"}, "paths": {"type": "object"}}),
 }

@@ -94,6 +94,14 @@ def read_offsets(body: bytes) -> Sequence[ConnectorOffset]:
     return tuple(_offsets(item) for item in offsets)
 
 
+def read_task_configs(body: bytes) -> Sequence[RawConfig]:
+    """Parse the task configs that the owner of a connector sends to the leader."""
+    configs = parse_json(body)
+    if not isinstance(configs, Sequence) or isinstance(configs, str):
+        raise _type_error("the task configs", "a list", configs)
+    return [_config(config, f"task config {number}") for number, config in enumerate(configs)]
+
+
 def read_level(body: bytes) -> str | None:
     """Parse the body of a PUT of a logger level. None if it has no level."""
     request = _require_object(parse_json(body), "the request")

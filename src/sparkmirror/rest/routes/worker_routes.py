@@ -1,25 +1,15 @@
-"""Routes of the worker itself. The routes of connectors are in `connector_routes`.
+"""Routes of the worker itself. Those of connectors are in `connector_routes` and
+`monitoring_routes`.
 
 /  /health              the worker
 /connector-plugins      plug-ins and the validation of configs
 /admin                  logger levels; may have its own listeners, or none
-/connectors/{connector}/partitions, /events, /groups    progress; not in Connect's API
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import Herder, WorkerStatus
-from sparkmirror.connect.herder.monitoring import (
-    MirrorEvent,
-    MirrorMonitor,
-    MirrorPartitionStatus,
-)
-from sparkmirror.copy.snapshot import total_lag
 from sparkmirror.errors import BadRequest
-from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.rest.http.call import Call, Reply, json_reply
 from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.routes import json_answers, request_bodies
@@ -131,94 +121,3 @@ def admin_routes(herder: Herder) -> tuple[Route, ...]:
         Route(method="GET", path=logger_path, handler=logger),
         Route(method="PUT", path=logger_path, handler=set_level, reads_body=True),
     )
-
-
-# -- progress of a mirror, beyond Connect's API ------------------------------------------------
-
-
-def monitoring_routes(herder: Herder, monitor: MirrorMonitor) -> tuple[Route, ...]:
-    """The routes of source partitions, events and groups. 404 for an unknown connector."""
-
-    def partitions(call: Call) -> Reply:
-        name = herder.connector_info(call.path_parameters["connector"]).name
-        statuses = monitor.partitions(name)
-        return json_reply(
-            {
-                "name": name,
-                "records": sum(status.records for status in statuses),
-                "bytes": sum(status.bytes for status in statuses),
-                "lag": total_lag(status.lag for status in statuses) if statuses else None,
-                "partitions": [_partition_json(status) for status in statuses],
-            }
-        )
-
-    def events(call: Call) -> Reply:
-        name = herder.connector_info(call.path_parameters["connector"]).name
-        return json_reply(
-            {"name": name, "events": [_event_json(event) for event in monitor.events(name)]}
-        )
-
-    def groups(call: Call) -> Reply:
-        name = herder.connector_info(call.path_parameters["connector"]).name
-        group = call.parameter("group")
-        reports = [report for report in monitor.groups(name) if group in (None, report.group)]
-        answer: dict[str, JsonValue] = {
-            "name": name,
-            "groups": [_group_json(report) for report in reports],
-        }
-        if group is not None and not reports:
-            answer["reason"] = monitor.group_exclusion(name, group)
-        return json_reply(answer)
-
-    connector_path = "/connectors/{connector}"
-    return (
-        Route(method="GET", path=f"{connector_path}/partitions", handler=partitions),
-        Route(method="GET", path=f"{connector_path}/events", handler=events),
-        Route(method="GET", path=f"{connector_path}/groups", handler=groups),
-    )
-
-
-def _partition_json(status: MirrorPartitionStatus) -> JsonValue:
-    return {
-        "topic": status.topic,
-        "partition": status.partition,
-        "remote_topic": status.remote_topic,
-        "task": status.task,
-        "state": status.state,
-        "position": status.position,
-        "end": status.end,
-        "lag": status.lag,
-        "records": status.records,
-        "bytes": status.bytes,
-        "reason": status.reason,
-    }
-
-
-def _event_json(event: MirrorEvent) -> JsonValue:
-    at = datetime.fromtimestamp(event.at_ms / 1000, UTC)
-    return {
-        "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "kind": event.kind,
-        "topic": event.topic,
-        "partition": event.partition,
-        "text": event.text,
-        "lost_from": event.lost_from,
-        "lost_to": event.lost_to,
-    }
-
-
-def _group_json(report: GroupPartitionReport) -> JsonValue:
-    remote: JsonValue = None
-    if report.remote is not None:
-        remote = {"topic": report.remote.topic, "partition": report.remote.partition}
-    return {
-        "group": report.group,
-        "topic": report.partition.topic,
-        "partition": report.partition.partition,
-        "remote": remote,
-        "upstream": report.upstream,
-        "downstream": report.downstream,
-        "translated": report.translated,
-        "checkpoint": report.checkpoint,
-        "written": report.written,
-    }

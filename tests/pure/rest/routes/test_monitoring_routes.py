@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.monitoring import MirrorEvent, MirrorPartitionStatus
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
+from tests.support.rest.listed_monitor import ListedMonitor
 from tests.support.rest.rest_client import RestClient
 from tests.support.rest.scripted_herder import ScriptedHerder
 
@@ -42,30 +43,6 @@ UNKNOWN = MirrorPartitionStatus(
 )
 
 
-class ListedMonitor:
-    """A monitor with what a test lists."""
-
-    def __init__(self) -> None:
-        self.listed_partitions: list[MirrorPartitionStatus] = []
-        self.listed_events: list[MirrorEvent] = []
-
-    def partitions(self, connector: str) -> Sequence[MirrorPartitionStatus]:
-        assert connector == "mirror"
-        return self.listed_partitions
-
-    def events(self, connector: str) -> Sequence[MirrorEvent]:
-        assert connector == "mirror"
-        return self.listed_events
-
-    def groups(self, connector: str) -> Sequence[GroupPartitionReport]:
-        del connector
-        return ()
-
-    def group_exclusion(self, connector: str, group: str) -> str:
-        assert connector == "mirror"
-        return f"{group} is excluded"
-
-
 @pytest.fixture
 def monitor() -> ListedMonitor:
     return ListedMonitor()
@@ -90,7 +67,8 @@ def rest(scripted: ScriptedHerder, monitor: ListedMonitor) -> Iterator[RestClien
 
 
 @pytest.mark.parametrize(
-    ("listed", "lag"), [([KNOWN, KNOWN], 4), ([KNOWN, UNKNOWN], None), ([], None)]
+    ("listed", "lag"),
+    [([KNOWN, replace(KNOWN, partition=2)], 4), ([KNOWN, UNKNOWN], None), ([], None)],
 )
 def test_lag_of_a_connector_is_null_unless_it_is_known_for_every_partition(
     rest: RestClient, monitor: ListedMonitor, listed: list[MirrorPartitionStatus], lag: int | None

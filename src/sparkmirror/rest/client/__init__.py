@@ -1,0 +1,1 @@
+"""HTTP requests from this worker to other workers of its group."""

@@ -1,0 +1,1 @@
+"""Requests that another worker of the group must carry out."""
