@@ -11,7 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sparkmirror.config.definition.value_types import ParsedValue
@@ -50,6 +50,15 @@ class RestSettings:
         return (
             f"[{host}]:{self.advertised.port}" if ":" in host else f"{host}:{self.advertised.port}"
         )
+
+
+def advertised_url(advertised: RestListener, address: str) -> str:
+    """Return the address for other workers; `address` is where the server listens.
+
+    If the operating system has chosen the port, that port.
+    """
+    port = advertised.port or RestListener.parse(address).port
+    return str(replace(advertised, port=port))
 
 
 def rest_settings(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
@@ -18,18 +19,23 @@ from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
+from sparkmirror.rest.client.worker_requests import WorkerRequests
 from sparkmirror.rest.server import RestServer
-from sparkmirror.rest.settings import rest_settings
+from sparkmirror.rest.settings import advertised_url, rest_settings
+from sparkmirror.rest.worker_group_access import WorkerGroupAccess
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
+from sparkmirror.worker.group.group_settings import WorkerGroupSettings
+from sparkmirror.worker.group.undivided_connectors import undivided_rule
+from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.monitoring import WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.worker_client_id import WorkerClientId
-from sparkmirror.worker.worker_group import WorkerGroup
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +66,12 @@ class ConnectWorker:
         self._client_id = WorkerClientId(
             state_directory(environment) / "workers", settings.group_id
         )
+        stores = kafka_backing_stores(properties, access)
+        session_keys = SessionKeys(stores.configs, settings.inter_worker)
+        requests = WorkerRequests(rest.options.client, session_keys)
         self.herder = DistributedHerder(
             settings,
-            kafka_backing_stores(properties, access),
+            stores,
             HerderDependencies(
                 registry=build_connector_registry(reloaded, spark, flow_monitor, log_levels),
                 get_server_info=self._worker_info,
@@ -70,10 +79,18 @@ class ConnectWorker:
                 fencer=partial(fence_producers, access),
                 log_levels=log_levels,
                 on_tasks_ended=flow_monitor.on_tasks_ended,
-                worker_membership=WorkerGroup(settings.group_id, access, self._client_id.value),
+                member=WorkerCoordinator(
+                    WorkerGroupSettings.from_config(config, properties),
+                    access,
+                    self._client_id.value,
+                ),
+                leader_requests=requests,
+                get_url=lambda: advertised_url(rest.advertised, self.rest.address),
+                is_undivided=undivided_rule(spark.master),
             ),
         )
-        self.rest = RestServer(self.herder, rest.listeners, rest.options, monitor)
+        options = replace(rest.options, groups={None: WorkerGroupAccess(self.herder, requests)})
+        self.rest = RestServer(self.herder, rest.listeners, options, monitor)
         log.info(
             "Kafka Connect worker initialization took %.0fms", (time.monotonic() - began) * 1000
         )

@@ -13,7 +13,7 @@ import logging
 import socket
 import threading
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,13 +28,16 @@ from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
 from sparkmirror.errors import ConfigError, MirrorError
 from sparkmirror.model import SourceAndTarget
+from sparkmirror.rest.client.rest_client import RestClient
+from sparkmirror.rest.client.worker_requests import WorkerRequests
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
-from sparkmirror.rest.settings import rest_settings
-from sparkmirror.rest.worker_group_access import NO_GROUP
+from sparkmirror.rest.settings import advertised_url, rest_settings
+from sparkmirror.rest.worker_group_access import NO_GROUP, WorkerGroupAccess
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
 from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
@@ -44,18 +47,22 @@ from sparkmirror.worker.flow_connectors import (
     flow_switches,
     repeat_configuration,
 )
+from sparkmirror.worker.group.group_settings import WorkerGroupSettings
+from sparkmirror.worker.group.undivided_connectors import undivided_rule
+from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.worker_client_id import WorkerClientId
-from sparkmirror.worker.worker_group import WorkerGroup
 
 log = logging.getLogger(__name__)
 
 HEALTH_CHECK_INTERVAL_S = 0.5
 REST_STOP_TIMEOUT_S = 1.0
 EXIT_HERDER_DIED = 1
+LEADER_CHECK_INTERVAL_S = 0.2
+"""How often a node looks whether it leads the group of a flow: the leader writes the configs."""
 LISTENERS = "listeners"
 DEFAULT_LISTENERS = ("http://127.0.0.1:8083",)
 """Where REST listens if the file has no `listeners`. MirrorMaker 2 has no such REST server."""
@@ -70,6 +77,10 @@ class SharedFlowSettings:
     spark: SparkSettings
     log_levels: LogLevels
     state_directory: Path
+    client: RestClient
+    """Sends requests to other nodes."""
+    get_url: Callable[[], str]
+    """Returns the address of the process's REST API, for other nodes."""
 
 
 class FlowHerder:
@@ -90,14 +101,18 @@ class FlowHerder:
         properties = file.worker_config(flow)
         reloaded = ReloadedProperties(lambda: file.worker_config(flow))
         access = ClusterAccess.reloading(flow.target, reloaded.latest)
-        settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
+        config = DISTRIBUTED.parse(properties)
+        settings = WorkerSettings.from_config(config, worker_id)
         self._worker_info = WorkerInfoProvider(access)
         self._client_id = WorkerClientId(
             shared.state_directory / "workers" / flow.target, settings.group_id
         )
+        stores = kafka_backing_stores(properties, access)
+        session_keys = SessionKeys(stores.configs, settings.inter_worker)
+        self._requests = WorkerRequests(shared.client, session_keys, flow)
         self.herder = DistributedHerder(
             settings,
-            kafka_backing_stores(properties, access),
+            stores,
             HerderDependencies(
                 registry=build_connector_registry(
                     reloaded, shared.spark, monitor, shared.log_levels
@@ -107,7 +122,16 @@ class FlowHerder:
                 fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
                 on_tasks_ended=monitor.on_tasks_ended,
-                worker_membership=WorkerGroup(settings.group_id, access, self._client_id.value),
+                member=WorkerCoordinator(
+                    WorkerGroupSettings.from_config(
+                        config, properties, is_exclusive=not file.internal_rest_enabled
+                    ),
+                    access,
+                    self._client_id.value,
+                ),
+                get_url=shared.get_url,
+                leader_requests=self._requests,
+                is_undivided=undivided_rule(shared.spark.master),
                 configured_connectors={
                     config["name"]: config
                     for config in map(self._connector_config, CONNECTOR_ORDER)
@@ -115,6 +139,12 @@ class FlowHerder:
                 get_unconfigured=lambda: self._unconfigured,
             ),
         )
+
+    def group(self) -> WorkerGroupAccess:
+        """Return the group of the flow's nodes, for REST. Without internal REST there is none."""
+        if not self._file.internal_rest_enabled:
+            return NO_GROUP
+        return WorkerGroupAccess(self.herder, self._requests)
 
     def start(self) -> None:
         """Start; returns at once. A thread configures the connectors once the herder runs."""
@@ -140,12 +170,26 @@ class FlowHerder:
         except MirrorError as error:
             log.error("Connectors of flow %s are not configured: %s", self.flow, error)
             return
-        log.info("This node is now a leader for %s. Configuring connectors...", self.flow)
+        is_configured = False
+        while not self._stopping.is_set():
+            is_leader = self.herder.is_leader()
+            if is_leader and not is_configured:
+                log.info("This node is now a leader for %s. Configuring connectors...", self.flow)
+                self._configure_as_leader()
+            elif not is_leader:
+                self._unconfigured = ""
+            is_configured = is_leader
+            self._stopping.wait(LEADER_CHECK_INTERVAL_S)
+
+    def _configure_as_leader(self) -> None:
+        """Write the configs of the file. Ends if another node leads the group meanwhile."""
         attempts = repeat_configuration(
             partial(configure_connectors, self.herder, self._file, self.flow), self._stopping
         )
         for failures in attempts:
             self._unconfigured = failures
+            if not self.herder.is_leader():
+                return
 
 
 class MirrorMaker:
@@ -169,6 +213,8 @@ class MirrorMaker:
             ),
             log_levels=LogLevels(),
             state_directory=state_directory(environment),
+            client=rest.options.client,
+            get_url=lambda: advertised_url(rest.advertised, self.rest.address),
         )
         monitor = WorkerMonitor()
         self.flow_herders: Sequence[FlowHerder] = [
@@ -187,7 +233,9 @@ class MirrorMaker:
             file.properties.file or "its file",
             {flow: flow_switches(file, flow) for flow in herders},
         )
-        options = replace(rest.options, groups=dict.fromkeys(herders, NO_GROUP))
+        options = replace(
+            rest.options, groups={flow.flow: flow.group() for flow in self.flow_herders}
+        )
         self._may_use_fallback_port = LISTENERS not in file.file_values
         self._create_rest_server = partial(
             RestServer, self.herder, options=options, monitor=monitor

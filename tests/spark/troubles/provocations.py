@@ -19,6 +19,13 @@ from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.group_membership import (
+    GroupProtocol,
+    JoinedGroup,
+    join_group,
+    leave_group,
+    sync_group,
+)
 from tests.spark.troubles.right_provocations import RIGHT_PROVOCATIONS
 from tests.spark.troubles.surfaces import Subject
 from tests.spark.troubles.troubled_mirror import (
@@ -303,18 +310,28 @@ def _jvm_killed(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
 
 
 @contextmanager
-def _second_worker(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
-    """Run two workers of another group; stop the first one in the end."""
+def _java_worker(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
+    """Run a worker of another group, which has a member with the protocol of Java's workers."""
     properties = mirror.other_properties("troubles-pair")
+    router = mirror.target.access(PLAINTEXT).new_router("connect-java")
+    java = GroupProtocol(
+        group_id=properties["group.id"],
+        protocol_type="connect",
+        protocol="sessioned",
+        session_timeout_ms=300_000,
+        rebalance_timeout_ms=60_000,
+    )
+    member = join_group(router, java)
+    assert isinstance(member, JoinedGroup)
+    sync_group(router, java.group_id, member, {})
     with ExitStack() as stack:
-        first = stack.enter_context(running_worker(properties, mirror.directory / f"{topic}-1"))
-        wait_until(lambda: first.request("GET", "/health").status == 200, "the first worker")
-        second = stack.enter_context(running_worker(properties, mirror.directory / f"{topic}-2"))
+        stack.callback(router.close)
+        ours = stack.enter_context(running_worker(properties, mirror.directory / topic))
         tidy = stack.pop_all().close
     try:
-        yield Subject(connector=MAIN, program=second, tidy=tidy)
+        yield Subject(connector=MAIN, program=ours, tidy=tidy)
     finally:
-        first.stop()
+        leave_group(router, java.group_id, [member.member_id])
 
 
 @contextmanager
@@ -367,6 +384,6 @@ PROVOCATIONS: dict[str, Provocation] = {
     "driver-suspended": _driver_suspended,
     "driver-killed": _driver_killed,
     "jvm-killed": _jvm_killed,
-    "second-worker": _second_worker,
+    "java-worker": _java_worker,
     "config-topic-corrupt": _corrupt_config,
 }

@@ -400,17 +400,17 @@ SPARK = (
 
 WORKERS = (
     Trouble(
-        name="second-worker",
-        title="A second worker has the same `group.id`",
-        remark="group … has a worker already: …: stop the other one",
+        name="java-worker",
+        title="A Java worker has the same `group.id`",
+        remark="group … has a Java worker already: …: stop the Java worker",
         connector="",
         task="",
         partition="",
         health=STARTING,
-        log="WARNING …group … has a worker already",
+        log="WARNING …group … has a Java worker already",
         appears_within_s=8,
         disappears_within_s=3,
-        advice="Stop one of them, or give the second one another `group.id` and other topics.",
+        advice="Stop the Java worker, or give this one another `group.id` and other topics.",
     ),
     Trouble(
         name="config-topic-corrupt",

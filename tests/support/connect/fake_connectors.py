@@ -66,6 +66,11 @@ class ConnectorProbe:
         """The latest instance of that name."""
         return self.connectors[name][-1]
 
+    def running(self, name: str) -> set[int]:
+        """The tasks of that name that run now."""
+        group = self.task_groups[name][-1] if name in self.task_groups else None
+        return set() if group is None or group.is_stopped else set(group.plans[-1].tasks)
+
     def task_group(self, name: str) -> FakeTaskGroup:
         """The latest group of that name."""
         return self.task_groups[name][-1]
@@ -138,6 +143,7 @@ class FakeTaskGroup:
         self.listener = listener
         self.plans: list[TaskPlan] = []
         self.failed: set[int] = set()
+        self.is_stopped = False
         self._probe = probe
         self._is_paused = False
         probe.task_groups.setdefault(name, []).append(self)
@@ -178,6 +184,7 @@ class FakeTaskGroup:
     def stop(self, timeout_s: float) -> None:
         assert timeout_s > 0
         self._probe.calls.append(f"stop tasks {self.name}")
+        self.is_stopped = True
         for task in self._healthy_tasks():
             self.listener.on_stopped(task)
 

@@ -25,7 +25,7 @@ from sparkmirror.config.tables.client.ssl import CLIENT_SSL
 from sparkmirror.config.tables.client.worker_network import METADATA_RECOVERY, NETWORK
 from sparkmirror.config.tables.internal_topics import INTERNAL_TOPICS
 from sparkmirror.config.tables.no_effect import (
-    ALONE_IN_GROUP,
+    OTHER_GROUP_PROTOCOL,
 )
 from sparkmirror.config.tables.rest_server import WORKER_REST
 from sparkmirror.config.tables.worker import WORKER, WORKER_TRACKING
@@ -38,29 +38,31 @@ _GROUP: Final = ConfigDef(
         Type.STRING,
         REQUIRED,
         HIGH,
-        "Name of the worker's group. Run one worker per group: a second worker with the same group "
-        "id waits until the first one has left. It must differ from every consumer group.",
+        "Name of the worker's group. Workers with the same group id share its connectors and "
+        "tasks. It must differ from every consumer group.",
     ),
     ConfigKey(
         "session.timeout.ms",
         Type.INT,
         10000,
         HIGH,
-        ALONE_IN_GROUP,
+        "How long a worker without heartbeats stays a member of its group. Then other workers "
+        "run its connectors and tasks.",
     ),
     ConfigKey(
         "rebalance.timeout.ms",
         Type.INT,
         60000,
         HIGH,
-        ALONE_IN_GROUP,
+        "How long a rebalance of the group waits for a worker that stops connectors and tasks.",
     ),
     ConfigKey(
         "heartbeat.interval.ms",
         Type.INT,
         3000,
         HIGH,
-        ALONE_IN_GROUP,
+        "How often a worker sends a heartbeat to its group. It learns of a rebalance with it. "
+        "Without this key 500 milliseconds, more often than Connect.",
     ),
     ConfigKey(
         "exactly.once.source.support",
@@ -79,14 +81,14 @@ _SYNC: Final = ConfigDef(
         Type.INT,
         3000,
         MEDIUM,
-        ALONE_IN_GROUP,
+        OTHER_GROUP_PROTOCOL,
     ),
     ConfigKey(
         "worker.unsync.backoff.ms",
         Type.INT,
         300000,
         MEDIUM,
-        ALONE_IN_GROUP,
+        OTHER_GROUP_PROTOCOL,
     ),
 )
 
@@ -96,7 +98,7 @@ _INTER_WORKER: Final = ConfigDef(
         Type.STRING,
         "sessioned",
         LOW,
-        ALONE_IN_GROUP,
+        OTHER_GROUP_PROTOCOL,
         validator=ConnectProtocolValidator(),
     ),
     ConfigKey(
@@ -104,7 +106,8 @@ _INTER_WORKER: Final = ConfigDef(
         Type.INT,
         300000,
         LOW,
-        ALONE_IN_GROUP,
+        "How long the connectors and tasks of a lost worker wait for its return before others run "
+        "them. Without this key 0: other workers run them at once, unlike Connect.",
         validator=Range(0, _MAX_INT),
     ),
     ConfigKey(

@@ -15,7 +15,9 @@ ONE_VERSION: Final = "No effect here: there is one version of each plug-in."
 BYTES: Final = "No effect here: records are copied as bytes, without a converter."
 TRANSFORMATIONS: Final = "No effect here: transformations are not supported."
 TOPIC_CREATION: Final = "No effect here: a mirror creates its topics after those of the source."
-ALONE_IN_GROUP: Final = "No effect here: a worker is the only member of its group."
+OTHER_GROUP_PROTOCOL: Final = (
+    "No effect here: workers of a group have a protocol of their own, which moves only what must."
+)
 CLIENT_TUNING: Final = (
     "No effect here: it tunes a client of Kafka, and batches are copied as they are."
 )

@@ -72,6 +72,12 @@ class Assignment:
         """Whether this member must stop something and join again."""
         return bool(self.revoked_connectors or self.revoked_tasks)
 
+    def has_owner(self, connector: str, task: int | None) -> bool:
+        """Return whether a member runs a task, or without one the connector."""
+        if task is None:
+            return self.owner_of_connector(connector) is not None
+        return self.owner_of_task(ConnectorTaskId(connector=connector, task=task)) is not None
+
     def owner_of_connector(self, name: str) -> MemberShare | None:
         """Return the member that runs a connector; None while none does."""
         return next((share for share in self.shares.values() if name in share.connectors), None)

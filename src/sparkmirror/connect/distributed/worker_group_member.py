@@ -13,12 +13,15 @@ from sparkmirror.connect.distributed.worker_state import ConfiguredWork, WorkerS
 class WorkerRebalanceListener(Protocol):
     """What the herder does when its share changes. One thread calls it, one method at a time."""
 
-    def on_revoked(self, connectors: Collection[str], tasks: Collection[ConnectorTaskId]) -> None:
-        """Stop these. Blocks until they have stopped, or as long as a stop may take."""
+    def on_assigned(self, assignment: Assignment) -> None:
+        """Run the own share of the assignment, and nothing else. Does not block for long."""
         ...
 
-    def on_assigned(self, assignment: Assignment) -> None:
-        """Run the own share of the assignment, and nothing else."""
+    def on_revoked(self, connectors: Collection[str], tasks: Collection[ConnectorTaskId]) -> None:
+        """Return when these have stopped, or after the time that a stop may take.
+
+        Follows `on_assigned` with an assignment that does not have them any more.
+        """
         ...
 
     def on_lost(self) -> None:
@@ -37,12 +40,13 @@ class WorkerGroupMember(Protocol):
         self,
         listener: WorkerRebalanceListener,
         get_state: Callable[[], WorkerState],
-        get_configured: Callable[[], ConfiguredWork],
+        get_configured: Callable[[int], ConfiguredWork],
     ) -> None:
         """Join the group in a thread. `on_assigned` follows.
 
-        The member calls `get_state` before each join. `get_configured` reads the config topic to
-        its end first; the member calls it while it leads the group.
+        The member calls `get_state` before each join. While it leads the group, it calls
+        `get_configured` with the config offset that other members have read: the work is at least
+        as new as that.
         """
         ...
 

@@ -37,6 +37,10 @@ class ConfiguredWork:
     """How many tasks each connector has. A connector without tasks has 0."""
     undivided: frozenset[str] = frozenset()
     """Connectors whose tasks all run on the worker that runs the connector."""
+    config_offset: int = -1
+    """The offset after the last record of the config topic that was read."""
+    last_generation: int = 0
+    """The highest generation in the status topic."""
 
     def tasks(self) -> frozenset[ConnectorTaskId]:
         """Return all tasks."""

@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sparkmirror.backoff import seconds_left
 from sparkmirror.config.definition import rest_answers
+from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.connect.herder import config_validator
 from sparkmirror.connect.herder.herder import (
     ConnectorInfo,
@@ -37,9 +38,16 @@ from sparkmirror.connect.herder.herder_parts import HerderParts
 from sparkmirror.connect.herder.log_levels import check_level
 from sparkmirror.connect.herder.requests.offset_requests import complete
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.runtime.threads.herder_thread import CHECK_S
 from sparkmirror.errors import Forbidden, WorkerStarting
-from sparkmirror.mirror.connect_topics.connect_configs import RestartRequest, TargetState
+from sparkmirror.mirror.connect_topics.connect_configs import (
+    ConfigProperties,
+    RestartRequest,
+    TargetState,
+)
 from sparkmirror.store.backing_stores import BackingStores
+
+Result = TypeVar("Result")
 
 
 class DistributedHerder:
@@ -71,6 +79,14 @@ class DistributedHerder:
         self._parts.lifecycle.shut_down()
 
     # -- the worker ------------------------------------------------------------------------------
+
+    def is_leader(self) -> bool:
+        """Return whether this worker leads its group."""
+        return self._parts.group.is_leader()
+
+    def assignment(self) -> Assignment | None:
+        """Return who runs what; None if this worker is no member of its group."""
+        return self._parts.group.member.assignment()
 
     def server_info(self) -> ServerInfo:
         """Return version, commit and Kafka cluster id."""
@@ -115,6 +131,7 @@ class DistributedHerder:
         self._parts.validator.require_valid(config)
 
         def action() -> PutConnectorResult:
+            self._parts.group.require_leader()
             self._parts.config_requests.create_connector(name, config, initial_state)
             return PutConnectorResult(info=self._info_with_config(name, config), created=True)
 
@@ -125,6 +142,7 @@ class DistributedHerder:
         self._parts.validator.require_valid(config)
 
         def action() -> PutConnectorResult:
+            self._parts.group.require_leader()
             created = self._parts.config_requests.put_connector(name, config)
             return PutConnectorResult(info=self._info_with_config(name, config), created=created)
 
@@ -134,6 +152,7 @@ class DistributedHerder:
         """Change some keys of a connector's config; null removes a key."""
 
         def action() -> ConnectorInfo:
+            self._parts.group.require_leader()
             config = self._parts.config_requests.patched_config(name, patch)
             self._parts.validator.require_valid(config)
             self._parts.config_requests.put_connector(name, config)
@@ -143,7 +162,7 @@ class DistributedHerder:
 
     def delete_connector(self, name: str) -> None:
         """Delete a connector. Its offsets stay."""
-        self._parts.call(partial(self._parts.config_requests.delete_connector, name))
+        self._call_as_leader(partial(self._parts.config_requests.delete_connector, name))
 
     def pause_connector(self, name: str) -> None:
         """Pause a connector and its tasks."""
@@ -155,10 +174,20 @@ class DistributedHerder:
 
     def stop_connector(self, name: str) -> None:
         """Stop a connector and remove its tasks, until it is resumed."""
-        self._set_target_state(name, TargetState.STOPPED)
+        requests = self._parts.config_requests
+        self._call_as_leader(partial(requests.set_target_state, name, TargetState.STOPPED))
 
     def _set_target_state(self, name: str, state: TargetState) -> None:
         self._parts.call(partial(self._parts.config_requests.set_target_state, name, state))
+
+    def _call_as_leader(self, function: Callable[[], Result]) -> Result:
+        """Run a function on the herder thread. Raises NotLeader if another worker leads."""
+
+        def action() -> Result:
+            self._parts.group.require_leader()
+            return function()
+
+        return self._parts.call(action)
 
     def _info_with_config(self, name: str, config: RawConfig) -> ConnectorInfo:
         """Describe the connector before the change has had any effect."""
@@ -169,7 +198,12 @@ class DistributedHerder:
     def restart_connector(self, name: str) -> None:
         """Restart a connector without its tasks; return when it has started."""
         restarts = self._parts.restart_requests
-        self._parts.call_with_future(partial(restarts.restart_connector, name))
+
+        def action(future: Future[None]) -> None:
+            self._parts.require_connector_owner(name)
+            restarts.restart_connector(name, future)
+
+        self._parts.call_with_future(action)
 
     def restart_connector_and_tasks(
         self, name: str, *, include_tasks: bool, only_failed: bool
@@ -179,12 +213,33 @@ class DistributedHerder:
             connector=name, include_tasks=include_tasks, only_failed=only_failed
         )
         restarts = self._parts.restart_requests
-        return self._parts.call(partial(restarts.restart_connector_and_tasks, request))
+        return self._call_as_leader(partial(restarts.restart_connector_and_tasks, request))
 
     def restart_task(self, name: str, task: int) -> None:
         """Restart one task; return when its task group has accepted it."""
         restarts = self._parts.restart_requests
-        self._parts.call_with_future(partial(restarts.restart_task, name, task))
+
+        def action(future: Future[None]) -> None:
+            self._parts.require_task_owner(name, task)
+            restarts.restart_task(name, task, future)
+
+        self._parts.call_with_future(action)
+
+    # -- requests of other workers ---------------------------------------------------------------
+
+    def verify_internal_request(self, headers: Mapping[str, str], signed: bytes) -> None:
+        """Raise the error of a request whose signature of these bytes is missing or invalid."""
+        self._parts.session_keys.verify(headers, signed)
+
+    def put_task_configs(self, name: str, configs: Sequence[ConfigProperties]) -> None:
+        """Write the task configs that a connector's owner has generated. Raises NotLeader."""
+        requests = self._parts.config_requests
+        self._call_as_leader(partial(requests.put_task_configs, name, configs))
+
+    def fence_zombie_source_tasks(self, name: str) -> None:
+        """Fence the producers of a connector's older tasks. Raises NotLeader. Blocks."""
+        self._parts.group.require_leader()
+        self._parts.fence_zombies(name)
 
     # -- topics and offsets ----------------------------------------------------------------------
 
@@ -217,11 +272,23 @@ class DistributedHerder:
 
     def _change_offsets(self, name: str, change: Callable[[], str]) -> str:
         """Run the change after the last task has stopped and before another one can start."""
+        self._await_tasks_of_other_workers(name)
 
         def action(future: Future[str]) -> None:
+            self._parts.group.require_leader()
             self._parts.connectors.submit_to_task_thread(name, partial(complete, future, change))
 
         return self._parts.call_with_future(action)
+
+    def _await_tasks_of_other_workers(self, name: str) -> None:
+        """Wait until no other worker of the group has a status of the connector's tasks.
+
+        The owner of a task removes its status when the task has stopped. Waits as long as a stop
+        may take.
+        """
+        deadline = time.monotonic() + 2 * self._parts.settings.stop_timeout_s
+        while self._parts.has_tasks_elsewhere(name) and time.monotonic() < deadline:
+            time.sleep(CHECK_S)
 
     # -- plug-ins and loggers --------------------------------------------------------------------
 

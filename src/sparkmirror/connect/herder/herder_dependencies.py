@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.config.secrets.variables import ConfigProvider
+from sparkmirror.connect.distributed.leader_requests import LeaderRequests, NoLeaderRequests
+from sparkmirror.connect.distributed.sole_member import SoleMember
+from sparkmirror.connect.distributed.worker_group_member import WorkerGroupMember
 from sparkmirror.connect.herder.herder import RawConfig, ServerInfo
 from sparkmirror.connect.herder.log_levels import LogLevels
-from sparkmirror.connect.herder.worker_membership import NoMembership, WorkerMembership
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
 from sparkmirror.connect.runtime.run_context import TasksEndedListener, ignore_ended_tasks
 from sparkmirror.connect.runtime.zombie_fencing import ProducerFencer
+from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,4 +34,10 @@ class HerderDependencies:
     """The connectors that a file configures, by name. Reads get them until the stores are read."""
     get_unconfigured: Callable[[], str] = str
     """Returns which connectors of the file are not configured yet, and why; empty if none."""
-    worker_membership: WorkerMembership = field(default_factory=NoMembership)
+    member: WorkerGroupMember = field(default_factory=SoleMember)
+    """The worker's membership in its group."""
+    leader_requests: LeaderRequests = field(default_factory=NoLeaderRequests)
+    get_url: Callable[[], str] = str
+    """Returns the address of the worker's REST API, for other workers."""
+    is_undivided: Callable[[ConfigProperties], bool] = lambda _config: False
+    """Returns whether all tasks of a connector run on the worker that runs the connector."""

@@ -1,6 +1,6 @@
 """Starts and stops one herder.
 
-open the stores ──▶ await the turn in the group ──▶ claim the write privileges ──▶ start connectors
+open the stores ──▶ join the group ──▶ as leader claim the write privileges ──▶ start the own share
 stop connectors ──▶ leave the group ──▶ close the stores
 """
 
@@ -10,15 +10,13 @@ import logging
 import threading
 import time
 
-from sparkmirror.backoff import Backoff
-from sparkmirror.connect.herder.worker_membership import WorkerMembership
+from sparkmirror.connect.distributed.worker_group_member import WorkerGroupMember
+from sparkmirror.connect.herder.rebalance_listener import HerderRebalanceListener
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
-from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.threads.herder_thread import CHECK_S, HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
-from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
-from sparkmirror.errors import ClusterError, RequestFailed
+from sparkmirror.errors import RequestFailed
 from sparkmirror.store.backing_stores import BackingStores
 from sparkmirror.store.store_api import ConfigListener
 
@@ -26,11 +24,6 @@ log = logging.getLogger(__name__)
 
 THREAD_STOP_TIMEOUT_S = 5.0
 """How long the herder thread may take to end after connectors and tasks have stopped."""
-FIRST_CLAIM_TIMEOUT_S = 2.0
-MAX_CLAIM_TIMEOUT_S = 20.0
-"""How long one attempt to claim the write privileges may take; each further one twice as long."""
-CLAIM_PAUSE_S = 1.0
-CLAIM_FAILED = "The write privileges for configs cannot be claimed, trying again: "
 
 
 class HerderLifecycle:
@@ -43,9 +36,8 @@ class HerderLifecycle:
         *,
         herder_thread: HerderThread,
         tick_stage: TickThreadStage,
-        worker_generation: WorkerGeneration,
-        worker_membership: WorkerMembership,
-        statuses: StatusWriter,
+        member: WorkerGroupMember,
+        rebalance_listener: HerderRebalanceListener,
         connectors: WorkerConnectors,
         on_config_change: ConfigListener,
     ) -> None:
@@ -53,9 +45,8 @@ class HerderLifecycle:
         self._stores = stores
         self._herder_thread = herder_thread
         self._tick_stage = tick_stage
-        self._worker_generation = worker_generation
-        self._worker_membership = worker_membership
-        self._statuses = statuses
+        self._member = member
+        self._rebalance_listener = rebalance_listener
         self._connectors = connectors
         self._on_config_change = on_config_change
         self._has_started = threading.Event()
@@ -63,7 +54,6 @@ class HerderLifecycle:
         self._stop_requested = threading.Event()
         self._start_requested_at = float("inf")
         self._ready_at = float("-inf")
-        self._claim_problem = ""
         self._failure: Exception | None = None
 
     @property
@@ -119,7 +109,7 @@ class HerderLifecycle:
 
     def problem(self) -> str:
         """Return why the worker cannot read or write its topics or may not run; empty if it can."""
-        return self._stores.problem() or self._worker_membership.problem() or self._claim_problem
+        return self._stores.problem() or self._rebalance_listener.problem()
 
     def await_stopped(self, timeout_s: float | None = None) -> Exception | None:
         """Wait until the herder has stopped, or its start has failed; return that failure."""
@@ -132,13 +122,13 @@ class HerderLifecycle:
         self._stop_requested.set()
         is_start_requested = self._start_requested_at < float("inf")
         if is_start_requested and not self._has_started.is_set():
-            self._worker_membership.leave()
+            self._member.leave()
             self._close_stores()  # the start may be blocked in a store
             self._has_started.wait(THREAD_STOP_TIMEOUT_S)
         if self._has_started.is_set():
             self._stop_connectors()
         self._herder_thread.close(THREAD_STOP_TIMEOUT_S)
-        self._worker_membership.leave()
+        self._member.leave()
         self._close_stores()
         self._is_stopped.set()
         self._log("Herder stopped")
@@ -162,9 +152,9 @@ class HerderLifecycle:
         try:
             self._log("Herder starting")
             self._open_stores()
-            with self._tick_stage.enter("waiting for its turn in the group of workers"):
-                self._worker_membership.await_turn(self._on_membership_lost)
-            self._claim_write_privileges()
+            with self._tick_stage.enter("joining the group of workers"):
+                self._rebalance_listener.join(self._stop_requested, self._on_membership_lost)
+            self._rebalance_listener.claim_as_leader(self._stop_requested)
             if not self._stop_requested.is_set():
                 self._start_connectors()
         except Exception as error:
@@ -179,7 +169,6 @@ class HerderLifecycle:
         self._has_started.set()
 
     def _on_membership_lost(self, error: Exception) -> None:
-        log.error("%sThis worker ends: %s", self._settings.log_prefix, error)
         self._failure = error
         self._is_stopped.set()
 
@@ -192,31 +181,11 @@ class HerderLifecycle:
         with self._tick_stage.enter("reading the config topic"):
             stores.configs.start(self._on_config_change)
 
-    def _claim_write_privileges(self) -> None:
-        """Become the only writer of configs. Tries again while the cluster is not available."""
-        timeouts = Backoff(initial_s=FIRST_CLAIM_TIMEOUT_S, max_s=MAX_CLAIM_TIMEOUT_S)
-        with self._tick_stage.enter("claiming the write privileges for configs"):
-            while not self._stop_requested.is_set():
-                try:
-                    self._stores.configs.claim_write_privileges(timeouts.next_delay_s())
-                except ClusterError as error:
-                    if not error.retriable:
-                        raise
-                    if not self._claim_problem:
-                        log.warning("%s%s%s", self._settings.log_prefix, CLAIM_FAILED, error)
-                    self._claim_problem = f"{CLAIM_FAILED}{error}"
-                    self._stop_requested.wait(CLAIM_PAUSE_S)
-                else:
-                    self._claim_problem = ""
-                    return
-
     def _start_connectors(self) -> None:
-        self._worker_generation.start_after(self._stores.statuses)
-        self._statuses.mark_unassigned(self._stores.configs.snapshot().connectors())
         offset = self._stores.configs.offset()
         self._log(f"Starting connectors and tasks using config offset {offset}")
         with self._tick_stage.enter("starting connectors and tasks"):
-            self._connectors.reconcile_all()
+            self._rebalance_listener.run_first_share()
         self._log("Finished starting connectors and tasks")
         self._log("Herder started")
 

@@ -12,6 +12,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
+from sparkmirror.connect.distributed.worker_group import WorkerGroup
 from sparkmirror.connect.herder import worker_health
 from sparkmirror.connect.herder.config_changes import ConfigChanges
 from sparkmirror.connect.herder.config_validator import ConfigValidator
@@ -23,11 +25,14 @@ from sparkmirror.connect.herder.connector_queries import ConnectorQueries, Queri
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_lifecycle import HerderLifecycle
+from sparkmirror.connect.herder.rebalance_listener import HerderRebalanceListener
 from sparkmirror.connect.herder.requests.config_requests import ConfigRequests
 from sparkmirror.connect.herder.requests.offset_requests import OffsetRequests
 from sparkmirror.connect.herder.requests.restart_requests import RestartRequests
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
+from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
+from sparkmirror.connect.runtime.leader_fencing import LeaderFencing
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.threads.herder_thread import CallWatch, HerderThread
@@ -35,7 +40,12 @@ from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
-from sparkmirror.errors import NotFound, RequestError, RequestFailed, WorkerStarting
+from sparkmirror.errors import (
+    NotFound,
+    RequestError,
+    RequestFailed,
+    WorkerStarting,
+)
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigRecord
 from sparkmirror.store.backing_stores import BackingStores
 
@@ -56,9 +66,10 @@ class HerderParts:
     ) -> None:
         self.settings = settings
         self._stores = stores
-        self._worker_membership = dependencies.worker_membership
+        self.group = WorkerGroup(dependencies.member, dependencies.leader_requests)
         self._configured = dependencies.configured_connectors
         self._get_unconfigured = dependencies.get_unconfigured
+        self.session_keys = SessionKeys(stores.configs, settings.inter_worker)
         self.validator = ConfigValidator(settings.capabilities, dependencies.providers)
         self._tick_stage = TickThreadStage()
         self._herder_thread = HerderThread(
@@ -74,7 +85,7 @@ class HerderParts:
         self.statuses = StatusWriter(stores.statuses, worker_generation)
         self.connectors = WorkerConnectors(
             run_context, stores.configs, self.statuses, worker_generation, self._tick_stage,
-            tracks_topics=settings.tracks_topics,
+            self.group, tracks_topics=settings.tracks_topics,
         )  # fmt: skip
         self.restart_requests = RestartRequests(self.connectors, self.queries, self.config_requests)
         self._config_changes = ConfigChanges(self.connectors, self.queries, dependencies.log_levels)
@@ -83,9 +94,18 @@ class HerderParts:
             stores,
             herder_thread=self._herder_thread,
             tick_stage=self._tick_stage,
-            worker_generation=worker_generation,
-            worker_membership=dependencies.worker_membership,
-            statuses=self.statuses,
+            member=dependencies.member,
+            rebalance_listener=HerderRebalanceListener(
+                settings,
+                stores,
+                self.group,
+                self.connectors,
+                self._herder_thread,
+                self._tick_stage,
+                self.session_keys,
+                dependencies.is_undivided,
+                dependencies.get_url,
+            ),
             connectors=self.connectors,
             on_config_change=self._on_config_change,
         )
@@ -94,9 +114,14 @@ class HerderParts:
         self, stores: BackingStores, dependencies: HerderDependencies
     ) -> RunContext:
         fencing = None
+        self.fence_zombies: Callable[[str], None] = lambda _connector: None
+        """Fences the producers of a connector's older tasks, as the leader."""
         if self.settings.capabilities.exactly_once:
             assert dependencies.fencer is not None, "exactly-once support needs a fencer"
-            fencing = ZombieFencing(stores.configs, dependencies.fencer, self.settings.group_id)
+            self.fence_zombies = ZombieFencing(
+                stores.configs, dependencies.fencer, self.settings.group_id
+            )
+            fencing = LeaderFencing(self.group, self.fence_zombies)
         return RunContext(
             registry=dependencies.registry,
             transformer=ConfigTransformer(dependencies.providers),
@@ -133,6 +158,28 @@ class HerderParts:
         return ConfiguredConnectors(
             configs=self._configured, worker_id=self.settings.worker_id, waits_for=waits_for
         )
+
+    def require_connector_owner(self, name: str) -> None:
+        """Raise NotOwner if another worker runs the connector, RebalanceNeeded if none does.
+
+        A connector that does not exist has no owner: the request decides about it.
+        """
+        if self.config_requests.stored_config(name) is not None:
+            self.group.require_connector_owner(name)
+
+    def require_task_owner(self, name: str, task: int) -> None:
+        """Raise NotOwner if another worker runs the task, RebalanceNeeded if none does."""
+        if task < len(self._stores.configs.snapshot().task_configs(name)):
+            self.group.require_task_owner(ConnectorTaskId(connector=name, task=task))
+
+    def has_tasks_elsewhere(self, name: str) -> bool:
+        """Return whether a stopped connector has statuses of tasks that other workers ran."""
+        assignment = self.group.member.assignment()
+        if assignment is None or self._stores.configs.snapshot().task_configs(name):
+            return False
+        others = {share.worker_id for share in assignment.shares.values()}
+        others.discard(self.settings.worker_id)
+        return any(status.worker_id in others for status in self.statuses.task_statuses(name))
 
     def call(self, function: Callable[[], Result], timeout_s: float | None = None) -> Result:
         """Run a function on the herder thread and return its result.
@@ -193,7 +240,7 @@ class HerderParts:
             return worker_health.starting(busy, unconfigured)
         statuses = filter(None, map(self._find_status, self.queries.connectors()))
         unreadable = self._stores.configs.snapshot().unreadable_records()
-        warnings = (busy, *unreadable, self._worker_membership.warning())
+        warnings = (busy, *unreadable, self.group.member.warning())
         return worker_health.ready(statuses, warnings)
 
     def _find_status(self, name: str) -> ConnectorStateInfo | None:

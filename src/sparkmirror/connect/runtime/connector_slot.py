@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from threading import Event
 
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.run_context import RunContext
@@ -34,6 +35,8 @@ class ConnectorSlot:
         self.pending_restarts: list[Future[None]] = []
         """Restart requests that wait for the connector to start."""
         self.is_stopping = False
+        self.is_deleted = False
+        """Whether the slot stops because the connector was deleted."""
         self.has_failed = False
         """Whether the connector (not a task) has failed."""
         self._run_context = run_context
@@ -56,7 +59,7 @@ class ConnectorSlot:
             self._desired,
             replace(desired, restart_count=self._restart_count, is_restart=self._is_restart),
         )
-        self.max_task_count = max(self.max_task_count, len(desired.tasks))
+        self.max_task_count = max(self.max_task_count, desired.task_count)
         if not self._desired.same_connector(before):
             self._transition_connector(self._desired)
         if not self._desired.same_tasks(before):
@@ -73,7 +76,7 @@ class ConnectorSlot:
     def restart_all_tasks(self) -> None:
         """Restart every task."""
         if self._desired is not None:
-            self._worker_tasks.restart(range(len(self._desired.tasks)))
+            self._worker_tasks.restart(self._desired.tasks)
 
     def restart_tasks(self, tasks: Collection[int], done: Callable[[], None] | None = None) -> None:
         """Restart these tasks; the tasks' thread calls `done` after the task group accepted it."""
@@ -106,11 +109,17 @@ class ConnectorSlot:
         """Return whether the connector should still be as that state says."""
         return desired.same_connector(self._desired)
 
-    def stop(self) -> None:
+    @property
+    def desired(self) -> DesiredState | None:
+        """What the herder last asked of the connector and its tasks."""
+        return self._desired
+
+    def stop(self, *, is_deleted: bool) -> None:
         """Stop the connector and its tasks.
 
         `on_connector_removed` and `on_tasks_removed` follow, at the latest after the stop timeout.
         """
+        self.is_deleted = self.is_deleted or is_deleted
         if self.is_stopping:
             return
         self.is_stopping = True
@@ -133,6 +142,22 @@ class ConnectorSlot:
     def has_stopped(self) -> bool:
         """Whether the connector and its tasks have both stopped."""
         return self._has_connector_stopped and self._have_tasks_stopped
+
+    def submit_to_connector_thread(self, job: Callable[[], None]) -> None:
+        """Run a job in the connector's thread, after its running call."""
+        self._worker_connector.submit(job)
+
+    def stop_waits(self) -> list[Callable[[float], bool]]:
+        """Return functions that wait until all that was requested so far has been done.
+
+        Each takes the seconds to wait and returns whether it is done.
+        """
+        if self.is_stopping:
+            return [self._worker_connector.join, self._worker_tasks.join]
+        connector_done, tasks_done = Event(), Event()
+        self._worker_connector.submit(connector_done.set)
+        self._worker_tasks.submit(tasks_done.set)
+        return [connector_done.wait, tasks_done.wait]
 
     def joinables(self) -> tuple[WorkerConnector, WorkerTasks]:
         """Return the two threads that a shutdown waits for."""

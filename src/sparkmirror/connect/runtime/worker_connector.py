@@ -12,7 +12,7 @@ cluster that is down.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from sparkmirror.connect.connector import Connector
@@ -153,6 +153,10 @@ class WorkerConnector:
         """Ask the connector for its task configs; an event brings the answer."""
         self._executor.submit(self._generate_task_configs)
 
+    def submit(self, job: Callable[[], None]) -> None:
+        """Run a job after all earlier requests and before all later ones."""
+        self._executor.submit(job)
+
     def request_value_check(self) -> None:
         """Compare the values of config providers with those in use; an event says if they differ.
 
@@ -182,12 +186,14 @@ class WorkerConnector:
         if before is not None and _must_stop(before, desired):
             self._stop()
         self._released = request
-        if before is not None and needs_instance:
+        if before is not None and before.runs_connector and needs_instance:
             restarting = desired is not None and desired.is_restart
             self._poster.post(self._events.on_connector_stopped, self.name, restarting=restarting)
         if desired is None:
             self._poster.post(self._events.on_connector_removed, self.name)
-        elif needs_instance or before is None or before.state is not desired.state:
+        elif desired.runs_connector and (
+            needs_instance or before is None or before.state is not desired.state
+        ):
             self._enter_state(desired)
         if self._is_abandoned:
             self._stop()
@@ -273,5 +279,6 @@ def _must_stop(before: DesiredState, desired: DesiredState | None) -> bool:
     return (
         desired is None
         or not desired.same_instance(before)
+        or not desired.runs_connector
         or desired.state is not TargetState.STARTED
     )

@@ -1,4 +1,4 @@
-"""All connectors of this worker: brings what runs to what the config topic says.
+"""What this worker runs: brings it to what the config topic and the worker's share say.
 
     herder thread ──▶ WorkerConnectors ──▶ ConnectorSlot ──▶ WorkerConnector, WorkerTasks
           ▲           (compares desired     (one per           │  (one SerialExecutor each)
@@ -24,22 +24,23 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
-from sparkmirror.connect.runtime.config_transformer import (
-    TransformedConfig,
-    task_configs_to_store,
-)
+from sparkmirror.connect.distributed.assignment import Assignment
+from sparkmirror.connect.runtime.config_transformer import TransformedConfig
 from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
 from sparkmirror.connect.runtime.desired_state import DesiredState
+from sparkmirror.connect.runtime.own_share import OwnShare
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.connector_status_writer import ConnectorStatusWriter
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.status.task_status_writer import TaskStatusWriter
+from sparkmirror.connect.runtime.task_configs_writer import GroupLink, TaskConfigsWriter
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connector import WorkerConnector
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.worker_tasks import WorkerTasks
-from sparkmirror.errors import Conflict, MirrorError, RequestFailed
+from sparkmirror.errors import Conflict, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
+from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus, LifecycleState
 from sparkmirror.store.store_api import ConfigBackingStore
 
 log = logging.getLogger(__name__)
@@ -60,38 +61,93 @@ class WorkerConnectors:
         statuses: StatusWriter,
         worker_generation: WorkerGeneration,
         tick_stage: TickThreadStage,
+        group: GroupLink,
         *,
         tracks_topics: bool,
     ) -> None:
         self._run_context = run_context
         self._configs = configs
+        self._statuses = statuses
         self._worker_generation = worker_generation
-        self._tick_stage = tick_stage
+        self._group = group
+        self._share = OwnShare()
         self._connector_statuses = ConnectorStatusWriter(statuses)
         self._task_statuses = TaskStatusWriter(
-            statuses, self._on_tasks_removed, tracks_topics=tracks_topics
+            statuses,
+            self._on_tasks_removed,
+            lambda name: self._slots[name].is_deleted,
+            tracks_topics=tracks_topics,
+        )
+        self._task_configs = TaskConfigsWriter(
+            configs, self._connector_statuses, run_context.herder_thread, tick_stage, group
         )
         self._slots: dict[str, ConnectorSlot] = {}
         self._is_stopping = False
 
     # -- the desired state -----------------------------------------------------------------------
 
-    def reconcile_all(self) -> None:
-        """Bring every connector to what the config topic says."""
-        for name in self._configs.snapshot().connectors():
+    def assign(self, assignment: Assignment | None) -> None:
+        """Run the own share of an assignment and nothing else. None: run nothing."""
+        before, self._share = self._share, OwnShare(assignment)
+        if assignment is not None:
+            self._worker_generation.start(assignment.generation)
+            self._mark_unassigned(before, assignment)
+        for name in {*before.names(), *self._share.names(), *self._slots}:
             self.reconcile(name)
+        if assignment is not None:
+            self._check_work()
+
+    def _mark_unassigned(self, before: OwnShare, assignment: Assignment) -> None:
+        """Write UNASSIGNED for what comes to this worker.
+
+        The leader also does so for what a lost worker has left and none runs, and it removes the
+        statuses of connectors that were deleted.
+        """
+        present = {share.worker_id for share in assignment.shares.values()}
+
+        def is_due(status: ConnectStatus) -> bool:
+            if self._share.has(status.connector, status.task):
+                return not before.has(status.connector, status.task)
+            return (
+                assignment.is_leader
+                and status.worker_id not in present
+                and status.state is not LifecycleState.UNASSIGNED
+                and not assignment.has_owner(status.connector, status.task)
+            )
+
+        if assignment.is_leader:
+            self._statuses.remove_deleted(self._configs.snapshot().connectors())
+        self._statuses.mark_unassigned(is_due)
+
+    def _check_work(self) -> None:
+        """Let the group divide the work again if this worker has read of other work.
+
+        Only records that the leader had not read can be such: a set of task configs that compaction
+        has made incomplete for this worker alone leads to no rebalance.
+        """
+        offset = self._configs.offset()
+        is_newer = self._share.is_leader or offset > self._share.config_offset
+        covers_all = self._share.covers_all(self._configs.snapshot())
+        if is_newer and not covers_all and not self._is_stopping:
+            self._group.request_rejoin("connectors or tasks were added or removed")
+
+    def stop_waits(self, names: Collection[str]) -> list[Callable[[float], bool]]:
+        """Return functions that wait until these connectors and tasks are as last requested."""
+        slots = (self._slots.get(name) for name in names)
+        return [wait for slot in slots if slot is not None for wait in slot.stop_waits()]
+
+    def running_names(self) -> Collection[str]:
+        """Return the connectors that this worker runs something of, or that still stop."""
+        return tuple(self._slots)
 
     def reconcile(self, name: str) -> None:
-        """Bring one connector to what the config topic says."""
+        """Bring one connector and its tasks to what the config topic and the share say."""
         slot = self._slots.get(name)
-        desired = (
-            None
-            if self._is_stopping
-            else DesiredState.from_config_state(self._configs.snapshot(), name)
-        )
+        desired = self._desired_state(name, slot)
         if desired is None:
             if slot is not None:
-                slot.stop()
+                is_deleted = self._configs.snapshot().connector_config(name) is None
+                slot.stop(is_deleted=is_deleted)
             return
         if slot is None:
             slot = self._slots[name] = ConnectorSlot(
@@ -101,24 +157,39 @@ class WorkerConnectors:
         if not slot.is_stopping:  # otherwise the earlier connector of that name must end first
             slot.transition_to(desired)
 
+    def _desired_state(self, name: str, slot: ConnectorSlot | None) -> DesiredState | None:
+        """Return what one connector should be. None: nothing of it runs here.
+
+        Tasks stay as they are until the group has divided the number of tasks that the connector
+        has now. So a new set of task configs takes effect once, with all its tasks.
+        """
+        configs = self._configs.snapshot()
+        if self._is_stopping:
+            return None
+        desired = DesiredState.from_config_state(configs, name, self._share)
+        if desired is None or desired.state is TargetState.STOPPED:
+            return desired
+        if self._share.covers_tasks(configs, name):
+            return desired
+        before = slot.desired if slot is not None else None
+        return desired.with_tasks_of(before, self._share.task_numbers(name))
+
     def on_connector_config_update(self, name: str) -> None:
         """Restart a connector after its config was written; stop it after it was removed."""
         slot = self._slots.get(name)
-        exists = self._configs.snapshot().connector_config(name) is not None
-        if (slot is not None) is not exists:
-            self._worker_generation.rebalance()
         if slot is not None:
             slot.request_restart()
         self.reconcile(name)
+        self._check_work()
 
     def on_task_config_update(self, name: str) -> None:
         """Run the tasks of the set of task configs that was written."""
-        self._worker_generation.rebalance()
         slot = self._slots.get(name)
         if slot is not None:
             properties = self._configs.snapshot().connector_config(name)
             slot.reconfiguration.applied_properties = properties
         self.reconcile(name)
+        self._check_work()
 
     def restart_connector(self, name: str, future: Future[None]) -> None:
         """Restart a connector without its tasks. Completes the future when it has started."""
@@ -134,7 +205,7 @@ class WorkerConnectors:
         slot = self._slots.get(name)
         if slot is None or slot.is_stopping:
             return
-        if connector:
+        if connector and self._share.runs_connector(name):
             slot.request_restart(restarting=True)
             self.reconcile(name)
         if tasks:
@@ -174,7 +245,7 @@ class WorkerConnectors:
         self._is_stopping = True
         self._task_statuses.stop()
         for slot in list(self._slots.values()):
-            slot.stop()
+            slot.stop(is_deleted=False)
         return [thread for slot in self._slots.values() for thread in slot.joinables()]
 
     # -- ConnectorEvents -------------------------------------------------------------------------
@@ -221,10 +292,11 @@ class WorkerConnectors:
         self._connector_statuses.on_stopped(name, restarting=restarting)
 
     def on_connector_removed(self, name: str) -> None:
-        """Remove the status, unless the worker shuts down."""
+        """Remove the status of a connector that was deleted, unless the worker shuts down."""
         slot = self._slots[name]
         self._fail_pending_restarts(slot)
-        self._connector_statuses.on_removed(name, keep_status=self._is_stopping)
+        keeps_status = self._is_stopping or not slot.is_deleted
+        self._connector_statuses.on_removed(name, keep_status=keeps_status)
         slot.mark_connector_stopped()
         self._remove_if_stopped(slot)
 
@@ -239,56 +311,17 @@ class WorkerConnectors:
 
     def on_tasks_not_planned(self, name: str) -> None:
         """Keep the tasks as they are until the connector requests the next call."""
-        slot = self._slots[name]
-        slot.reconfiguration.on_success()
-        slot.on_task_configs_received()
+        self._task_configs.on_not_planned(self._slots[name])
 
     def on_task_configs_failed(self, name: str, trace: str) -> None:
-        """Ask again after a pause. Until then the status stays RUNNING and shows the trace."""
-        slot = self._slots[name]
-        delay_s = slot.reconfiguration.next_retry_delay_s()
-        log.error(
-            "Failed to reconfigure connector's tasks (%s), retrying after %.2f s: %s",
-            name, delay_s, trace,
-        )  # fmt: skip
-        self._connector_statuses.on_planning_failed(name, trace)
-        slot.reconfiguration.on_failure()
-        self._run_context.herder_thread.schedule(delay_s, partial(self._retry_task_configs, slot))
+        """Ask again after a pause."""
+        self._task_configs.on_failed(self._slots[name], trace)
 
     def on_task_configs_generated(
         self, name: str, properties: ConfigProperties, tasks: Sequence[Mapping[str, str]]
     ) -> None:
-        """Write the task configs if they changed and the connector should still run."""
-        slot = self._slots[name]
-        configs = task_configs_to_store(properties, tasks)
-        if self._must_write_task_configs(slot, properties, configs):
-            try:
-                with self._tick_stage.enter(f"writing task configs of connector {name}"):
-                    self._configs.put_task_configs(name, configs)
-            except MirrorError as error:
-                self.on_task_configs_failed(name, str(error))
-                return
-        self._connector_statuses.on_planning_failed(name, "")
-        slot.reconfiguration.on_success()
-        slot.on_task_configs_received()
-
-    def _must_write_task_configs(
-        self,
-        slot: ConnectorSlot,
-        properties: ConfigProperties,
-        configs: Sequence[ConfigProperties],
-    ) -> bool:
-        state = self._configs.snapshot()
-        is_started = state.target_state(slot.name) is TargetState.STARTED and not slot.is_stopping
-        if not is_started or state.connector_config(slot.name) != properties:
-            return False  # the answer of an instance that is about to stop
-        if (
-            configs == list(state.task_configs(slot.name))
-            and slot.reconfiguration.applied_properties == properties
-        ):
-            log.debug("Skipping reconfiguration of connector %s: nothing has changed", slot.name)
-            return False
-        return True
+        """Write the task configs."""
+        self._task_configs.on_generated(self._slots[name], properties, tasks)
 
     def _restart_expired(self, slot: ConnectorSlot, desired: DesiredState) -> None:
         """Restart a connector and its tasks: a config provider's TTL has expired."""
@@ -310,10 +343,6 @@ class WorkerConnectors:
             slot.request_value_check()
             self._schedule_value_check(slot, desired)
 
-    def _retry_task_configs(self, slot: ConnectorSlot) -> None:
-        if self._slots.get(slot.name) is slot and not (slot.is_stopping or slot.has_failed):
-            slot.retry_task_configs()
-
     def _on_tasks_removed(self, name: str) -> None:
         slot = self._slots[name]
         slot.mark_tasks_stopped()
@@ -322,8 +351,7 @@ class WorkerConnectors:
     def _remove_if_stopped(self, slot: ConnectorSlot) -> None:
         if slot.has_stopped:
             del self._slots[slot.name]
-            self._worker_generation.rebalance()
-            self.reconcile(slot.name)  # a new connector may have the name by now
+            self.reconcile(slot.name)  # a new connector may have the name, or it comes back here
 
     def _fail_pending_restarts(self, slot: ConnectorSlot) -> None:
         for future in _pop_pending(slot.pending_restarts):

@@ -1,8 +1,7 @@
 """The generation of this worker, which every status record has, as in Connect.
 
-In Connect each rebalance of the worker group starts a generation. A group has one worker here, so
-the worker counts: a connector or task that is added or removed starts a generation. The first one
-is higher than all in the status topic: otherwise statuses of earlier workers would look newer.
+Each rebalance of the worker group starts a generation. The leader counts them and starts above all
+in the status topic: otherwise statuses of earlier workers would look newer.
 """
 
 from __future__ import annotations
@@ -17,14 +16,15 @@ class WorkerGeneration:
         self.worker_id = worker_id
         self.number = 0
 
-    def start_after(self, statuses: StatusBackingStore) -> None:
-        """Start a generation that is higher than all in the status topic."""
-        last = 0
-        for name in statuses.connectors():
-            known = (statuses.connector_status(name), *statuses.task_statuses(name))
-            last = max([last, *(status.generation for status in known if status is not None)])
-        self.number = last + 1
+    def start(self, number: int) -> None:
+        """Start a generation. The number may be that of the present one."""
+        self.number = number
 
-    def rebalance(self) -> None:
-        """Start the next generation: connectors or tasks were added or removed."""
-        self.number += 1
+
+def last_generation(statuses: StatusBackingStore) -> int:
+    """Return the highest generation in the status topic; 0 if it has no status."""
+    last = 0
+    for name in statuses.connectors():
+        known = (statuses.connector_status(name), *statuses.task_statuses(name))
+        last = max([last, *(status.generation for status in known if status is not None)])
+    return last

@@ -10,7 +10,7 @@ then never reassigned in place.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,8 +38,11 @@ class TaskEvents(Protocol):
     def on_task_topics(self, name: str, task: int, topics: Collection[str]) -> None: ...
     def on_tasks_restarting(self, name: str, tasks: Collection[int]) -> None: ...
 
-    def on_task_count(self, name: str, count: int) -> None:
-        """The connector has so many tasks now; forget all tasks with higher numbers."""
+    def on_task_count(self, name: str, count: int, own: Collection[int]) -> None:
+        """The connector has so many tasks now, and this worker runs `own` of them.
+
+        Forget all tasks with higher numbers. Only `own` tasks report from now on.
+        """
         ...
 
     def on_tasks_removed(self, name: str) -> None:
@@ -146,7 +149,6 @@ class WorkerTasks:
     # -- the executor's thread -------------------------------------------------------------------
 
     def _apply(self, desired: DesiredState | None) -> None:
-        count = 0 if desired is None else len(desired.tasks)
         self._desired, running = desired, self._running
         try:
             if desired is None or not desired.tasks:
@@ -154,15 +156,16 @@ class WorkerTasks:
                 self._run_context.on_tasks_ended(self.name, desired.state if desired else None)
             elif running is None:
                 self._start(desired)
-            elif running.desired.generation != desired.generation:
+            elif not _same_plan(running.desired, desired):
                 self._reassign(running, desired)
             elif running.desired.is_paused != desired.is_paused:
                 running.desired = desired
                 (running.group.pause if desired.is_paused else running.group.resume)()
         except Exception as error:  # noqa: BLE001  any error makes the tasks FAILED
-            self._fail(range(count), error)
+            self._fail(desired, error)
         else:
-            self._poster.post(self._events.on_task_count, self.name, count)
+            if desired is not None:
+                self._post_task_count(desired)
         if desired is None:
             self._poster.post(self._events.on_tasks_removed, self.name)
 
@@ -174,23 +177,25 @@ class WorkerTasks:
         listener = _GroupListener(self.name, self._events, self._poster, secrets)
         group = registered.task_group(self.name, listener)
         self._running = _RunningGroup(group, listener, registered, desired)
-        self._poster.post(self._events.on_task_count, self.name, len(desired.tasks))
-        log.info("Starting %d tasks of connector %s", len(plan.tasks), self.name)
+        self._post_task_count(desired)
+        log.info("Starting %d of %d tasks of connector %s",
+                 len(plan.tasks), plan.task_count, self.name)  # fmt: skip
         group.start(plan, paused=desired.is_paused)
 
     def _reassign(self, running: _RunningGroup, desired: DesiredState) -> None:
         plan, secrets = self._build_plan(desired)
-        in_place = (
-            self._run_context.fence_zombies is None
-            and lookup_connector(self._run_context.registry, plan.config) is running.registered
-        )
+        is_same_set = running.desired.generation == desired.generation
+        in_place = (self._run_context.fence_zombies is None or is_same_set) and lookup_connector(
+            self._run_context.registry, plan.config
+        ) is running.registered
         if not in_place or running.desired.is_paused != desired.is_paused:
             self._stop()
             self._start(desired)
             return
         # The count covers new tasks before they report, and ending tasks until they have.
-        count = max(len(running.desired.tasks), len(desired.tasks))
-        self._poster.post(self._events.on_task_count, self.name, count)
+        count = max(running.desired.task_count, desired.task_count)
+        own = {*running.desired.tasks, *desired.tasks}
+        self._poster.post(self._events.on_task_count, self.name, count, own)
         running.desired, running.listener.secrets = desired, secrets
         running.group.reassign(plan)
 
@@ -209,7 +214,7 @@ class WorkerTasks:
     def _restart(self, tasks: Collection[int], done: Callable[[], None] | None) -> None:
         desired, running = self._desired, self._running
         if desired is not None and desired.tasks:
-            concerned = [task for task in sorted(tasks) if task < len(desired.tasks)]
+            concerned = [task for task in sorted(tasks) if task in desired.tasks]
             self._poster.post(self._events.on_tasks_restarting, self.name, concerned)
             try:
                 if running is None:
@@ -218,23 +223,25 @@ class WorkerTasks:
                     plan, running.listener.secrets = self._build_plan(desired)
                     running.group.restart(plan, concerned)
             except Exception as error:  # noqa: BLE001  any error makes the tasks FAILED
-                self._fail(range(len(desired.tasks)), error)
+                self._fail(desired, error)
         if done is not None:
             done()
 
     def _build_plan(self, desired: DesiredState) -> tuple[TaskPlan, frozenset[str]]:
         transform = self._run_context.transformer.transform
         config = transform(desired.properties)
-        check_tasks_max(self.name, len(desired.tasks), config.values)
-        tasks: list[TransformedConfig] = [transform(task) for task in desired.tasks]
+        check_tasks_max(self.name, desired.task_count, config.values)
+        tasks: dict[int, TransformedConfig] = {
+            number: transform(task) for number, task in desired.tasks.items()
+        }
         plan = TaskPlan(
             connector=self.name,
             config=config.values,
-            tasks={number: task.values for number, task in enumerate(tasks)},
-            task_count=len(tasks),
+            tasks={number: task.values for number, task in tasks.items()},
+            task_count=desired.task_count,
             generation=desired.generation,
         )
-        return plan, config.secrets.union(*(task.secrets for task in tasks))
+        return plan, config.secrets.union(*(task.secrets for task in tasks.values()))
 
     def _secrets(self) -> frozenset[str]:
         """Return the texts to hide, if they can be fetched."""
@@ -243,15 +250,31 @@ class WorkerTasks:
         except MirrorError:
             return frozenset()
 
-    def _fail(self, tasks: Sequence[int], error: Exception) -> None:
+    def _post_task_count(self, desired: DesiredState) -> None:
+        self._poster.post(
+            self._events.on_task_count, self.name, desired.task_count, tuple(desired.tasks)
+        )
+
+    def _fail(self, desired: DesiredState | None, error: Exception) -> None:
         running = self._running
         trace = format_trace(error, running.listener.secrets if running else self._secrets())
         log.error("Failed to start tasks of connector %s: %s", self.name, trace)
         if running is not None:  # a group that started only in part is stopped
             running.listener.active_tasks.clear()
             self._stop()
-        self._poster.post(self._events.on_task_count, self.name, len(tasks))
-        for task in tasks:
+        if desired is None:
+            return
+        self._post_task_count(desired)
+        for task in desired.tasks:
             self._poster.post(
                 self._events.on_task_failed, self.name, task, trace, has_started=False
             )
+
+
+def _same_plan(before: DesiredState, desired: DesiredState) -> bool:
+    """Return whether both ask for the same tasks with the same configs."""
+    return (
+        before.generation == desired.generation
+        and before.tasks.keys() == desired.tasks.keys()
+        and before.task_count == desired.task_count
+    )

@@ -1,13 +1,13 @@
 """Membership in a group of the classic protocol: join, sync, heartbeat, leave, describe.
 
-A member joins twice: the first answer only gives it an id. The leader then sends the assignments of
-all members with SyncGroup; the others wait for theirs.
+A member joins twice: the first answer only gives it an id. The leader gets what every member said
+when it joined. It sends the assignments of all members with SyncGroup; the others wait for theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
@@ -52,6 +52,8 @@ class JoinedGroup:
     member_id: str
     generation: int
     leader: str
+    metadata: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """What each member said when it joined, by member id. Only the leader gets it."""
 
     @property
     def is_leader(self) -> bool:
@@ -111,28 +113,65 @@ def join_group(
     router: Router,
     protocol: GroupProtocol,
     member_id: str = NEW_MEMBER,
+    metadata: bytes = b"",
     *,
+    on_member_id: Callable[[str], None] = lambda _member_id: None,
     timeout_s: float = CALL_TIMEOUT_S,
 ) -> JoinedGroup | ErrorCode:
-    """Join a group and, as its leader, give every member an empty assignment.
+    """Join a group, or join it again. `sync_group` must follow.
 
-    Returns the member's place, or the code of a refusal that the caller decides about.
+    Blocks until all members have joined. `on_member_id` gets the id that the coordinator gives to a
+    new member before it waits for the others. Returns the member's place, or the code of a refusal
+    that the caller decides about.
     """
-    answer = _send_join(router, protocol, member_id, timeout_s)
+    answer = _send_join(router, protocol, member_id, metadata, timeout_s)
     if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-        answer = _send_join(router, protocol, answer.member_id, timeout_s)
+        on_member_id(answer.member_id)
+        answer = _send_join(router, protocol, answer.member_id, metadata, timeout_s)
     if answer.error_code:
         return ErrorCode(answer.error_code)
-    joined = JoinedGroup(
-        member_id=answer.member_id, generation=answer.generation_id, leader=answer.leader
+    return JoinedGroup(
+        member_id=answer.member_id,
+        generation=answer.generation_id,
+        leader=answer.leader,
+        metadata={member.member_id: bytes(member.metadata) for member in answer.members},
     )
-    members = [member.member_id for member in answer.members]
-    code = _sync_group(router, protocol.group_id, joined, members, timeout_s)
-    return joined if code is ErrorCode.NONE else code
+
+
+def sync_group(
+    router: Router,
+    group_id: str,
+    joined: JoinedGroup,
+    assignments: Mapping[str, bytes],
+    *,
+    timeout_s: float = CALL_TIMEOUT_S,
+) -> bytes | ErrorCode:
+    """Send the assignments of all members as the leader, none otherwise; return the own one.
+
+    Blocks until the leader has sent them. Returns the code of a refusal that the caller decides
+    about.
+    """
+    answer = router.call(
+        SYNC_GROUP,
+        lambda: SyncGroupRequest(
+            group_id=group_id,
+            generation_id=joined.generation,
+            member_id=joined.member_id,
+            group_instance_id=None,
+            assignments=[
+                SyncGroupRequest.SyncGroupRequestAssignment(member_id=member, assignment=data)
+                for member, data in assignments.items()
+            ],
+        ),
+        _coordinator(group_id),
+        codes=lambda answer: (answer.error_code,),
+        timeout_s=timeout_s,
+    )
+    return ErrorCode(answer.error_code) if answer.error_code else bytes(answer.assignment)
 
 
 def _send_join(
-    router: Router, protocol: GroupProtocol, member_id: str, timeout_s: float
+    router: Router, protocol: GroupProtocol, member_id: str, metadata: bytes, timeout_s: float
 ) -> JoinGroupResponse:
     return router.call(
         JOIN_GROUP,
@@ -144,36 +183,13 @@ def _send_join(
             group_instance_id=None,
             protocol_type=protocol.protocol_type,
             protocols=[
-                JoinGroupRequest.JoinGroupRequestProtocol(name=protocol.protocol, metadata=b"")
+                JoinGroupRequest.JoinGroupRequestProtocol(name=protocol.protocol, metadata=metadata)
             ],
         ),
         _coordinator(protocol.group_id),
         codes=lambda answer: (answer.error_code,),
         timeout_s=timeout_s,
     )
-
-
-def _sync_group(
-    router: Router, group_id: str, joined: JoinedGroup, members: Collection[str], timeout_s: float
-) -> ErrorCode:
-    assignments = members if joined.is_leader else ()
-    answer = router.call(
-        SYNC_GROUP,
-        lambda: SyncGroupRequest(
-            group_id=group_id,
-            generation_id=joined.generation,
-            member_id=joined.member_id,
-            group_instance_id=None,
-            assignments=[
-                SyncGroupRequest.SyncGroupRequestAssignment(member_id=member, assignment=b"")
-                for member in assignments
-            ],
-        ),
-        _coordinator(group_id),
-        codes=lambda answer: (answer.error_code,),
-        timeout_s=timeout_s,
-    )
-    return ErrorCode(answer.error_code)
 
 
 def send_heartbeat(

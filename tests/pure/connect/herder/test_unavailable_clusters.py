@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sparkmirror.connect.herder import herder_lifecycle, herder_parts
+from sparkmirror.connect.herder import herder_parts, rebalance_listener
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ConnectorOffset
 from sparkmirror.errors import ClusterTimeout, MirrorError, NotFound, RequestFailed, WorkerStarting
@@ -191,7 +191,7 @@ def test_the_write_privileges_are_claimed_again_while_the_cluster_is_not_availab
             if not self.is_available:
                 raise ClusterTimeout("backup", "the coordinator of connect-cluster does not answer")
 
-    monkeypatch.setattr(herder_lifecycle, "CLAIM_PAUSE_S", 0.01)
+    monkeypatch.setattr(rebalance_listener, "CLAIM_PAUSE_S", 0.01)
     configs = UnclaimableConfigs(MemoryLog())
     with started(herder_on(configs)) as herder:
         cause = "cannot be claimed, trying again: backup: the coordinator of connect-cluster does"

@@ -6,7 +6,7 @@ change takes effect when it is read back from the topic, not here. The texts are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sparkmirror.connect.herder.herder import RawConfig
@@ -15,6 +15,7 @@ from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.errors import (
     AlreadyExists,
     ClusterTimeout,
+    Conflict,
     MirrorError,
     NotFound,
     RequestFailed,
@@ -72,6 +73,17 @@ class ConfigRequests:
                 self._configs.put_task_configs(name, [])
         with self._write_stage("writing target state to Kafka"):
             self._configs.put_target_state(name, state)
+
+    def put_task_configs(self, name: str, configs: Sequence[ConfigProperties]) -> None:
+        """Write the task configs that the connector's worker has generated.
+
+        Raises NotFound, or Conflict if the connector should have no tasks by now.
+        """
+        self.require_config(name)
+        if self._configs.snapshot().target_state(name) is TargetState.STOPPED:
+            raise Conflict(f"Connector {name} is stopped, so its tasks do not change")
+        with self._write_stage("writing task configurations to Kafka"):
+            self._configs.put_task_configs(name, configs)
 
     def request_restart(self, request: RestartRequest) -> None:
         """Write a restart request."""

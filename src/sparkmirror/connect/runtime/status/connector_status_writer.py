@@ -76,7 +76,7 @@ class ConnectorStatusWriter:
             self._statuses.put_connector(name, LifecycleState.RESTARTING)
 
     def on_removed(self, name: str, *, keep_status: bool) -> None:
-        """Remove the status; keep it if the worker shuts down."""
+        """Remove the status; keep it if the connector was not deleted."""
         self._states.pop(name, None)
         if not keep_status:
             self._statuses.remove_connector(name)

@@ -7,7 +7,7 @@ other states overwrite it. An ended connector or task has no version. Belongs to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
@@ -80,18 +80,26 @@ class StatusWriter:
         for task in sorted(beyond.union(numbers)):
             self.put_task(connector, task, LifecycleState.DESTROYED)
 
-    def mark_unassigned(self, connectors: Collection[str]) -> None:
-        """Write UNASSIGNED for everything an earlier worker ran; remove deleted connectors."""
+    def task_statuses(self, connector: str) -> Sequence[ConnectStatus]:
+        """Return the statuses of a connector's tasks."""
+        return self._store.task_statuses(connector)
+
+    def remove_deleted(self, connectors: Collection[str]) -> None:
+        """Remove the statuses of all connectors but these."""
         for name in self._store.connectors():
             if name not in connectors:
                 self.remove_connector(name)
                 self.remove_tasks(name, range(0))
-                continue
-            if self._store.connector_status(name) is not None:
+
+    def mark_unassigned(self, is_due: Callable[[ConnectStatus], bool]) -> None:
+        """Write UNASSIGNED for connectors and tasks with such a status."""
+        for name in self._store.connectors():
+            connector = self._store.connector_status(name)
+            if connector is not None and is_due(connector):
                 self.put_connector(name, LifecycleState.UNASSIGNED)
             for status in self._store.task_statuses(name):
-                assert status.task is not None
-                self.put_task(name, status.task, LifecycleState.UNASSIGNED)
+                if status.task is not None and is_due(status):
+                    self.put_task(name, status.task, LifecycleState.UNASSIGNED)
 
     def record_topics(self, connector: str, task: int, topics: Collection[str]) -> None:
         """Write that a task uses topics, except those already written."""

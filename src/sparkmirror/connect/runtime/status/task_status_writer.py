@@ -1,7 +1,7 @@
 """Writes task events to the status topic, without late and repeated ones.
 
-Events of a task that was removed are ignored. A running task that reports the same problem again is
-not written again. Belongs to the herder thread.
+Events of a task that was removed, or that another worker runs by now, are ignored. A running task
+that reports the same problem again is not written again. Belongs to the herder thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ log = logging.getLogger(__name__)
 class _TaskStates:
     """What is known of the tasks of one connector."""
 
-    count: int = 0
+    count: int | None = None
+    """How many tasks the connector has, on all workers; None before the first plan."""
+    own: frozenset[int] = frozenset()
+    """The tasks that this worker runs. Others report to their own worker."""
     restarting: set[int] = field(default_factory=set)
     running: dict[int, str] = field(default_factory=dict)
     """Tasks whose last status is RUNNING, with their problem: tasks may report every second."""
@@ -31,9 +34,16 @@ class TaskStatusWriter:
     """Implements TaskEvents. Belongs to the herder thread."""
 
     def __init__(
-        self, statuses: StatusWriter, on_removed: Callable[[str], None], *, tracks_topics: bool
+        self,
+        statuses: StatusWriter,
+        on_removed: Callable[[str], None],
+        is_deleted: Callable[[str], bool],
+        *,
+        tracks_topics: bool,
     ) -> None:
+        """`is_deleted` returns whether tasks end because their connector was deleted."""
         self._statuses = statuses
+        self._is_deleted = is_deleted
         self._on_removed = on_removed
         self._tracks_topics = tracks_topics
         self._states: defaultdict[str, _TaskStates] = defaultdict(_TaskStates)
@@ -49,7 +59,7 @@ class TaskStatusWriter:
         """Write RUNNING, with the problem as trace, unless that is the last status."""
         states = self._states[name]
         before = states.running.get(task)
-        if task < states.count and before != problem:
+        if task in states.own and before != problem:
             self._write(name, task, LifecycleState.RUNNING, problem or None)
             states.running[task] = problem
             if problem:
@@ -59,23 +69,23 @@ class TaskStatusWriter:
 
     def on_task_paused(self, name: str, task: int) -> None:
         """Write PAUSED."""
-        if task < self._states[name].count:
+        if task in self._states[name].own:
             self._write(name, task, LifecycleState.PAUSED)
 
     def on_task_failed(self, name: str, task: int, trace: str, *, has_started: bool) -> None:
         """Write FAILED with the trace."""
-        if task < self._states[name].count:
+        if task in self._states[name].own:
             self._write(name, task, LifecycleState.FAILED, trace, has_started=has_started)
 
     def on_task_stopped(self, name: str, task: int) -> None:
         """Write UNASSIGNED, except during a restart: RESTARTING stays until the task runs."""
         states = self._states[name]
-        if task < states.count and task not in states.restarting:
+        if task in states.own and task not in states.restarting:
             self._write(name, task, LifecycleState.UNASSIGNED)
 
     def on_task_topics(self, name: str, task: int, topics: Collection[str]) -> None:
         """Record the topics that the task has written to."""
-        if self._tracks_topics and task < self._states[name].count:
+        if self._tracks_topics and task in self._states[name].own:
             self._statuses.record_topics(name, task, topics)
 
     def on_tasks_restarting(self, name: str, tasks: Collection[int]) -> None:
@@ -85,19 +95,20 @@ class TaskStatusWriter:
             self._write(name, task, LifecycleState.RESTARTING)
         self._states[name].restarting.update(tasks)
 
-    def on_task_count(self, name: str, count: int) -> None:
-        """Set the number of tasks; remove the statuses of tasks with higher numbers."""
+    def on_task_count(self, name: str, count: int, own: Collection[int]) -> None:
+        """Set the tasks of this worker; remove the statuses of tasks with higher numbers."""
         if self._is_stopping:
             return
         states = self._states[name]
-        self._statuses.remove_tasks(name, range(count, max(states.count, count)))
-        states.count = count
-        states.running = {task: text for task, text in states.running.items() if task < count}
+        if count != states.count:
+            self._statuses.remove_tasks(name, range(count, max(states.count or 0, count)))
+        states.count, states.own = count, frozenset(own)
+        states.running = {task: text for task, text in states.running.items() if task in own}
 
     def on_tasks_removed(self, name: str) -> None:
-        """Remove all task statuses and active topics of the connector."""
+        """Remove all task statuses and active topics of a connector that was deleted."""
         self._states.pop(name, None)
-        if not self._is_stopping:
+        if self._is_deleted(name) and not self._is_stopping:
             self._statuses.remove_topics(name)
             self._statuses.remove_tasks(name, range(0))
         self._on_removed(name)

@@ -68,6 +68,10 @@ class HerderThread:
         """Start with the actions submitted so far."""
         self._thread.start()
 
+    def is_current(self) -> bool:
+        """Return whether the calling thread is the herder thread."""
+        return threading.current_thread() is self._thread
+
     def submit(self, action: HerderAction) -> None:
         """Run an action after all that were submitted before."""
         self.schedule(0.0, action)

@@ -1,0 +1,1 @@
+"""This worker as a member of the Kafka group of its `group.id`."""

@@ -1,0 +1,186 @@
+"""Herders of one group on real brokers: shares, faults, statuses, requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from sparkmirror.connect.distributed.assignment import Assignment
+from sparkmirror.errors import NotLeader, NotOwner
+from sparkmirror.wire.protocol.group_membership import describe_members, leave_group
+from tests.support.connect.in_memory_herder import SOURCE_CONFIG, named_config
+from tests.support.connect.worker_group import HerderGroup
+from tests.support.kafka.clusters import SharedCluster, UniqueName
+from tests.support.waiting import wait_until
+
+TASKS = 4
+
+
+@pytest.fixture
+def group(primary: SharedCluster, unique_name: UniqueName) -> Iterator[HerderGroup]:
+    made = HerderGroup(primary, unique_name("workers"))
+    yield made
+    made.stop_all()
+
+
+def create(group: HerderGroup, name: str = "c") -> None:
+    config = named_config(name, SOURCE_CONFIG, tasks__max=str(TASKS))
+    group.leader().create_connector(name, config, None)
+
+
+def wait_for_shares(group: HerderGroup, *shares: int, name: str = "c") -> None:
+    """Wait until every task runs once, divided like this by the statuses of every worker."""
+    expected = sorted(shares)
+    wait_until(
+        lambda: (
+            group.running_tasks(name) == list(range(TASKS))
+            and sorted(Counter(group.owners(name)).values()) == expected
+        ),
+        f"shares {expected}, not {group.owners(name)}",
+    )
+
+
+def assignment_of(group: HerderGroup, worker_id: str) -> Assignment:
+    found = group.workers[worker_id].herder.assignment()
+    assert found is not None
+    return found
+
+
+def has_restarted(group: HerderGroup, worker_id: str) -> bool:
+    """Whether a worker has restarted its share of the tasks."""
+    own = sorted(task.task for task in assignment_of(group, worker_id).own_share.tasks)
+    return f"restart tasks c {own}" in group.workers[worker_id].probe.calls
+
+
+def test_three_workers_share_the_tasks_and_a_leaving_one_gives_its_share_back(
+    group: HerderGroup,
+) -> None:
+    group.start("w1")
+    create(group)
+    wait_for_shares(group, TASKS)
+    group.start("w2")
+    wait_for_shares(group, 2, 2)
+    group.start("w3")
+    wait_for_shares(group, 2, 1, 1)
+    wait_until(
+        lambda: all(
+            worker.states("c") == ["RUNNING"] * (TASKS + 1) for worker in group.workers.values()
+        ),
+        "every worker to have the same view",
+    )
+    group.stop("w2")
+    wait_for_shares(group, 2, 2)
+    group.stop("w1")
+    wait_for_shares(group, TASKS)
+    assert set(group.owners("c")) == {"w3"}
+
+
+def test_a_task_that_need_not_move_keeps_running(group: HerderGroup) -> None:
+    first = group.start("w1")
+    create(group)
+    wait_for_shares(group, TASKS)
+    group.start("w2")
+    wait_for_shares(group, 2, 2)
+    assert len(first.probe.task_groups["c"]) == 1
+    assert "stop tasks c" not in first.probe.calls
+    assert "restart" not in " ".join(first.probe.calls)
+
+
+def test_the_whole_group_restarts_with_a_higher_generation(group: HerderGroup) -> None:
+    group.start("w1")
+    group.start("w2")
+    create(group)
+    wait_for_shares(group, 2, 2)
+    before = assignment_of(group, "w1").generation
+    group.stop_all()
+    group.start("w2")
+    group.start("w1")
+    wait_for_shares(group, 2, 2)
+    assert assignment_of(group, "w1").generation > before
+
+
+def test_a_worker_that_was_away_past_its_session_stops_and_comes_back(
+    group: HerderGroup, primary: SharedCluster
+) -> None:
+    group.start("w1")
+    second = group.start("w2")
+    create(group)
+    wait_for_shares(group, 2, 2)
+    stops = second.probe.calls.count("stop tasks c")
+    router = primary.access.new_router()
+    try:
+        group_id = group.group_id
+        (expired,) = [
+            one.member_id
+            for one in describe_members(router, group_id).members
+            if one.client_id == "client-w2"
+        ]
+        leave_group(router, group_id, [expired])
+    finally:
+        router.close()
+    wait_until(
+        lambda: second.probe.calls.count("stop tasks c") > stops, "the second worker to stop"
+    )
+    wait_for_shares(group, 2, 2)
+
+
+def test_a_connector_owned_by_a_follower_gets_its_tasks_through_the_leader(
+    group: HerderGroup,
+) -> None:
+    group.start("w1")
+    group.start("w2")
+    create(group, "c")
+    create(group, "d")
+    wait_for_shares(group, 2, 2, name="c")
+    wait_for_shares(group, 2, 2, name="d")
+    owners = {worker: assignment_of(group, worker).own_share.connectors for worker in group.workers}
+    assert sorted(len(connectors) for connectors in owners.values()) == [1, 1]
+
+
+def test_a_follower_names_the_leader_and_the_owner(group: HerderGroup) -> None:
+    group.start("w1")
+    follower = group.start("w2").herder
+    create(group)
+    wait_for_shares(group, 2, 2)
+    with pytest.raises(NotLeader, match="w1"):
+        follower.delete_connector("c")
+    with pytest.raises(NotLeader, match="w1"):
+        follower.create_connector("e", named_config("e", SOURCE_CONFIG), None)
+    table = assignment_of(group, "w2")
+    own = min(task.task for task in table.own_share.tasks)
+    other = min(task.task for task in table.leader.tasks)
+    with pytest.raises(NotOwner, match="w1"):
+        follower.restart_task("c", other)
+    follower.restart_task("c", own)
+    assert f"restart tasks c [{own}]" in group.workers["w2"].probe.calls
+    follower.pause_connector("c")
+    wait_until(lambda: set(group.workers["w1"].states("c")) == {"PAUSED"}, "both workers to pause")
+
+
+def test_a_restart_with_tasks_restarts_the_tasks_of_every_worker(group: HerderGroup) -> None:
+    group.start("w1")
+    group.start("w2")
+    create(group)
+    wait_for_shares(group, 2, 2)
+    group.leader().restart_connector_and_tasks("c", include_tasks=True, only_failed=False)
+    wait_until(lambda: all(has_restarted(group, one) for one in group.workers), "all restarts")
+    wait_for_shares(group, 2, 2)
+
+
+def test_a_deleted_connector_leaves_no_status_on_any_worker(group: HerderGroup) -> None:
+    group.start("w1")
+    group.start("w2")
+    create(group)
+    wait_for_shares(group, 2, 2)
+    group.leader().delete_connector("c")
+    wait_until(
+        lambda: all(
+            worker.states("c") == [] and not worker.probe.running("c")
+            for worker in group.workers.values()
+        ),
+        "no status and no task",
+    )
+    create(group)
+    wait_for_shares(group, 2, 2)
