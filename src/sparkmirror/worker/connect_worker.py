@@ -97,19 +97,24 @@ class ConnectWorker:
 
     def run(self, shutdown: ShutdownSignal) -> int:
         """Run until the shutdown signal, or until the herder dies; returns the exit code."""
+        self.start()
+        failure: Exception | None = None
+        while not shutdown.wait(HEALTH_CHECK_INTERVAL_S) and failure is None:
+            failure = self.herder.await_stopped(0)
+        self.stop()
+        return EXIT_HERDER_DIED if failure else 0
+
+    def start(self) -> None:
+        """Start REST and the herder. Does not wait for the cluster."""
         log.info("Kafka Connect starting")
         self.rest.start()
         log.info("REST server listening at %s, advertising URL %s", *2 * [self.rest.address])
         self.herder.start()
         self._worker_info.start()
         log.info("Kafka Connect started")
-        failure: Exception | None = None
-        while not shutdown.wait(HEALTH_CHECK_INTERVAL_S) and failure is None:
-            failure = self.herder.await_stopped(0)
-        self._stop()
-        return EXIT_HERDER_DIED if failure else 0
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Stop REST, connectors and tasks, and leave the group. Blocks."""
         log.info("Kafka Connect stopping")
         self._worker_info.stop()
         self.rest.stop(REST_STOP_TIMEOUT_S)

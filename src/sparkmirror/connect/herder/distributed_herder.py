@@ -239,6 +239,7 @@ class DistributedHerder:
     def fence_zombie_source_tasks(self, name: str) -> None:
         """Fence the producers of a connector's older tasks. Raises NotLeader. Blocks."""
         self._parts.group.require_leader()
+        self._parts.config_requests.require_config(name)
         self._parts.fence_zombies(name)
 
     # -- topics and offsets ----------------------------------------------------------------------

@@ -7,6 +7,7 @@ of them, even if the connector has fewer tasks by then.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -30,9 +31,21 @@ class ZombieFencing:
         self._configs = configs
         self._fencer = fencer
         self._group_id = group_id
+        self._lock = threading.Lock()
+        self._connector_locks: dict[str, threading.Lock] = {}
 
     def __call__(self, connector: str) -> None:
-        """Fence, unless it was done since the last set of task configs. Blocks."""
+        """Fence, unless it was done since the last set of task configs. Blocks.
+
+        Calls for one connector follow one another: a second round would fence the tasks that have
+        started after the first.
+        """
+        with self._lock:
+            connector_lock = self._connector_locks.setdefault(connector, threading.Lock())
+        with connector_lock:
+            self._fence(connector)
+
+    def _fence(self, connector: str) -> None:
         state = self._configs.snapshot()
         if not state.is_pending_fencing(connector):
             return

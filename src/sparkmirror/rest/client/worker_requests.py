@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
-from sparkmirror.errors import ConnectRestError, RequestFailed
+from sparkmirror.errors import ConnectRestError, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics import connect_json
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
@@ -79,10 +79,16 @@ class WorkerRequests:
         self, signed: bytes, send: Callable[[Mapping[str, str]], WorkerResponse]
     ) -> WorkerResponse:
         """Send with the last known key. If the other worker knows a later one, read it first."""
-        answer = send(self._session_keys.sign(signed))
+        answer = send(self._sign(signed))
         if answer.status == _FORBIDDEN and self._session_keys.refresh():
-            answer = send(self._session_keys.sign(signed))
+            answer = send(self._sign(signed))
         return answer
+
+    def _sign(self, signed: bytes) -> Mapping[str, str]:
+        try:
+            return self._session_keys.sign(signed)
+        except WorkerStarting as error:
+            raise RequestFailed(str(error)) from error
 
 
 def _require_success(url: str, answer: WorkerResponse) -> None:

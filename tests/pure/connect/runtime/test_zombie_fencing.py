@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -58,3 +59,30 @@ def test_after_a_failed_fencing_the_connector_is_still_pending_fencing() -> None
         ZombieFencing(configs, refuse, "g")("c")
     assert len(log.records) == written
     assert configs.snapshot().is_pending_fencing("c")
+
+
+def test_requests_that_come_during_a_round_of_fencing_share_it() -> None:
+    configs = memory_config_store(MemoryLog())
+    configs.start(lambda _: None)
+    configs.put_connector_config("c", {"name": "c"})
+    configs.put_task_count_record("c", 2)
+    configs.put_task_configs("c", [{}, {}])
+    calls: list[Sequence[str]] = []
+    in_progress, may_end = threading.Event(), threading.Event()
+
+    def fence_slowly(ids: Sequence[str]) -> None:
+        calls.append(ids)
+        in_progress.set()
+        assert may_end.wait(50)
+
+    fencing = ZombieFencing(configs, fence_slowly, "g")
+    first = threading.Thread(target=fencing, args=["c"])
+    first.start()
+    assert in_progress.wait(50)
+    second = threading.Thread(target=fencing, args=["c"])
+    second.start()
+    may_end.set()
+    first.join(50)
+    second.join(50)
+    assert len(calls) == 1
+    assert not configs.snapshot().is_pending_fencing("c")
