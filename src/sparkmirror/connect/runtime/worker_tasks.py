@@ -165,7 +165,7 @@ class WorkerTasks:
             self._fail(desired, error)
         else:
             if desired is not None:
-                self._post_task_count(desired)
+                self._report_task_count(desired)
         if desired is None:
             self._poster.post(self._events.on_tasks_removed, self.name)
 
@@ -177,7 +177,7 @@ class WorkerTasks:
         listener = _GroupListener(self.name, self._events, self._poster, secrets)
         group = registered.task_group(self.name, listener)
         self._running = _RunningGroup(group, listener, registered, desired)
-        self._post_task_count(desired)
+        self._report_task_count(desired)
         log.info("Starting %d of %d tasks of connector %s",
                  len(plan.tasks), plan.task_count, self.name)  # fmt: skip
         group.start(plan, paused=desired.is_paused)
@@ -250,7 +250,7 @@ class WorkerTasks:
         except MirrorError:
             return frozenset()
 
-    def _post_task_count(self, desired: DesiredState) -> None:
+    def _report_task_count(self, desired: DesiredState) -> None:
         self._poster.post(
             self._events.on_task_count, self.name, desired.task_count, tuple(desired.tasks)
         )
@@ -264,7 +264,7 @@ class WorkerTasks:
             self._stop()
         if desired is None:
             return
-        self._post_task_count(desired)
+        self._report_task_count(desired)
         for task in desired.tasks:
             self._poster.post(
                 self._events.on_task_failed, self.name, task, trace, has_started=False
