@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from sparkmirror.security.tls.ssl_context import client_context
 from tests.support.connect.rest_worker import RestWorker, running_rest_worker
 from tests.support.golden import golden_lines
 from tests.support.kafka.clusters import SharedCluster, UniqueName
-from tests.support.rest.rest_client import RestClient, RestResponse
+from tests.support.rest.rest_client import JSON_HEADERS, RestClient, RestResponse
 from tests.support.waiting import wait_until
 
 RECORDED_LEADER, RECORDED_FOLLOWER = "127.0.0.1:31083", "127.0.0.1:31183"
@@ -228,3 +229,17 @@ def test_workers_with_https_and_passwords_forward_sign_and_read_each_other(
         for worker in (leader, follower):
             found = ask(worker, "GET", "/connectors/h1/partitions").json
             assert (found["partitions"], found.get("unreachable_workers")) == ([], None)
+
+
+def test_a_change_that_is_asked_while_the_leader_leaves_is_made_by_the_next_leader(
+    group: tuple[RestWorker, RestWorker], backup: SharedCluster
+) -> None:
+    leader, follower = group
+    config = json.dumps(heartbeat_config(backup))
+    leader.worker.rest.stop(0.0)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(request, follower, "PUT", "/connectors/h/config", config, JSON_HEADERS)
+        leader.worker.herder.shut_down()
+        answer = asked.result()
+    assert (answer.status, answer.json["name"]) == (201, "h")
+    assert follower.worker.herder.is_leader()

@@ -14,11 +14,12 @@ from sparkmirror.connect.herder.monitoring import MirrorMonitor
 from sparkmirror.connect.herder.multi_flow_herder import flow_connector_name
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.model import SourceAndTarget
+from sparkmirror.rest.client.member_reads import MemberAnswers
 from sparkmirror.rest.http.call import Call, Reply, json_reply
 from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.routes import monitoring_answers as answers
 from sparkmirror.rest.routes.internal_routes import own_path
-from sparkmirror.rest.worker_group_access import MemberAnswers, WorkerGroupAccess
+from sparkmirror.rest.worker_group_access import WorkerGroupAccess
 
 
 def monitoring_routes(
