@@ -20,6 +20,9 @@ from sparkmirror.copy.control.messages import (
     ProgressReport,
     RequestEpoch,
     SetRateLimit,
+    SlotHello,
+    StartTask,
+    TaskEnded,
     Welcome,
 )
 from sparkmirror.engine.driver.control_connections import Handshake
@@ -50,7 +53,10 @@ _MESSAGES: list[ControlMessage] = [
     Drain(),
     AbortTask(reason="why"),
     RequestEpoch(finished_epoch=4),
-    EpochAssignment(number=5, tasks=2),
+    EpochAssignment(number=5, slots=2),
+    SlotHello(slot=1, attempt=2, host="h", pid=3, epoch=4),
+    StartTask(job="j", flow="f", task=1, attempt=2, retry=3),
+    TaskEnded(job="j", task=1, attempt=2, error="e"),
 ]
 _ENCODED = [encode(message) for message in _MESSAGES]
 

@@ -17,7 +17,7 @@ from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
 from sparkmirror.engine.driver.spark_home import linked_spark_home
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
 from sparkmirror.model import TopicPartition
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
@@ -65,7 +65,7 @@ def kill(driver: int, part: str) -> None:
     max(session_processes(driver, part), key=lambda process: process.pid).kill()
 
 
-def next_epoch(supervisor: DriverSupervisor, follower: StatusFollower) -> int:
+def next_epoch(supervisor: JobSupervisor, follower: StatusFollower) -> int:
     """End the epoch and wait until its receipts are written; returns the number of the next."""
     epoch = follower.latest.epoch
     supervisor.start_next_epoch()
@@ -75,7 +75,7 @@ def next_epoch(supervisor: DriverSupervisor, follower: StatusFollower) -> int:
 
 
 def copy_within_an_epoch(
-    supervisor: DriverSupervisor, follower: StatusFollower, writer: BatchWriter, written: int
+    supervisor: JobSupervisor, follower: StatusFollower, writer: BatchWriter, written: int
 ) -> int:
     """Write records that the attempts of the running epoch copy; returns how many are written.
 
@@ -99,10 +99,10 @@ def copy_runs(
     flow.create_topics({TOPIC: (PARTITIONS, {}, {})})
     settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
     job = flow.job(TOPICS, tasks=TASKS, settings=settings, task_timeout_s=50.0)
-    spec = DriverSpec(job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0)
+    spec = DriverSpec(jobs=(job,), receipts=str(receipts), log=str(log), epoch_s=3600.0)
     write(writer, 0, 400)
     backoff = Backoff(initial_s=1.0)
-    with DriverSupervisor(spec, backoff=backoff) as supervisor:
+    with JobSupervisor(spec, backoff=backoff) as supervisor:
         follower = StatusFollower(supervisor, flow, TOPICS, log)
         follower.wait_until_copied()
         driver = own_driver_pid()
@@ -114,16 +114,17 @@ def copy_runs(
         kill(driver, JVM)
         write(writer, 800, 400)
         follower.wait_for_status("a restart", lambda s: s.phase is DriverPhase.RESTARTING)
+        follower.wait_for_status("another driver", lambda s: s.phase is DriverPhase.RUNNING)
         follower.wait_until_copied()
         supervisor.drain()
         first = follower.wait_for_end()
     write(writer, 1200, SECOND_RUN)
     narrow = DriverSpec(
-        job=job, receipts=str(receipts), log=str(log), epoch_s=3600.0, master="local[1,4]"
+        jobs=(job,), receipts=str(receipts), log=str(log), epoch_s=3600.0, master="local[1,4]"
     )
-    with DriverSupervisor(narrow) as supervisor:
+    with JobSupervisor(narrow) as supervisor:
         follower = StatusFollower(supervisor, flow, TOPICS, log)
-        follower.wait_until_copied(0, 2)
+        follower.wait_until_copied()
         supervisor.drain()
         second = follower.wait_for_end()
     return CopyRuns(
@@ -163,8 +164,8 @@ def test_every_record_is_copied_once_and_in_order_although_processes_are_killed(
     for number in range(PARTITIONS):
         source, target = copy_runs.flow.partition_logs(TopicPartition(TOPIC, number))
         there = [(one.key, one.value) for one in target.records]
-        wanted = FIRST_RUN + (SECOND_RUN if number % TASKS == 0 else 0)
-        assert there == [(one.key, one.value) for one in source.records[:wanted]]
+        assert there == [(one.key, one.value) for one in source.records]
+        assert len(there) == FIRST_RUN + SECOND_RUN
         assert len(target.marker_offsets) <= 3
 
 
@@ -193,12 +194,10 @@ def test_runs_end_drained(copy_runs: CopyRuns) -> None:
         assert {view.state for view in run[-1].snapshot.partitions.values()} <= {"waiting"}
 
 
-def test_the_status_names_tasks_without_a_slot_and_the_others_copy(copy_runs: CopyRuns) -> None:
-    problems = [status.problem for status in copy_runs.second]
-    assert all("of 2 tasks have a slot" in problem for problem in problems)
-    assert "only 1 of 2 tasks have a slot" in problems[0]
-    views = copy_runs.second[-1].snapshot.partitions
-    assert views[f"{TOPIC}-1"].position == -1 or views[f"{TOPIC}-1"].position == FIRST_RUN
+def test_one_slot_runs_all_tasks(copy_runs: CopyRuns) -> None:
+    running = [status for status in copy_runs.second if status.phase is DriverPhase.RUNNING]
+    assert {(status.slots, status.tasks) for status in running} == {(1, TASKS)}
+    assert {view.task for view in running[-1].snapshot.partitions.values()} == set(range(TASKS))
 
 
 def test_a_clean_run_leaves_one_exact_receipt_per_partition(
@@ -206,7 +205,7 @@ def test_a_clean_run_leaves_one_exact_receipt_per_partition(
 ) -> None:
     run = copy_runs.second[-1].application_id
     mine = [receipt for receipt in stored_receipts if receipt["run"] == run]
-    assert [receipt["partition"] for receipt in mine] == [0, 2]
+    assert [receipt["partition"] for receipt in mine] == list(range(PARTITIONS))
     for receipt in mine:
         assert receipt["topic"] == TOPIC
         assert receipt["remote_topic"] == f"source.{TOPIC}"
@@ -216,7 +215,8 @@ def test_a_clean_run_leaves_one_exact_receipt_per_partition(
         assert receipt["target_last"] - receipt["target_first"] == SECOND_RUN - 1
         assert receipt["lanes"] == {"plain": 1}
         assert receipt["bytes"] > SECOND_RUN * 100
-        assert (receipt["epoch"], receipt["task"], receipt["attempt"]) == (1, 0, 0)
+        task = receipt["partition"] % TASKS
+        assert (receipt["epoch"], receipt["task"], receipt["attempt"]) == (1, task, 0)
         assert receipt["first_time"] <= receipt["last_time"] <= receipt["ended"]
         assert receipt["started"] < receipt["ended"]
         assert receipt["day"] == receipt["ended"][:10]

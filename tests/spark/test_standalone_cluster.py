@@ -17,7 +17,7 @@ from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.lab.processes.process import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
@@ -87,7 +87,7 @@ def standalone_run(
     settings = {"report_interval_s": 0.5, "lease_timeout_s": 60.0}
     with running_standalone_cluster(reaper, directory, workers=WORKERS) as cluster:
         spec = DriverSpec(
-            job=flow.job(TOPICS, tasks=2, settings=settings, task_timeout_s=50.0),
+            jobs=(flow.job(TOPICS, tasks=2, settings=settings, task_timeout_s=50.0),),
             receipts=str(directory / "receipts"),
             log=str(log),
             master=cluster.master,
@@ -97,7 +97,7 @@ def standalone_run(
                 "spark.executor.extraJavaOptions": FAST_START_JVM_OPTIONS,
             },
         )
-        with DriverSupervisor(spec) as supervisor:
+        with JobSupervisor(spec) as supervisor:
             follower = StatusFollower(supervisor, flow, TOPICS, log)
             follower.wait_for_status("all slots", lambda status: status.slots == WORKERS)
             follower.wait_until_copied()

@@ -88,7 +88,7 @@ def test_every_surface_tells_a_trouble_of_a_spark_cluster(
 ) -> None:
     """The config topic has lost a task config, the clock is wrong, receipts cannot be written.
 
-    There is no Spark master at first, then one with too few slots, then one with enough.
+    There is no Spark master at first, then one without a worker, then one with a worker.
     """
     with running_spark_cluster_worker(mirror, tmp_path) as other:
 
@@ -109,9 +109,9 @@ def test_every_surface_tells_a_trouble_of_a_spark_cluster(
         gone_s = appears("spark-master-gone")
         with other.running_spark_master(reaper) as spark:
             log_seconds(BY_NAME["spark-master-gone"], gone_s, disappears("spark-master-gone"))
-            few_s = appears("too-few-slots")
+            none_s = appears("no-slot")
             spark.add_worker(cores=2)
-            log_seconds(BY_NAME["too-few-slots"], few_s, disappears("too-few-slots"))
+            log_seconds(BY_NAME["no-slot"], none_s, disappears("no-slot"))
             full_s = appears("receipts-not-writable")
             other.make_receipts_writable()
             row = BY_NAME["receipts-not-writable"]

@@ -114,6 +114,16 @@ class CopyJob:
         """Return the remote partition of a source partition. It has the same number."""
         return TopicPartition(self.remote_topics[partition.topic], partition.partition)
 
+    @property
+    def flow(self) -> str:
+        """The flow of the job, as MirrorMaker 2 writes it: `source->target`."""
+        return f"{self.settings.source_alias}->{self.settings.target_alias}"
+
+    @property
+    def name(self) -> str:
+        """Flow and connector: unique among the jobs of a worker, also in dedicated mode."""
+        return f"{self.flow}.{self.connector}"
+
     def task_of_partition(self) -> dict[TopicPartition, int]:
         """Return the task number of each source partition."""
         return {partition: task for task, each in self.tasks.items() for partition in each}

@@ -70,6 +70,10 @@ class Ledger(Protocol):
         """Call back with every error after which `load` or `save` tries again."""
         ...
 
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        ...
+
     def close(self) -> None:
         """Close connections."""
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, Drain, Hello, TaskDone, Welcome
@@ -79,6 +79,14 @@ class NoopConductor:
             for send in self._senders.values():
                 send(Drain())
 
+    def drain_tasks(self, tasks: Collection[int]) -> None:
+        """Drain the connected attempts of these tasks."""
+        with self._lock:
+            self.counts["drain_tasks"] += 1
+            for hello, send in self._senders.items():
+                if hello.task in tasks:
+                    send(Drain())
+
     def drain(self) -> None:
         """Drain all connected tasks, and every task that joins later."""
         self._draining = True
@@ -116,6 +124,9 @@ class NoopConductor:
     def failure(self) -> Exception | None:
         """None."""
         return None
+
+    def cancel(self) -> None:
+        """No-op."""
 
     def stop(self) -> None:
         """No-op."""

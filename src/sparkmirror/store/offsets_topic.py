@@ -37,6 +37,10 @@ class OffsetsTopic:
         """Call back with every error after which a call is tried again."""
         self._router.on_retry = on_retry
 
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        self._router.cancel()
+
     def close(self) -> None:
         """Close the router."""
         self._router.close()

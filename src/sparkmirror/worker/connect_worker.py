@@ -1,8 +1,8 @@
-"""A Connect worker in one process: herder, REST server, and a driver process per source connector.
+"""A Connect worker in one process: herder, REST server, and Spark's driver process.
 
-REST answers at once, while the herder still reads Connect's topics. A driver process starts Spark
-when a source connector has tasks. At the end the worker closes REST, drains all tasks, writes their
-last statuses, and closes the stores.
+REST answers at once, while the herder still reads Connect's topics. The driver process starts Spark
+when the first source connector has tasks. At the end the worker closes REST, drains all tasks,
+writes their last statuses, and closes the stores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ from sparkmirror.rest.settings import advertised_url, rest_settings
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
-from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
+from sparkmirror.worker.connector_wiring import (
+    build_connector_registry,
+    fence_producers,
+    spark_applications,
+)
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
@@ -56,12 +60,13 @@ class ConnectWorker:
         spark = SparkSettings.from_properties(
             properties, properties["group.id"], state_directory(environment)
         )
+        log_levels = LogLevels()
+        self._applications = spark_applications(spark, log_levels)
         reloaded = ReloadedProperties(lambda: file.expand().values)
         access = ClusterAccess.reloading("the worker's cluster", reloaded.latest)
         self._worker_info = WorkerInfoProvider(access)
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow()
-        log_levels = LogLevels()
         settings = WorkerSettings.from_config(config, rest.worker_id, properties)
         self._client_id = WorkerClientId(
             state_directory(environment) / "workers", settings.group_id
@@ -73,7 +78,7 @@ class ConnectWorker:
             settings,
             stores,
             HerderDependencies(
-                registry=build_connector_registry(reloaded, spark, flow_monitor, log_levels),
+                registry=build_connector_registry(reloaded, self._applications, flow_monitor),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
@@ -119,5 +124,6 @@ class ConnectWorker:
         self._worker_info.stop()
         self.rest.stop(REST_STOP_TIMEOUT_S)
         self.herder.shut_down()
+        self._applications.close()
         self._client_id.close()
         log.info("Kafka Connect stopped")

@@ -32,38 +32,28 @@ from sparkmirror.connect.runtime.connector_registry import (
 )
 from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPlan
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.worker.driver_log_levels import DriverLogLevels
 from sparkmirror.worker.monitoring import FlowMonitor
+from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup
 
 
 def build_connector_registry(
-    properties: Mapping[str, str],
-    spark: SparkSettings,
-    monitor: FlowMonitor,
-    log_levels: LogLevels,
+    properties: Mapping[str, str], applications: SparkApplications, monitor: FlowMonitor
 ) -> ConnectorRegistry:
     """The registry of a worker with these expanded properties.
 
-    Connectors report their progress to `monitor`. Drivers follow changes of `log_levels`.
+    Source connectors run in `applications`. Connectors report their progress to `monitor`.
     """
     worker = WorkerClientConfig(properties=properties)
-    driver_log_levels = DriverLogLevels()
-    log_levels.add_listener(driver_log_levels.set_levels)
 
     def to_job(plan: TaskPlan) -> CopyJob:
         return build_job(plan, worker)
 
-    def create_supervisor(job: CopyJob) -> DriverSupervisor:
-        supervisor = DriverSupervisor(spark.driver_spec(job))
-        driver_log_levels.add_driver(supervisor)
-        return supervisor
-
     def create_spark_tasks(connector: str, listener: TaskListener) -> SparkTaskGroup:
-        return SparkTaskGroup(connector, listener, to_job, create_supervisor, monitor)
+        return SparkTaskGroup(connector, listener, to_job, applications.start_job, monitor)
 
     return {
         SOURCE_CONNECTOR: RegisteredConnector(
@@ -78,6 +68,13 @@ def build_connector_registry(
             connector=MirrorHeartbeatConnector, task_group=heartbeat_task_groups(worker)
         ),
     }
+
+
+def spark_applications(settings: SparkSettings, log_levels: LogLevels) -> SparkApplications:
+    """The Spark applications of a worker. Their drivers follow changes of `log_levels`."""
+    driver_log_levels = DriverLogLevels()
+    log_levels.add_listener(driver_log_levels.set_levels)
+    return SparkApplications(settings, driver_log_levels)
 
 
 def checkpoint_task_groups(worker: WorkerClientConfig, reports: GroupReports) -> TaskGroupFactory:

@@ -40,7 +40,11 @@ from sparkmirror.rest.settings import advertised_url, rest_settings
 from sparkmirror.rest.worker_group_access import NO_GROUP, WorkerGroupAccess
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
-from sparkmirror.worker.connector_wiring import build_connector_registry, fence_producers
+from sparkmirror.worker.connector_wiring import (
+    build_connector_registry,
+    fence_producers,
+    spark_applications,
+)
 from sparkmirror.worker.flow_connectors import (
     CONNECTOR_ORDER,
     configure_connectors,
@@ -53,6 +57,7 @@ from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
+from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.worker_client_id import WorkerClientId
 
@@ -74,7 +79,8 @@ FALLBACK_LISTENER = "http://127.0.0.1:0"
 class SharedFlowSettings:
     """What all flows of a process share."""
 
-    spark: SparkSettings
+    applications: SparkApplications
+    spark_master: str
     log_levels: LogLevels
     state_directory: Path
     client: RestClient
@@ -114,9 +120,7 @@ class FlowHerder:
             settings,
             stores,
             HerderDependencies(
-                registry=build_connector_registry(
-                    reloaded, shared.spark, monitor, shared.log_levels
-                ),
+                registry=build_connector_registry(reloaded, shared.applications, monitor),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
@@ -131,7 +135,7 @@ class FlowHerder:
                 ),
                 get_url=shared.get_url,
                 leader_requests=self._requests,
-                is_undivided=undivided_rule(shared.spark.master),
+                is_undivided=undivided_rule(shared.spark_master),
                 configured_connectors={
                     config["name"]: config
                     for config in map(self._connector_config, CONNECTOR_ORDER)
@@ -207,11 +211,15 @@ class MirrorMaker:
         log.info("Targeting clusters [%s]", ", ".join(targets or file.clusters))
         properties = _own_properties(file)
         rest = rest_settings(_own_config(file), properties, environment)
+        spark = SparkSettings.from_properties(
+            file.engine_config(), "mm2", state_directory(environment)
+        )
+        log_levels = LogLevels()
+        self._applications = spark_applications(spark, log_levels)
         shared = SharedFlowSettings(
-            spark=SparkSettings.from_properties(
-                file.engine_config(), "mm2", state_directory(environment)
-            ),
-            log_levels=LogLevels(),
+            applications=self._applications,
+            spark_master=spark.master,
+            log_levels=log_levels,
             state_directory=state_directory(environment),
             client=rest.options.client,
             get_url=lambda: advertised_url(rest.advertised, self.rest.address),
@@ -283,6 +291,7 @@ class MirrorMaker:
             stop.start()
         for stop in stops:
             stop.join()
+        self._applications.close()
         log.info("Kafka MirrorMaker stopped.")
 
 

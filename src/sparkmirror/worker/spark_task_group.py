@@ -1,11 +1,11 @@
-"""The tasks of a source connector, run as one Spark query by a supervised driver process.
+"""The tasks of a source connector: one job of a Spark application of the worker.
 
-    herder ─ start, reassign, pause, resume, restart, stop ─▶ SparkTaskGroup ─▶ supervisor ─▶ driver
-    herder ◀─ running (with a problem), paused, failed, stopped ─┘ ◀─ a status once a second ─┘
+    herder ─ start, reassign, pause, resume, restart, stop ─▶ SparkTaskGroup ─▶ job ─▶ driver
+    herder ◀─ running (with a problem), paused, failed, stopped ─┘ ◀─ statuses ─┘
 
-The running driver takes over a new plan on the same clusters. Any other change (client properties,
-secrets, exactly-once mode) needs a new driver. A pause is a plan without tasks: Spark keeps running
-and can resume quickly. The task status has a problem for every partition that is not copied.
+The running job takes over a new plan on the same clusters. Any other change (client properties,
+secrets, exactly-once mode) ends the job and starts another one, in the same application. A pause is
+a plan without tasks. The task status has a problem for every partition that is not copied.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
@@ -21,46 +21,55 @@ from sparkmirror.copy.causes import cause_texts, first_causes
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost
 from sparkmirror.worker.monitoring import FlowMonitor
+from sparkmirror.worker.spark_settings import own_spark_conf
 
 log = logging.getLogger(__name__)
 
 HANDOVER_TIMEOUT_S = 30.0
-"""How long a driver may take to drain before the next one of its connector begins."""
+"""How long a job may take to drain before the next one of its connector begins."""
 
 
 class SparkTaskGroup:
-    """A TaskGroup. One thread calls its methods; a thread of its own follows the driver."""
+    """A TaskGroup. One thread calls its methods; a thread of its own follows the job."""
 
     def __init__(
         self,
         connector: str,
         listener: TaskListener,
         to_job: Callable[[TaskPlan], CopyJob],
-        create_supervisor: Callable[[CopyJob], DriverSupervisor],
+        start_job: Callable[[CopyJob, Mapping[str, str]], SupervisedJob],
         monitor: FlowMonitor,
     ) -> None:
-        """`monitor` gets the plan, every request and every status of the driver."""
+        """`start_job` starts a job, with the Spark settings of its connector.
+
+        `monitor` gets the plan, every request and every status of the job.
+        """
         self._monitor = monitor
         self._connector = connector
         self._listener = listener
         self._to_job = to_job
-        self._create_supervisor = create_supervisor
+        self._start_job = start_job
         self._plan: TaskPlan | None = None
         self._job: CopyJob | None = None
         self._is_paused = False
         self._had_start_problem = False
-        """Whether the last reported status was the problem of a driver that starts."""
-        self._supervisor: DriverSupervisor | None = None
+        """Whether the last reported status was the problem of a job that starts."""
+        self._running: SupervisedJob | None = None
         self._status_thread: threading.Thread | None = None
 
     @property
     def status(self) -> DriverStatus | None:
-        """The latest status of the driver, if there is one."""
-        supervisor = self._supervisor
-        return supervisor.status if supervisor else None
+        """The latest status of the job, if it runs."""
+        running = self._running
+        return running.status if running else None
+
+    @property
+    def running(self) -> SupervisedJob | None:
+        """The job that runs, if there is one."""
+        return self._running
 
     # -- from the herder ------------------------------------------------------------------------
 
@@ -71,58 +80,58 @@ class SparkTaskGroup:
         if paused:
             self._report_paused()
         else:
-            self._start_driver()
+            self._start()
 
     def reassign(self, plan: TaskPlan) -> None:
-        """Continue with another plan, in the same driver if possible."""
+        """Continue with another plan, in the same job if possible."""
         before, old = self._tasks(), self._job
         self._set_plan(plan)
         for task in sorted(before - self._tasks()):
             self._listener.on_stopped(task)
         if self._is_paused:
             self._report_paused()
-        elif old is None or self._needs_new_driver(old):
-            self._stop_driver(HANDOVER_TIMEOUT_S)
-            self._start_driver()
+        elif old is None or self._needs_new_job(old):
+            self._end(HANDOVER_TIMEOUT_S)
+            self._start()
         else:
             self._replan()
 
     def pause(self) -> None:
         """Pause. `on_paused` follows when every lease was given back."""
         self._set_paused(True)
-        if self._has_driver():
+        if self._is_running():
             self._replan()
         else:
             self._report_paused()
 
     def resume(self) -> None:
-        """Resume, in the running driver if there is one."""
+        """Resume, in the running job if there is one."""
         self._set_paused(False)
-        if self._has_driver():
+        if self._is_running():
             self._replan()
         else:
-            self._start_driver()
+            self._start()
 
     def restart(self, plan: TaskPlan, tasks: Collection[int]) -> None:
-        """Restart with the plan. All tasks of the connector restart together."""
+        """Restart these tasks with the plan; all of them if client properties have changed."""
         old = self._job
         self._set_plan(plan)
         if self._is_paused:
             self._report_paused()
-        elif old is None or not self._has_driver() or self._needs_new_driver(old):
-            self._stop_driver(HANDOVER_TIMEOUT_S)
-            self._start_driver()
-        elif self._supervisor is not None:
-            self._supervisor.start_next_epoch()
+        elif old is None or self._needs_new_job(old):
+            self._end(HANDOVER_TIMEOUT_S)
+            self._start()
+        elif self._running is not None:
+            self._running.restart_tasks(tasks)
 
     def stop(self, timeout_s: float) -> None:
-        """Drain and end the driver; returns when no process is left."""
-        self._stop_driver(timeout_s)
+        """Drain and end the job; returns when no task runs."""
+        self._end(timeout_s)
         self._monitor.on_driver_ended(self._connector)
         for task in sorted(self._tasks()):
             self._listener.on_stopped(task)
 
-    # -- the driver -----------------------------------------------------------------------------
+    # -- the job --------------------------------------------------------------------------------
 
     def _set_plan(self, plan: TaskPlan) -> None:
         self._plan, self._job = plan, self._to_job(plan)
@@ -135,10 +144,10 @@ class SparkTaskGroup:
     def _tasks(self) -> frozenset[int]:
         return frozenset(self._plan.tasks if self._plan else ())
 
-    def _has_driver(self) -> bool:
-        return self._supervisor is not None and self._supervisor.failure() is None
+    def _is_running(self) -> bool:
+        return self._running is not None and not self._running.is_finished
 
-    def _needs_new_driver(self, old: CopyJob) -> bool:
+    def _needs_new_job(self, old: CopyJob) -> bool:
         """Whether more has changed than the partitions and how they start."""
         assert self._job is not None
         same = replace(
@@ -149,47 +158,49 @@ class SparkTaskGroup:
             start=self._job.start,
             on_loss=self._job.on_loss,
         )
-        return same != self._job or not self._has_driver() or self._job.is_exactly_once
+        return same != self._job or not self._is_running() or self._job.is_exactly_once
 
     def _desired_job(self) -> CopyJob:
         assert self._job is not None
         return replace(self._job, tasks={}) if self._is_paused else self._job
 
-    def _start_driver(self) -> None:
-        supervisor = self._supervisor = self._create_supervisor(self._desired_job())
-        supervisor.start()
+    def _start(self) -> None:
+        assert self._plan is not None
+        own_conf = own_spark_conf(self._plan.config)
+        running = self._running = self._start_job(self._desired_job(), own_conf)
         self._status_thread = threading.Thread(
             target=self._follow_statuses,
-            args=(supervisor,),
-            name=f"driver-status-{self._connector}",
+            args=(running,),
+            name=f"job-status-{self._connector}",
             daemon=True,
         )
         self._status_thread.start()
 
     def _replan(self) -> None:
-        assert self._supervisor is not None
-        self._supervisor.replan(self._desired_job())
+        assert self._running is not None
+        self._running.replan(self._desired_job())
 
-    def _stop_driver(self, within_s: float) -> None:
-        supervisor, self._supervisor = self._supervisor, None
-        if supervisor is None:
+    def _end(self, within_s: float) -> None:
+        """Drain the job. One that does not end in time ends without its leases."""
+        running, self._running = self._running, None
+        if running is None:
             return
-        supervisor.drain(within_s)
-        supervisor.wait(within_s)
-        supervisor.stop()
+        running.drain()
+        running.wait(within_s)
+        running.stop()
         if self._status_thread is not None:
             self._status_thread.join(timeout=within_s)
 
     # -- statuses -------------------------------------------------------------------------------
 
-    def _follow_statuses(self, supervisor: DriverSupervisor) -> None:
-        for status in supervisor.statuses():
-            if supervisor is not self._supervisor:
-                return  # the thread that ends the driver reports the tasks
+    def _follow_statuses(self, running: SupervisedJob) -> None:
+        for status in running.statuses():
+            if running is not self._running:
+                return  # the thread that ends the job reports the tasks
             self._monitor.on_status(self._connector, status)
             self._report_status(status)
-        failure = supervisor.failure()
-        if supervisor is self._supervisor:
+        failure = running.failure()
+        if running is self._running:
             error = failure or DriverLost("the Spark driver has ended without a request")
             self._monitor.on_driver_ended(self._connector, str(error))
             for task in sorted(self._tasks()):
@@ -197,7 +208,7 @@ class SparkTaskGroup:
 
     def _report_status(self, status: DriverStatus) -> None:
         if status.phase is DriverPhase.FAILED:
-            return  # reported when the supervisor has given up
+            return  # reported when the statuses have ended
         if self._is_paused:
             if status.tasks == 0 and not status.snapshot.partitions:
                 self._report_paused()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,22 +14,33 @@ import pytest
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
-from sparkmirror.engine.supervisor.driver_status import DriverPhase
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.worker.driver_log_levels import DriverLogLevels
 
 ROOT = Path(__file__).parents[3]
+JOB = replace(job_without_partitions(1), connector="well")
 MIRROR_LOGGER = "org.apache.kafka.connect.mirror"
 
 
 def create_driver(directory: Path) -> DriverSupervisor:
     """A driver that repeats its log levels (see tests.support.spark.fake_driver)."""
     spec = DriverSpec(
-        job=replace(job_without_partitions(1), connector="well"),
+        jobs=(JOB,),
         receipts=str(directory / "receipts"),
         log=str(directory / "log"),
     )
     return DriverSupervisor(spec, module="tests.support.spark.fake_driver")
+
+
+@contextmanager
+def running(driver: DriverSupervisor) -> Iterator[Iterator[DriverStatus]]:
+    """Run a driver; yields the statuses of its job."""
+    driver.start()
+    try:
+        yield driver.job(JOB.name).statuses()
+    finally:
+        driver.stop()
 
 
 def test_a_level_reaches_running_drivers_and_drivers_started_later(
@@ -39,13 +52,12 @@ def test_a_level_reaches_running_drivers_and_drivers_started_later(
     levels.add_listener(drivers.set_levels)
     first, second = create_driver(tmp_path / "first"), create_driver(tmp_path / "second")
     drivers.add_driver(first)
-    with first:
-        statuses = first.statuses()
+    with running(first) as statuses:
         assert next(one for one in statuses if one.phase is DriverPhase.RUNNING).web_ui == "{}"
         levels.set_level(MIRROR_LOGGER, "DEBUG")
         changed = next(one for one in statuses if one.problem == "log-levels")
         assert json.loads(changed.web_ui)["sparkmirror.copy"] == logging.DEBUG
     drivers.add_driver(second)
-    with second:
-        started = next(one for one in second.statuses() if one.phase is DriverPhase.RUNNING)
+    with running(second) as statuses:
+        started = next(one for one in statuses if one.phase is DriverPhase.RUNNING)
         assert json.loads(started.web_ui)["sparkmirror.copy"] == logging.DEBUG

@@ -15,8 +15,10 @@ from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.worker.monitoring import WorkerMonitor
+from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup, problems_by_task, topics_by_task
 from tests.support.waiting import wait_until
@@ -83,20 +85,22 @@ def group(
         client = {"bootstrap.servers": "nowhere:1", "sasl.jaas.config": task_plan.config["user"]}
         return replace(job, connector=script, settings=replace(job.settings, source=client))
 
-    def create_supervisor(job: CopyJob) -> DriverSupervisor:
+    def create(spec: DriverSpec) -> DriverSupervisor:
         return DriverSupervisor(
-            settings.driver_spec(job),
+            spec,
             module="tests.support.spark.fake_driver",
             backoff=Backoff(initial_s=1.0),  # long enough to see the status in between
         )
 
     listener = RecordingListener()
     monitor = WorkerMonitor().for_flow()
-    tasks = SparkTaskGroup("well", listener, to_job, create_supervisor, monitor)
+    applications = SparkApplications(settings, create=create)
+    tasks = SparkTaskGroup("well", listener, to_job, applications.start_job, monitor)
     try:
         yield tasks, listener
     finally:
         tasks.stop(50)
+        applications.close()
 
 
 def starts(directory: Path) -> int:
@@ -129,14 +133,19 @@ def test_another_plan_needs_no_new_driver(tmp_path: Path, monkeypatch: pytest.Mo
         assert starts(tmp_path) == 1
 
 
-def test_another_secret_needs_a_new_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_secret_needs_a_new_job_in_the_same_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with group(tmp_path, monkeypatch) as (tasks, listener):
         tasks.start(plan(1), paused=False)
         wait_until(listener.are("running", 0), "it to run")
+        first = tasks.running
         tasks.reassign(plan(1, user="another", generation=1))
-        wait_until(lambda: starts(tmp_path) == 2, "the next driver")
+        assert tasks.running is not first
+        listener.calls.clear()
         wait_until(listener.are("running", 0), "it to run again")
         assert "failed" not in [state for state, _ in listener.calls]
+    assert starts(tmp_path) == 1
 
 
 def test_paused_tasks_start_no_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,16 +170,31 @@ def test_a_driver_that_gives_up_fails_every_task_and_a_restart_tries_again(
         wait_until(lambda: listener.calls.count(("failed", 1)) == 2, "it to fail again")
 
 
-def test_a_restart_with_changed_secrets_starts_another_driver(
+def test_a_job_that_fails_concerns_its_connector_only_and_a_restart_starts_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with group(tmp_path, monkeypatch, "invalid") as (tasks, listener):
+        tasks.start(plan(2), paused=False)
+        wait_until(listener.are("failed", 0, 1), "both to fail")
+        assert str(listener.errors[0]) == "the job is invalid"
+        tasks.restart(plan(2), [0])
+        wait_until(lambda: listener.calls.count(("failed", 1)) == 2, "it to fail again")
+    assert starts(tmp_path) == 1
+
+
+def test_a_restart_restarts_tasks_and_with_changed_secrets_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with group(tmp_path, monkeypatch) as (tasks, listener):
         tasks.start(plan(1), paused=False)
         wait_until(listener.are("running", 0), "it to run")
+        first = tasks.running
         tasks.restart(plan(1), [0])
-        assert starts(tmp_path) == 1
+        wait_until(lambda: "restart-tasks" in listener.all_problems, "the command")
+        assert tasks.running is first
         tasks.restart(plan(1, user="changed"), [0])
-        wait_until(lambda: starts(tmp_path) == 2, "another driver")
+        assert tasks.running is not first
+    assert starts(tmp_path) == 1
 
 
 def test_tasks_stay_running_when_their_driver_dies(

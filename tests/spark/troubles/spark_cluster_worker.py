@@ -64,8 +64,8 @@ class SparkClusterWorker:
     def running_spark_master(
         self, reaper: ProcessReaper
     ) -> AbstractContextManager[StandaloneCluster]:
-        """Run a Spark master with one worker that has one slot."""
-        return running_standalone_cluster(reaper, self.directory, 1, self.master_port)
+        """Run a Spark master without a worker."""
+        return running_standalone_cluster(reaper, self.directory, 0, self.master_port)
 
     def make_receipts_writable(self) -> None:
         self.blocking_file.unlink()

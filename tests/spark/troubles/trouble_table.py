@@ -373,15 +373,16 @@ SPARK = (
         proof=CLUSTER_TEST,
     ),
     Trouble(
-        name="too-few-slots",
-        title="Spark has fewer slots than tasks",
-        remark="only … of … tasks have a slot in Spark",
+        name="no-slot",
+        title="Spark has no free core",
+        remark="none of … tasks have a slot in Spark yet; if that lasts, give Spark at least one"
+        " free core",
         partition="waiting",
         knows_lag=None,
         least_lag=1,
         appears_within_s=40,
         disappears_within_s=30,
-        advice="Give Spark more cores, or lower `tasks.max`.",
+        advice="Give Spark more cores. One is enough for all tasks; more of them copy faster.",
         proof=CLUSTER_TEST,
     ),
     Trouble(

@@ -24,6 +24,8 @@ from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 NEVER_S = 1e9
+HARNESS_JOB = ""
+"""The name of the job. The harness itself starts its tasks, in processes instead of slots."""
 HARNESS_TIMEOUT_S = 120.0
 """Enough for any step on a slow computer."""
 SHORT_TASK_TIMEOUT_S = 2.0
@@ -42,8 +44,6 @@ class CopyHarness:
         self.restart_tasks = True
         self._attempts: dict[int, int] = {}
         self._control_server = ControlServer(
-            self.conductor,
-            tasks=len(job.tasks),
             epoch_s=NEVER_S,
             first_epoch_s=NEVER_S,
             bind="127.0.0.1",
@@ -53,6 +53,7 @@ class CopyHarness:
 
     def __enter__(self) -> CopyHarness:
         self._start_conductor()
+        self._control_server.set_job(HARNESS_JOB, self.conductor, ())
         self._control_server.start()
         self._start_epoch()
         for task in range(len(self.job.tasks)):

@@ -125,6 +125,9 @@ class InMemoryLedger:
         self.writes.append(dict(entries))
         self.entries |= entries
 
+    def cancel(self) -> None:
+        """No-op."""
+
     def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
         """Keep the callback."""
         self.on_retry = on_retry

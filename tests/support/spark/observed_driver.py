@@ -1,4 +1,4 @@
-"""A driver process that keeps all its statuses."""
+"""A driver process with one job; keeps all statuses of the job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PYTHON_WORKER = "daemon pyspark.worker"
 
 
 class ObservedDriver:
-    """Starts a driver and collects its statuses."""
+    """Starts a driver and collects the statuses of its job."""
 
     def __init__(self, spec: DriverSpec, module: str, temporary: Path) -> None:
         self.statuses: list[DriverStatus] = []
@@ -95,6 +95,8 @@ class ObservedDriver:
 
     def _read_statuses(self) -> None:
         for line in self.process.read_lines(lambda _: 60.0):
-            seen = self.statuses[-1].snapshot if self.statuses else None
-            self.statuses.append(DriverStatus.from_line(line, seen))
+            seen = {one.job: one.snapshot for one in self.statuses[-1:]}
+            status = DriverStatus.from_line(line, seen)
+            if status.job:
+                self.statuses.append(status)
         self._ended.set()

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
-from sparkmirror.engine.supervisor.driver_supervisor import DRIVER_MODULE, DriverSupervisor
+from sparkmirror.engine.supervisor.driver_supervisor import DRIVER_MODULE
+from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.processes import all_processes
 
@@ -29,7 +30,7 @@ class StatusFollower:
     """
 
     def __init__(
-        self, supervisor: DriverSupervisor, flow: CopyFlow, topics: Mapping[str, int], log: Path
+        self, supervisor: JobSupervisor, flow: CopyFlow, topics: Mapping[str, int], log: Path
     ) -> None:
         self._statuses: list[DriverStatus] = []
         self._examined = 0

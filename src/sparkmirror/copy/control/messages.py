@@ -1,8 +1,12 @@
-"""The messages between tasks, the driver and Spark's query.
+"""The messages between tasks, slots, the driver and Spark's query.
 
     task   → driver   Hello  ProgressReport  LeaseEnded  TaskDone
     driver → task     Welcome  GrantLeases  RevokeLeases  ReportAck  SetRateLimit  Drain  AbortTask
+    slot   → driver   SlotHello  TaskEnded   driver → slot    StartTask  Drain
     query  → driver   RequestEpoch           driver → query   EpochAssignment
+
+A slot is a Spark task; it runs the tasks of connectors that the driver starts in it, each in a
+thread with a control connection of its own.
 
 Every message is a frozen value that travels as one JSON object with its `type`. A task never asks
 for a partition. The driver grants leases, the task reports on them once a second and returns each
@@ -56,6 +60,8 @@ class Hello:
     epoch: int = 0
     retry: int = 0
     """The number of earlier attempts of the task in its epoch."""
+    job: str = ""
+    """The name of the job that the task belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +162,7 @@ class SetRateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """Return all leases, then send `TaskDone`."""
+    """Return all leases, then send `TaskDone`. To a slot: end when your tasks have ended."""
 
     type: ClassVar[str] = "drain"
 
@@ -170,6 +176,42 @@ class AbortTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlotHello:
+    """A slot has started and waits for tasks to run."""
+
+    type: ClassVar[str] = "slot-hello"
+    slot: int
+    attempt: int
+    """Spark's number of the attempt; Spark never uses it twice."""
+    host: str
+    pid: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartTask:
+    """Run this task attempt in a thread of the slot."""
+
+    type: ClassVar[str] = "start-task"
+    job: str
+    flow: str
+    task: int
+    attempt: int
+    retry: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnded:
+    """The thread of a task attempt has ended. An empty error means that it was drained."""
+
+    type: ClassVar[str] = "task-ended"
+    job: str
+    task: int
+    attempt: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestEpoch:
     """The query has finished an epoch, its receipts are written. It asks for the next epoch."""
 
@@ -179,15 +221,16 @@ class RequestEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochAssignment:
-    """The epoch to run and its number of tasks. The finished epoch again means: none for now."""
+    """The epoch to run and its number of slots. The finished epoch again means: none for now."""
 
     type: ClassVar[str] = "epoch"
     number: int
-    tasks: int
+    slots: int
     log_levels: Mapping[str, int] = field(default_factory=dict)
-    """Levels that the tasks of the epoch set, by Python logger."""
+    """Levels that the slots of the epoch set, by Python logger."""
 
 
 TaskMessage = Hello | ProgressReport | LeaseEnded | TaskDone
 DriverMessage = Welcome | GrantLeases | RevokeLeases | ReportAck | SetRateLimit | Drain | AbortTask
-ControlMessage = TaskMessage | DriverMessage | RequestEpoch | EpochAssignment
+SlotMessage = SlotHello | StartTask | TaskEnded
+ControlMessage = TaskMessage | DriverMessage | SlotMessage | RequestEpoch | EpochAssignment

@@ -88,6 +88,11 @@ class ClusterQueries:
         if errors:
             raise combined_error(errors)
 
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        self.source.cancel()
+        self.target.cancel()
+
     def close(self) -> None:
         """Close the connections to both clusters."""
         self.source.close()

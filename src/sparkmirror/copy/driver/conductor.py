@@ -28,7 +28,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
@@ -57,6 +57,8 @@ from sparkmirror.model import TopicPartition
 log = logging.getLogger(__name__)
 
 TICK_S = 0.1
+IDLE_TICK_S = 1.0
+"""How often the thread looks at partitions that are all leased. Messages wake it at once."""
 
 
 class Conductor:
@@ -105,7 +107,7 @@ class Conductor:
         )
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="conductor", daemon=True)
-        self._stopping = False
+        self._stopping = self._is_cancelled = False
         self._failure: Exception | None = None
         self._flush_at = 0.0
         self._last_error = self._retry_error = ""
@@ -175,6 +177,10 @@ class Conductor:
         """Ask the connected tasks for all leases; the attempts of the next epoch get them."""
         self._inbox.put(self._task_events.end_epoch)
 
+    def drain_tasks(self, tasks: Collection[int]) -> None:
+        """Ask the connected attempts of these tasks for all leases; later attempts get them."""
+        self._inbox.put(lambda: self._task_events.drain_tasks(tasks))
+
     def replan(self, job: CopyJob) -> None:
         """Continue with another job of the same connector, on the same clusters.
 
@@ -218,9 +224,17 @@ class Conductor:
         """Return the error that ended the thread (another driver took over, a bug), or None."""
         return self._failure
 
+    def cancel(self) -> None:
+        """Give up: end all calls to the clusters and write nothing more. Call `stop` after it."""
+        self._is_cancelled = self._stopping = True
+        self._clusters.cancel()
+        self._ledger_cache.cancel()
+        self._progress.cancel()
+
     def stop(self) -> None:
         """Flush, end the thread, close all connections and the ledger."""
         self._stopping = True
+        self._inbox.put(lambda: None)  # wakes the thread
         if self._thread.is_alive():
             self._thread.join(timeout=30)
         self._progress.stop()
@@ -234,9 +248,10 @@ class Conductor:
             while not self._stopping:
                 self._run_inbox()
                 self._tick(time.monotonic())
-            self._run_inbox()
-            self._progress.flush(self._partitions.values())
-            self._ledger_cache.flush(self._partitions.values())
+            if not self._is_cancelled:
+                self._run_inbox()
+                self._progress.flush(self._partitions.values())
+                self._ledger_cache.flush(self._partitions.values())
         except MirrorError as error:
             log.error("Connector %s: the conductor stops: %s", self.job.connector, error)
             self._failure = error
@@ -247,13 +262,20 @@ class Conductor:
     def _run_inbox(self) -> None:
         """Run all steps in the inbox; waits up to one tick for the first."""
         try:
-            step = self._inbox.get(timeout=TICK_S)
+            step = self._inbox.get(timeout=IDLE_TICK_S if self._is_quiet() else TICK_S)
             while True:
                 with self._lock:
                     step()
                 step = self._inbox.get_nowait()
         except queue.Empty:
             return
+
+    def _is_quiet(self) -> bool:
+        """Whether every planned partition is leased, so that only a message changes anything."""
+        return not self._stopping and all(
+            tracked.state is LeaseState.LEASED or not tracked.is_planned
+            for tracked in self._partitions.values()
+        )
 
     def _tick(self, now: float) -> None:
         """Expire, resolve, grant, flush. Keeps the error of a cluster for `problem`, continues."""

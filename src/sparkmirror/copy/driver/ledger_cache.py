@@ -34,6 +34,10 @@ class LedgerCache:
         """Read the ledger. Blocks."""
         self.entries = self._ledger.load()
 
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        self._ledger.cancel()
+
     def close(self) -> None:
         """Close the ledger."""
         self._ledger.close()

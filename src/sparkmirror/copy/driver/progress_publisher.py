@@ -62,6 +62,11 @@ class ProgressPublisher:
         """Return why run maps cannot be stored now; empty if they can."""
         return self._run_maps.problem() if self._run_maps else ""
 
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        if self._run_maps:
+            self._run_maps.cancel()
+
     def stop(self) -> None:
         """Stop the offset sync writer and close the store."""
         if self._syncs:

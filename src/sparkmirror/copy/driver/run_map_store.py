@@ -38,6 +38,10 @@ class RunMapStore(Protocol):
         """Store segments; None deletes one."""
         ...
 
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        ...
+
     def close(self) -> None:
         """Close its connections."""
         ...
@@ -62,6 +66,10 @@ class RunMapCache:
     def problem(self) -> str:
         """Return why maps cannot be read or written now; empty if they can."""
         return self._problem
+
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        self._store.cancel()
 
     def close(self) -> None:
         """Close the store."""

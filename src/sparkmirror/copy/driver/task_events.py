@@ -19,6 +19,7 @@ import enum
 import logging
 import time
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.control.messages import (
@@ -287,6 +288,12 @@ class TaskEventHandler:
         """Ask the connected attempts for all leases."""
         for attempt in self.attempts.active():
             attempt.drain()
+
+    def drain_tasks(self, tasks: Collection[int]) -> None:
+        """Ask the connected attempts of these tasks for all leases."""
+        for attempt in self.attempts.active():
+            if attempt.hello.task in tasks:
+                attempt.drain()
 
     def replan(self, job: CopyJob) -> None:
         """Continue with another job; revokes the leases that move to another task.

@@ -22,7 +22,7 @@ from sparkmirror.engine.driver.spark_home import SparkHome, linked_spark_home
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
-from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import java_variables
 
@@ -60,13 +60,13 @@ def build_archive() -> Path:
 def _run_noop_driver(home: SparkHome, draft: Path, directory: Path, log: Path) -> DriverStatus:
     home.cds_archive.unlink(missing_ok=True)
     spec = DriverSpec(
-        job=job_without_partitions(1),
+        jobs=(job_without_partitions(1),),
         receipts=str(directory / "receipts"),
         log=str(log),
         epoch_s=ARCHIVE_EPOCH_S,
         conf={DRIVER_JAVA_OPTIONS: f'"-XX:ArchiveClassesAtExit={draft}"'},
     )
-    with DriverSupervisor(spec, module=NOOP_DRIVER_MODULE) as supervisor:
+    with JobSupervisor(spec, module=NOOP_DRIVER_MODULE) as supervisor:
         for status in supervisor.statuses():
             if status.epoch > 1 or status.problem:
                 supervisor.drain(within_s=ARCHIVE_DUMP_TIMEOUT_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from sparkmirror.copy.control.messages import ControlMessage, Hello
@@ -32,6 +32,10 @@ class ConductorApi(Protocol):
 
     def end_epoch(self) -> None:
         """Have the connected tasks give all leases back. May be called again."""
+        ...
+
+    def drain_tasks(self, tasks: Collection[int]) -> None:
+        """Have the connected attempts of these tasks give all leases back."""
         ...
 
     def drain(self) -> None:
@@ -64,6 +68,10 @@ class ConductorApi(Protocol):
 
     def failure(self) -> Exception | None:
         """Why it has stopped by itself, if it has."""
+        ...
+
+    def cancel(self) -> None:
+        """Give up: end all calls to clusters and write nothing more. `stop` follows."""
         ...
 
     def stop(self) -> None:

@@ -20,7 +20,7 @@ from sparkmirror.copy.control.encryption import (
     verify_answer,
 )
 from sparkmirror.copy.control.message_json import MalformedMessage
-from sparkmirror.copy.control.messages import ControlMessage, Hello
+from sparkmirror.copy.control.messages import ControlMessage, Hello, SlotHello
 
 PEER = "task"
 """How errors name the other end."""
@@ -113,7 +113,7 @@ class Handshake:
 
 
 class AuthenticatedConnection:
-    """A connection that knows the secret: of a task attempt, or of Spark's planner."""
+    """A connection that knows the secret: of a task attempt, of a slot, or of Spark's planner."""
 
     def __init__(
         self,
@@ -122,7 +122,9 @@ class AuthenticatedConnection:
         ciphers: CipherPair,
     ) -> None:
         self.hello: Hello | None = None
-        """The first message of a task attempt; None for the planner."""
+        """The first message of a task attempt; None for a slot and for the planner."""
+        self.slot: SlotHello | None = None
+        """The first message of a slot."""
         self._connection = ControlConnection(
             sock, lambda message: on_message(self, message), ciphers
         )

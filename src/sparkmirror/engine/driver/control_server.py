@@ -1,9 +1,10 @@
 """The control server: the driver's end of all control connections, in one thread.
 
-Accepts clients that know the secret, acknowledges each report at once, passes all other messages
-between tasks and conductor, and tells Spark's planner which epoch to run. It also ends epochs:
-`epoch_s` after the first task of an epoch has connected, all its tasks are drained, they return
-their receipts, and the planner requests the next epoch.
+Accepts clients that know the secret, acknowledges each report at once, and passes all other
+messages between tasks and the conductor of their job. It has slots start tasks (`slots`), and tells
+Spark's planner which epoch to run. It also ends epochs: `epoch_s` after the first slot of an epoch
+has connected, all tasks are drained, the slots return their receipts, and the planner requests the
+next epoch.
 
     RequestEpoch(n) ──▶ EpochAssignment(n+1) ─ tasks copy ─ epoch_s ──▶ Drain ──▶ RequestEpoch(n+1)
     RequestEpoch(n) ── after stop_new_epochs() ──▶ EpochAssignment(n): nothing to run
@@ -16,27 +17,35 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
+from sparkmirror.copy.control.connection import ControlConnectionLost
 from sparkmirror.copy.control.encryption import CipherPair
 from sparkmirror.copy.control.messages import (
     ControlMessage,
+    Drain,
     EpochAssignment,
     Hello,
     ProgressReport,
     ReportAck,
     RequestEpoch,
+    SlotHello,
+    StartTask,
+    TaskEnded,
 )
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control_connections import (
+    PEER,
     Acceptor,
     AuthenticatedConnection,
     Handshake,
 )
 from sparkmirror.engine.driver.pending_handshakes import PendingHandshakes, RejectionLog
+from sparkmirror.engine.driver.slots.slot_assignment import TaskKey
+from sparkmirror.engine.driver.slots.slot_scheduler import SlotScheduler
 from sparkmirror.errors import DriverLost, MirrorError
 
 log = logging.getLogger(__name__)
@@ -49,17 +58,20 @@ FIRST_EPOCH_S = 15.0
 """Spark is slow whenever it does something for the first time. A short first epoch makes the first
 change of epochs happen soon after the start, not in the middle of the day."""
 SLOT_TIMEOUT_S = 20.0
-"""A task that is not connected so long after its epoch began is waiting for a Spark slot."""
+"""If no slot is connected for so long, Spark has no free core for one."""
+SCHEDULE_INTERVAL_S = 0.5
+"""How often the scheduler looks for tasks whose next attempt is due; events wake it at once."""
 
 
 class ControlServer:
-    """Serves tasks and Spark's planner. `start()` it, `close()` it; `endpoint` is its address."""
+    """Serves tasks, slots and Spark's planner. `endpoint` is its address.
+
+    `start()` it, `close()` it.
+    """
 
     def __init__(
         self,
-        conductor: ConductorApi,
         *,
-        tasks: int,
         epoch_s: float,
         bind: str,
         host: str = "",
@@ -67,8 +79,10 @@ class ControlServer:
         first_epoch_s: float = FIRST_EPOCH_S,
     ) -> None:
         """Listen at `bind`; tasks connect to `host` if that is another name for it."""
-        self._conductor = conductor
-        self._task_count = tasks
+        self._jobs: dict[str, ConductorApi] = {}
+        self._scheduler = SlotScheduler(self._start_task, self._drain_tasks)
+        self._schedule_at = 0.0
+        self._task_count = 0
         self._epoch_s = epoch_s
         self._first_epoch_s = first_epoch_s
         listener = _listen(_without_brackets(bind), port)
@@ -87,10 +101,9 @@ class ControlServer:
         self._no_new_epochs = False
         self._idle = threading.Event()
         self._epoch = 0
-        self._epoch_requested_at = 0.0
+        self._epoch_requested_at = self._without_slots_since = 0.0
         self._epoch_ends_at = NEVER
         self._epoch_ended = True
-        self._connected_tasks: set[int] = set()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="control-server", daemon=True)
 
@@ -100,20 +113,35 @@ class ControlServer:
         """Start the thread."""
         self._thread.start()
 
+    def set_job(
+        self, name: str, conductor: ConductorApi, tasks: Collection[int], flow: str = ""
+    ) -> None:
+        """Run exactly these tasks of a job from now on, under this conductor."""
+        self._loop.call_soon(partial(self._set_job, name, conductor, tuple(tasks), flow))
+
+    def remove_job(self, name: str) -> None:
+        """Forget a job. Its tasks lose their connections and end."""
+        self._loop.call_soon(partial(self._remove_job, name))
+
+    def restart_tasks(self, name: str, tasks: Collection[int]) -> None:
+        """Drain these tasks of a job and start them again."""
+        self._loop.call_soon(partial(self._restart_tasks, name, tuple(tasks)))
+
+    def set_slots(self, *, available: int, tasks: int) -> None:
+        """Use at most so many slots of Spark for so many tasks. More slots end the epoch."""
+        self._loop.call_soon(partial(self._set_slots, available, tasks))
+
     def stop_new_epochs(self) -> None:
-        """Answer every further request for an epoch with: none."""
+        """End the running epoch, and answer every further request for an epoch with: none."""
         self._no_new_epochs = True
+        self.end_epoch()
 
     def end_epoch(self) -> None:
         """End the running epoch now; the next one follows."""
         self._loop.call_soon(self._end_epoch)
 
-    def set_task_count(self, tasks: int) -> None:
-        """Run so many tasks from the next epoch on; a change ends the running epoch."""
-        self._loop.call_soon(partial(self._set_task_count, tasks))
-
     def set_log_levels(self, levels: Mapping[str, int]) -> None:
-        """Have tasks set these levels from the next epoch on."""
+        """Have slots set these levels from the next epoch on."""
         self._log_levels = {**self._log_levels, **levels}
 
     @property
@@ -126,11 +154,16 @@ class ControlServer:
         """The number of the epoch that began last; 0 before the first."""
         return self._epoch
 
-    def tasks_without_slot(self) -> list[int]:
-        """Tasks that should have connected long ago: Spark has no slot for them."""
-        if self._epoch_ended or time.monotonic() - self._epoch_requested_at < SLOT_TIMEOUT_S:
-            return []
-        return [task for task in range(self._task_count) if task not in self._connected_tasks]
+    @property
+    def lacks_slots(self) -> bool:
+        """Whether no slot has been connected for long: Spark has no free core for one."""
+        if self._epoch_ended or self._scheduler.connected:
+            return False
+        return time.monotonic() - self._without_slots_since > SLOT_TIMEOUT_S
+
+    def task_problems(self, name: str) -> Mapping[int, str]:
+        """Return why tasks of a job do not run, by task."""
+        return self._scheduler.problems(name)
 
     def failure(self) -> Exception | None:
         """The error that has ended the thread, if there was one."""
@@ -168,20 +201,61 @@ class ControlServer:
     def _check_deadlines(self, now: float) -> None:
         if now >= self._epoch_ends_at:
             self._end_epoch()
+        if now >= self._schedule_at:
+            self._schedule_at = now + SCHEDULE_INTERVAL_S
+            self._scheduler.poll(now)
         for handshake in self._handshakes.overdue(now):
             self._reject(handshake, f"no handshake within {HANDSHAKE_TIMEOUT_S:.0f} s")
 
-    def _set_task_count(self, tasks: int) -> None:
-        if tasks == self._task_count:
-            return
-        log.info("The next epoch has %d tasks instead of %d", tasks, self._task_count)
-        self._task_count = tasks
-        self._end_epoch()
+    # -- jobs and slots --------------------------------------------------------------------------
+
+    def _set_job(
+        self, name: str, conductor: ConductorApi, tasks: tuple[int, ...], flow: str
+    ) -> None:
+        self._jobs[name] = conductor
+        self._scheduler.set_tasks(name, flow, tasks)
+        self._schedule_at = 0.0
+
+    def _remove_job(self, name: str) -> None:
+        self._jobs.pop(name, None)
+        self._scheduler.forget(name)
+        for connection in list(self._connections):
+            if connection.hello and connection.hello.job == name:
+                self._drop(connection)
+
+    def _restart_tasks(self, name: str, tasks: tuple[int, ...]) -> None:
+        self._scheduler.restart(name, tasks)
+        self._schedule_at = 0.0
+
+    def _set_slots(self, available: int, tasks: int) -> None:
+        self._scheduler.available, self._task_count = available, tasks
+        needed, now = self._scheduler.slots_needed(tasks), self._scheduler.slot_count
+        if not self._epoch_ended and needed > now:
+            log.info("The next epoch has %d slots instead of %d", needed, now)
+            self._end_epoch()
+
+    def _start_task(self, slot: SlotHello, start: StartTask) -> None:
+        for connection in self._connections:
+            if connection.slot == slot:
+                self._enqueue_send(connection, start)
+
+    def _drain_tasks(self, name: str, tasks: Collection[int]) -> None:
+        if conductor := self._jobs.get(name):
+            conductor.drain_tasks(tasks)
 
     def _end_epoch(self) -> None:
-        if not self._epoch_ended:
-            self._epoch_ended = True
-            self._conductor.end_epoch()
+        if self._epoch_ended:
+            return
+        self._epoch_ended = True
+        self._epoch_ends_at = NEVER
+        slots = set(self._scheduler.end_epoch())
+        for connection in self._connections:
+            if connection.slot in slots:
+                self._enqueue_send(connection, Drain())
+        for conductor in self._jobs.values():
+            conductor.end_epoch()
+
+    # -- connections -----------------------------------------------------------------------------
 
     def _on_accept(self, sock: socket.socket) -> None:
         handshake = Handshake(
@@ -213,15 +287,28 @@ class ControlServer:
     def _on_connection_lost(self, connection: AuthenticatedConnection, _error: MirrorError) -> None:
         self._connections.discard(connection)
         connection.close()
-        if connection.hello:
-            self._conductor.on_task_left(connection.hello)
+        if connection.hello and (conductor := self._jobs.get(connection.hello.job)):
+            conductor.on_task_left(connection.hello)
+        if connection.slot:
+            self._scheduler.remove_slot(connection.slot)
+            self._without_slots_since = time.monotonic()
+            self._schedule_at = 0.0
+
+    def _drop(self, connection: AuthenticatedConnection) -> None:
+        self._connections.discard(connection)
+        self._loop.unregister(connection)
+        connection.close()
 
     def _on_message(self, connection: AuthenticatedConnection, message: ControlMessage) -> None:
         match message:
             case RequestEpoch():
                 connection.send(self._on_next_epoch(message))
+            case SlotHello() if connection.slot is None:
+                self._on_slot_hello(connection, message)
+            case TaskEnded() if connection.slot is not None:
+                self._scheduler.on_task_ended(connection.slot, message, time.monotonic())
+                self._schedule_at = 0.0
             case Hello() if connection.hello is None:
-                connection.hello = message
                 self._on_hello(connection, message)
             case _ if connection.hello is None:
                 log.warning("Ignored %s received before Hello", type(message).__name__)
@@ -230,39 +317,61 @@ class ControlServer:
                     # Sent after all messages that arrived with the report are processed: a failed
                     # send closes the connection, and the last messages must not get lost.
                     self._enqueue_send(connection, ReportAck())
-                self._conductor.on_task_message(connection.hello, message)
+                if conductor := self._jobs.get(connection.hello.job):
+                    conductor.on_task_message(connection.hello, message)
 
-    def _on_hello(self, connection: AuthenticatedConnection, hello: Hello) -> None:
-        if not self._connected_tasks:
-            now = time.monotonic()
+    def _on_slot_hello(self, connection: AuthenticatedConnection, slot: SlotHello) -> None:
+        if slot.epoch != self._epoch:
+            raise ControlConnectionLost(PEER, f"epoch {slot.epoch} is over")
+        now = time.monotonic()
+        connection.slot = slot
+        if self._epoch_ended:
+            # A second attempt, after the end of the epoch: drain it, or the next epoch would wait.
+            self._enqueue_send(connection, Drain())
+            return
+        if self._epoch_ends_at == NEVER:
             self._epoch_ends_at = now + self._epoch_s
             log.info(
-                "Epoch %d: first task connected after %.1f s",
+                "Epoch %d: first slot connected after %.1f s",
                 self._epoch,
                 now - self._epoch_requested_at,
             )
-        self._connected_tasks.add(hello.task)
-        if self._epoch == 1 and len(self._connected_tasks) == self._task_count:
-            self._epoch_ends_at = min(self._epoch_ends_at, time.monotonic() + self._first_epoch_s)
-        self._conductor.on_task_joined(hello, partial(self._enqueue_send, connection))
-        if self._epoch_ended:
-            # A second attempt, after the end of the epoch: drain it, or the next epoch would wait.
-            self._conductor.end_epoch()
+        self._scheduler.add_slot(slot, now)
+        if self._epoch == 1 and self._scheduler.connected == self._scheduler.slot_count:
+            self._epoch_ends_at = min(self._epoch_ends_at, now + self._first_epoch_s)
+        self._schedule_at = 0.0
+
+    def _on_hello(self, connection: AuthenticatedConnection, hello: Hello) -> None:
+        conductor = self._jobs.get(hello.job)
+        key = TaskKey(hello.job, hello.task)
+        if conductor is None or self._scheduler.is_outdated(key, hello.attempt):
+            raise ControlConnectionLost(PEER, f"task {hello.task} of {hello.job} must not run")
+        connection.hello = hello
+        conductor.on_task_joined(hello, partial(self._enqueue_send, connection))
+        if self._epoch_ended or self._scheduler.is_draining(key):
+            # It was started before the end of its epoch, or before it had to end.
+            conductor.drain_tasks((hello.task,))
 
     def _on_next_epoch(self, request: RequestEpoch) -> EpochAssignment:
-        if self._no_new_epochs or not self._task_count:
+        if self._no_new_epochs:
             self._epoch_ended = True
             self._idle.set()
             return self._assignment(request.finished_epoch)
         self._epoch = request.finished_epoch + 1
-        self._epoch_requested_at, self._epoch_ends_at = time.monotonic(), NEVER
-        self._epoch_ended, self._connected_tasks = False, set()
+        self._epoch_requested_at = self._without_slots_since = time.monotonic()
+        self._epoch_ended, self._epoch_ends_at = False, NEVER
         self._idle.clear()
+        zombies = set(self._scheduler.begin_epoch(self._scheduler.slots_needed(self._task_count)))
+        for connection in list(self._connections):
+            if connection.slot in zombies:
+                self._drop(connection)
         return self._assignment(self._epoch)
 
     def _assignment(self, number: int) -> EpochAssignment:
         return EpochAssignment(
-            number=number, tasks=self._task_count, log_levels=dict(self._log_levels)
+            number=number,
+            slots=self._scheduler.slot_count,
+            log_levels=dict(self._log_levels),
         )
 
     def _enqueue_send(self, connection: AuthenticatedConnection, message: ControlMessage) -> None:

@@ -52,6 +52,10 @@ class _OffsetsTopicStore:
         """Call back with every error after which a call is tried again."""
         self._topic.set_on_retry(on_retry)
 
+    def cancel(self) -> None:
+        """End the running call and all later ones with CallCancelled. Any thread may call this."""
+        self._topic.cancel()
+
     def close(self) -> None:
         """Close the connections."""
         self._topic.close()

@@ -1,7 +1,7 @@
 """The Spark application of a driver: session, control server and streaming query, in one thread.
 
-Spark and the conductor start at the same time, which takes seconds; the stream begins when both are
-ready. An error ends the thread, and `failure` returns it.
+Spark takes seconds to start. The tasks of jobs that are started before wait for it. An error ends
+the thread, and `failure` returns it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control_server import ControlServer
 from sparkmirror.engine.driver.executor_python import link_executor_python
+from sparkmirror.engine.driver.planning_processes import end_planning_processes
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
     DriverEnvironment,
@@ -26,8 +27,8 @@ from sparkmirror.engine.driver.spark_conf import (
     control_port,
     effective_master,
     is_local_master,
-    slot_shortage_text,
-    slot_shortage_warning,
+    no_slot_text,
+    slots_for_tasks,
     spark_environment,
 )
 from sparkmirror.engine.driver.spark_home import linked_spark_home
@@ -37,7 +38,7 @@ from sparkmirror.engine.driver.spark_master import (
     start_failure,
 )
 from sparkmirror.engine.spark.java_check import require_java
-from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_row
+from sparkmirror.engine.spark.receipt_rows import ReceiptRow
 from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import DriverLost
@@ -47,6 +48,8 @@ from sparkmirror.security.oauthbearer.allowed_resources import allowed_variables
 log = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 2
+WARM_EPOCH = 2
+"""From this epoch on Spark has done everything once and needs its planning processes no more."""
 SLOW_START_S = 20.0
 """A cluster that has not accepted the application for so long has a problem."""
 
@@ -63,23 +66,44 @@ class _StepTimer:
         self._step_started_at = now
 
 
+@dataclass(frozen=True, slots=True)
+class _JobTasks:
+    """The tasks of a job that are to run, and their conductor."""
+
+    conductor: ConductorApi
+    tasks: tuple[int, ...]
+    flow: str
+
+
 class SparkApplication:
     """Starts Spark and runs the streaming query. Any thread may call it."""
 
-    def __init__(self, spec: DriverSpec, conductor: ConductorApi, directory: Path) -> None:
-        self.conductor_ready = threading.Event()
-        self._spec_lock = threading.Lock()
+    def __init__(
+        self,
+        spec: DriverSpec,
+        directory: Path,
+        close_epoch: Callable[[int, bool], list[ReceiptRow]],
+    ) -> None:
+        """After each epoch, `close_epoch` gets its number and whether it succeeded.
+
+        It returns the rows of receipts that no slot has returned.
+        """
+        self._lock = threading.Lock()
+        """Protects what is given to the control server, which is created late."""
+        self._jobs: dict[str, _JobTasks] = {}
+        self._log_levels = dict(spec.log_levels)
+        self._task_count = 0
         self.is_streaming = False
         self.slots = 0
-        """How many tasks Spark can run at once; 0 until Spark has started."""
+        """How many slots Spark can run at once; 0 until Spark has started."""
         self.application_id = ""
         self.web_ui = ""
         self._spec = spec
-        self._conductor = conductor
+        self._close_epoch = close_epoch
         self._directory = directory
         self._query: MirrorStreamingQuery | None = None
         self._control_server: ControlServer | None = None
-        self._closing = False
+        self._closing = self._is_warm = False
         self._launched_at = float("inf")
         self._master_problem = ""
         self._failure: Exception | None = None
@@ -96,18 +120,21 @@ class SparkApplication:
 
     def problem(self) -> str:
         """A problem of Spark that does not end it, as a sentence for the operator."""
-        tasks = len(self._spec.job.tasks)
         if start_problem := self.start_problem():
             return start_problem
-        if waiting := self.tasks_without_slot():
-            shortage = slot_shortage_text(tasks, tasks - len(waiting))
+        if self.lacks_slots:
+            shortage = no_slot_text(self._task_count)
             return f"{shortage}; {self._master_problem}" if self._master_problem else shortage
-        query_problem = self._query.problem if self._query else ""
-        return query_problem or slot_shortage_warning(self._spec)
+        return self._query.problem if self._query else ""
 
-    def tasks_without_slot(self) -> list[int]:
-        """Return the tasks that Spark has no slot for."""
-        return self._control_server.tasks_without_slot() if self._control_server else []
+    @property
+    def lacks_slots(self) -> bool:
+        """Whether Spark has no free core for any slot, so that no task can run."""
+        return self._control_server is not None and self._control_server.lacks_slots
+
+    def task_problems(self, name: str) -> Mapping[int, str]:
+        """Return why tasks of a job do not run, by task."""
+        return self._control_server.task_problems(name) if self._control_server else {}
 
     def start_problem(self) -> str:
         """Why Spark has not started yet; empty while it may only need time, and afterwards."""
@@ -119,22 +146,49 @@ class SparkApplication:
             return ""
         return slow_start_problem(effective_master(self._spec), SLOW_START_S, self._spec.log)
 
+    # -- tasks: see `jobs.driver_job.TaskRunner` -------------------------------------------------
+
+    def set_job(
+        self, name: str, conductor: ConductorApi, tasks: Collection[int], flow: str = ""
+    ) -> None:
+        """Run exactly these tasks of a job, as soon as Spark runs."""
+        with self._lock:
+            job = self._jobs[name] = _JobTasks(conductor, tuple(tasks), flow)
+            if self._control_server:
+                self._control_server.set_job(name, job.conductor, job.tasks, job.flow)
+
+    def remove_job(self, name: str) -> None:
+        """Forget a job; its tasks end."""
+        with self._lock:
+            self._jobs.pop(name, None)
+            if self._control_server:
+                self._control_server.remove_job(name)
+
+    def restart_tasks(self, name: str, tasks: Collection[int]) -> None:
+        """Drain these tasks of a job and start them again."""
+        if self._control_server:
+            self._control_server.restart_tasks(name, tasks)
+
+    def set_task_count(self, tasks: int) -> None:
+        """Provide slots for so many tasks of all jobs together."""
+        with self._lock:
+            self._task_count = tasks
+            self._update_slots()
+
+    def _update_slots(self) -> None:
+        if self._control_server:
+            available = slots_for_tasks(self._spec, self.slots)
+            self._control_server.set_slots(available=available, tasks=self._task_count)
+
     def end_epoch(self) -> None:
         """End the running epoch, so that every task starts again."""
         if self._control_server:
             self._control_server.end_epoch()
 
-    def replan(self, spec: DriverSpec) -> None:
-        """Continue with the number of tasks of another spec."""
-        with self._spec_lock:
-            self._spec = spec
-            if self._control_server:
-                self._control_server.set_task_count(len(spec.job.tasks))
-
     def set_log_levels(self, levels: Mapping[str, int]) -> None:
-        """Have the tasks set these levels from the next epoch on."""
-        with self._spec_lock:
-            self._spec = replace(self._spec, log_levels={**self._spec.log_levels, **levels})
+        """Have the slots set these levels from the next epoch on."""
+        with self._lock:
+            self._log_levels |= levels
             if self._control_server:
                 self._control_server.set_log_levels(levels)
 
@@ -164,7 +218,6 @@ class SparkApplication:
     def close(self) -> None:
         """End the stream, the control server and Spark. Blocks until the JVM has ended."""
         self._closing = True
-        self.conductor_ready.set()
         try:
             if self._query:
                 self._query.stop_stream()
@@ -182,7 +235,12 @@ class SparkApplication:
             query = self._start_query()
             while self.is_streaming and not query.await_termination(POLL_INTERVAL_S):
                 self.slots = query.slots()
+                with self._lock:
+                    self._update_slots()
                 self._check_master()
+                if self.epoch >= WARM_EPOCH and not self._is_warm:
+                    self._is_warm = True
+                    end_planning_processes(query.jvm_pid)
         except Exception as error:
             if not self._closing:
                 log.exception("Spark has failed; the driver ends")
@@ -190,32 +248,35 @@ class SparkApplication:
 
     def _start_query(self) -> MirrorStreamingQuery:
         """Start Spark, the control server, then the stream, unless `close` was called."""
-        spec, endpoint_file = self._spec, self._directory / "control_endpoint.json"
+        endpoint_file = self._directory / "control_endpoint.json"
         settings = self._prepare_process()
         self._await_master()
         timer = _StepTimer()
         self._query = query = self._start_spark(settings)
         self.application_id, self.web_ui = query.application_id, query.web_ui
         timer.log_step("Spark started")
-        self._control_server = server = self._open_control_server(query)
-        server.endpoint.write(endpoint_file)
-        server.start()
-        with self._spec_lock:  # a command may have changed the spec while the server was created
-            server.set_task_count(len(self._spec.job.tasks))
-            server.set_log_levels(self._spec.log_levels)
-        connector = spec.job.connector
-        rows = query.load_stream(
-            {"flow": spec.flow, "connector": connector, "endpoint": str(endpoint_file)},
-        )
+        self._start_control_server(query).endpoint.write(endpoint_file)
+        rows = query.load_stream({"endpoint": str(endpoint_file)})
         timer.log_step("Data source registered")
-        self.conductor_ready.wait()
-        timer.log_step("Conductor started")
         if not self._closing:
             checkpoint = self._directory / "checkpoint"
-            query.start(rows, connector, spec.receipts, checkpoint, self._close_epoch)
+            query.start(rows, self._spec.name, self._spec.receipts, checkpoint, self._end_of_epoch)
             timer.log_step("Streaming query started")
             self.is_streaming = True
         return query
+
+    def _start_control_server(self, query: MirrorStreamingQuery) -> ControlServer:
+        """Start the control server, with everything that commands have set so far."""
+        server = self._open_control_server(query)
+        server.start()
+        self.slots = query.slots()
+        with self._lock:
+            self._control_server = server
+            server.set_log_levels(self._log_levels)
+            self._update_slots()
+            for name, job in self._jobs.items():
+                server.set_job(name, job.conductor, job.tasks, job.flow)
+        return server
 
     def _await_master(self) -> None:
         """Wait until a standalone master accepts connections; `problem` says why it does not."""
@@ -240,10 +301,9 @@ class SparkApplication:
             raise DriverLost(start_failure(master, str(error), self._spec.log)) from error
 
     def _check_master(self) -> None:
-        """Find out whether the master answers, if tasks have no slot: it may explain that."""
-        assert self._control_server is not None
-        has_shortage = self._control_server.tasks_without_slot()
-        self._master_problem = master_problem(effective_master(self._spec)) if has_shortage else ""
+        """Find out whether the master answers, if there is no slot: it may explain that."""
+        master = effective_master(self._spec)
+        self._master_problem = master_problem(master) if self.lacks_slots else ""
 
     def _prepare_process(self) -> dict[str, str]:
         """Set environment variables and links for Spark; returns the Spark settings."""
@@ -269,15 +329,12 @@ class SparkApplication:
         if is_local_master(effective_master(self._spec)):
             host = bind = LOOPBACK
         return ControlServer(
-            self._conductor,
-            tasks=len(self._spec.job.tasks),
             epoch_s=self._spec.epoch_s,
             bind=bind,
             host=host,
             port=control_port(self._spec),
         )
 
-    def _close_epoch(self, succeeded: bool) -> list[ReceiptRow]:
-        """The rows of receipts that tasks of the finished epoch did not return."""
-        missing = self._conductor.close_epoch(self.epoch, succeeded=succeeded)
-        return [missing_receipt_row(self._spec.flow, receipt) for receipt in missing]
+    def _end_of_epoch(self, succeeded: bool) -> list[ReceiptRow]:
+        """The rows of receipts that slots of the finished epoch did not return."""
+        return self._close_epoch(self.epoch, succeeded)

@@ -6,6 +6,7 @@ win; only the options of the driver's JVM are added to ours.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -17,9 +18,10 @@ from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
-SPARE_SLOTS = 64
+SPARE_CORES = 2
+"""Cores of a local master for short jobs of the driver, beside those for slots."""
 TASK_MAX_FAILURES = 4
-"""How often a task may fail before its epoch fails; `local[n]` alone would mean once."""
+"""How often a slot may fail before its epoch fails; `local[n]` alone would mean once."""
 CONTROL_PORT_KEY = "spark.sparkmirror.control.port"
 """The port of the control server; any free port if it is not set."""
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -31,7 +33,6 @@ MAX_SOCKET_DIRECTORY_LENGTH = 60
 """Spark creates Unix sockets among the temporary files, and the system limits their paths."""
 
 _LOCAL_MASTER = re.compile(r"local(\[.*\])?")
-_LOCAL_MASTER_SLOTS = re.compile(r"local\[(\d+)(,\s*\d+)?\]")
 
 DEFAULT_CONF = {
     # Small answers of workers stall over TCP.
@@ -71,13 +72,22 @@ class DriverEnvironment:
 
 
 def effective_master(spec: DriverSpec) -> str:
-    """The master that the operator set, else `local` with a slot for each task and spare ones.
-
-    The number of slots is fixed while Spark runs, but a later plan may have more tasks. Unused
-    local slots cost nothing.
-    """
+    """The master that the operator set, else `local` with a core for each slot and spare ones."""
     given = spec.master or spec.conf.get("spark.master", "")
-    return given or f"local[{len(spec.job.tasks) + SPARE_SLOTS},{TASK_MAX_FAILURES}]"
+    return given or f"local[{_cpu_count() + SPARE_CORES},{TASK_MAX_FAILURES}]"
+
+
+def slots_for_tasks(spec: DriverSpec, cores: int) -> int:
+    """How many of Spark's cores are for slots: on this computer, as many as it has processors.
+
+    Elsewhere all but one: short jobs of the driver need a core, too.
+    """
+    is_default = not (spec.master or spec.conf.get("spark.master", ""))
+    return _cpu_count() if is_default else max(cores - 1, 1)
+
+
+def _cpu_count() -> int:
+    return os.cpu_count() or 1
 
 
 def is_local_master(master: str) -> bool:
@@ -85,23 +95,11 @@ def is_local_master(master: str) -> bool:
     return bool(_LOCAL_MASTER.fullmatch(master))
 
 
-def slot_shortage_warning(spec: DriverSpec) -> str:
-    """A warning if `local[n]` has fewer slots than tasks, else an empty string."""
-    named = _LOCAL_MASTER_SLOTS.fullmatch(effective_master(spec))
-    slots = int(named[1]) if named else len(spec.job.tasks)
-    return slot_shortage_text(len(spec.job.tasks), slots) if slots < len(spec.job.tasks) else ""
-
-
-def slot_shortage_text(tasks: int, slots: int) -> str:
-    """A sentence for the operator: tasks wait for a slot in Spark."""
-    if not slots:
-        return (
-            f"none of {tasks} tasks have a slot in Spark yet; if that lasts, give Spark more cores"
-            " or lower tasks.max"
-        )
+def no_slot_text(tasks: int) -> str:
+    """A sentence for the operator: Spark has no core for any slot."""
     return (
-        f"only {slots} of {tasks} tasks have a slot in Spark, the partitions of the others are not"
-        " copied; give Spark more cores or lower tasks.max"
+        f"none of {tasks} tasks have a slot in Spark yet; if that lasts, give Spark at least one"
+        " free core"
     )
 
 
@@ -123,7 +121,7 @@ def build_spark_conf(spec: DriverSpec, environment: DriverEnvironment) -> dict[s
     }
     return {
         **DEFAULT_CONF,
-        "spark.app.name": f"sparkmirror {spec.flow}",
+        "spark.app.name": spec.name,
         "spark.sql.warehouse.dir": (environment.directory / "warehouse").as_uri(),
         **(local if is_local_master(master) else {}),
         **{

@@ -1,4 +1,4 @@
-"""The data source `sparkmirror`: gives Spark epochs as micro-batches and runs the copy tasks.
+"""The data source `sparkmirror`: gives Spark epochs as micro-batches and runs their slots.
 
 Spark loads this module in four kinds of process: the driver, the process that holds the reader,
 planners, and the workers that run tasks. A Spark offset is an epoch number and nothing else. The
@@ -27,41 +27,29 @@ RESPONSE_TIMEOUT_S = 30.0
 EpochOffset = dict[str, int]
 
 
-class TaskInputPartition(InputPartition):
-    """One task of one epoch, and the control server that it connects to."""
+class SlotInputPartition(InputPartition):
+    """One slot of one epoch, and the control server that it connects to."""
 
-    def __init__(
-        self,
-        assignment: EpochAssignment,
-        task: int,
-        *,
-        flow: str,
-        connector: str,
-        endpoint: ControlEndpoint,
-    ) -> None:
-        super().__init__(task)
-        self.flow = flow
-        self.connector = connector
+    def __init__(self, assignment: EpochAssignment, slot: int, endpoint: ControlEndpoint) -> None:
+        super().__init__(slot)
         self.endpoint = endpoint
-        self.task = task
+        self.slot = slot
         self.epoch = assignment.number
         self.log_levels = assignment.log_levels
 
     def __repr__(self) -> str:
         """Without the secret: Spark may print it."""
-        return f"TaskInputPartition(flow={self.flow!r}, task={self.task}, epoch={self.epoch})"
+        return f"SlotInputPartition(slot={self.slot}, epoch={self.epoch})"
 
 
 class EpochReader(DataSourceStreamReader):
-    """Requests epochs from the driver and creates one Spark partition for each task."""
+    """Requests epochs from the driver and creates one Spark partition for each slot."""
 
-    def __init__(self, flow: str, connector: str, endpoint_file: Path) -> None:
-        self._flow = flow
-        self._connector = connector
+    def __init__(self, endpoint_file: Path) -> None:
         self._endpoint_file = endpoint_file
         self._connection: ControlConnection | None = None
         self._messages: list[ControlMessage] = []
-        self._assignment = EpochAssignment(number=0, tasks=0)
+        self._assignment = EpochAssignment(number=0, slots=0)
 
     def initialOffset(self) -> EpochOffset:  # noqa: N802 - the name is Spark's
         """Epoch 0: no epoch has run."""
@@ -73,24 +61,19 @@ class EpochReader(DataSourceStreamReader):
         return {"epoch": self._assignment.number}
 
     def partitions(self, start: EpochOffset, end: EpochOffset) -> Sequence[InputPartition]:
-        """One partition for each task; none if there is no new epoch."""
+        """One partition for each slot; none if there is no new epoch."""
         if start == end:
             return []
         endpoint = ControlEndpoint.read(self._endpoint_file)
         assignment = replace(self._assignment, number=end["epoch"])
-        return [
-            TaskInputPartition(
-                assignment, task, flow=self._flow, connector=self._connector, endpoint=endpoint
-            )
-            for task in range(assignment.tasks)
-        ]
+        return [SlotInputPartition(assignment, slot, endpoint) for slot in range(assignment.slots)]
 
     def read(self, partition: InputPartition) -> Iterator[ReceiptRow]:
         """Copy records to the target until the epoch ends. Yields receipts of what was copied."""
         # Imported here because only workers copy, and the import is slow.
         from sparkmirror.engine.spark.spark_task import run_spark_task
 
-        assert isinstance(partition, TaskInputPartition)
+        assert isinstance(partition, SlotInputPartition)
         yield from run_spark_task(partition)
 
     def _request_epoch(self, request: RequestEpoch) -> EpochAssignment:
@@ -114,7 +97,7 @@ class EpochReader(DataSourceStreamReader):
 
 
 class MirrorDataSource(DataSource):
-    """`spark.readStream.format("sparkmirror")`; options: `flow`, `connector`, `endpoint`."""
+    """`spark.readStream.format("sparkmirror")`; option: `endpoint`."""
 
     @classmethod
     def name(cls) -> str:
@@ -127,5 +110,4 @@ class MirrorDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> EpochReader:  # noqa: N802
         """The reader; Spark calls it in a process of its own."""
-        options = self.options
-        return EpochReader(options["flow"], options["connector"], Path(options["endpoint"]))
+        return EpochReader(Path(self.options["endpoint"]))

@@ -1,7 +1,7 @@
-"""A task attempt in a Spark worker: connect to the driver, copy until drained, return receipts.
+"""A slot in a Spark worker: run the tasks of connectors until the epoch ends, return receipts.
 
-If the copy task fails, the attempt raises its error. Spark then counts the attempt as failed and
-starts another one, which gets new leases from the conductor.
+If the slot fails, Spark counts its attempt as failed and starts another one. The driver starts the
+tasks of the slot in other slots meanwhile.
 """
 
 from __future__ import annotations
@@ -9,52 +9,31 @@ from __future__ import annotations
 import gc
 import itertools
 import logging
-import os
-import socket
 import sys
-import time
 from collections.abc import Iterator, Mapping
 
 from pyspark import TaskContext
 
 from sparkmirror import logs
-from sparkmirror.copy.control.messages import Hello
-from sparkmirror.copy.task.task import CopyTask
-from sparkmirror.engine.spark.data_source import TaskInputPartition
-from sparkmirror.engine.spark.receipt_rows import ReceiptRow, TaskAttemptInfo
+from sparkmirror.engine.spark.data_source import SlotInputPartition
+from sparkmirror.engine.spark.receipt_rows import ReceiptRow
+from sparkmirror.engine.spark.slot import Slot, copy_task_runner, slot_hello
 
 GC_FREEZE_CALLS = 5
 _call_counter = itertools.count()
 
 
-def run_spark_task(partition: TaskInputPartition) -> Iterator[ReceiptRow]:
-    """Copy the granted partitions until the driver drains the task; then yield the receipts."""
+def run_spark_task(partition: SlotInputPartition) -> Iterator[ReceiptRow]:
+    """Run the tasks that the driver starts in this slot until it drains the slot.
+
+    Yields the receipts then.
+    """
     _prepare_python_worker(partition.log_levels)
     context = TaskContext.get()
     assert context is not None, "Spark runs this"
-    started_ms = _now_ms()
-    # Spark never uses the id of a task attempt twice, not even in another epoch.
-    hello = Hello(
-        task=partition.task,
-        attempt=context.taskAttemptId(),
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        epoch=partition.epoch,
-        retry=context.attemptNumber(),
-    )
-    with logs.context(connector=partition.connector, task=partition.task):
-        copy_task = CopyTask.connect(partition.endpoint.address, partition.endpoint.secret, hello)
-        copy_task.run()
-    attempt = TaskAttemptInfo(
-        flow=partition.flow,
-        epoch=partition.epoch,
-        task=partition.task,
-        attempt=hello.retry,
-        started_ms=started_ms,
-        ended_ms=_now_ms(),
-    )
-    for receipt, lanes in copy_task.reporter.receipts.list_receipts():
-        yield attempt.to_row(receipt, lanes)
+    hello = slot_hello(partition.slot, context.taskAttemptId(), partition.epoch)
+    run_task = copy_task_runner(partition.endpoint, partition.epoch)
+    yield from Slot(partition.endpoint, hello, run_task).run()
 
 
 def _prepare_python_worker(log_levels: Mapping[str, int]) -> None:
@@ -69,7 +48,3 @@ def _prepare_python_worker(log_levels: Mapping[str, int]) -> None:
     logs.set_levels(log_levels)
     if call < GC_FREEZE_CALLS:
         gc.freeze()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -79,6 +79,11 @@ class MirrorStreamingQuery:
         self._problem = ""
         """Why the last epoch failed; empty if it succeeded."""
 
+    @property
+    def jvm_pid(self) -> int:
+        """The process id of the JVM."""
+        return self._jvm.pid
+
     def slots(self) -> int:
         """How many tasks Spark can run at once now."""
         with _translate_errors("Spark does not answer"):

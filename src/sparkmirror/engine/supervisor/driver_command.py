@@ -15,17 +15,25 @@ class DriverAction(enum.StrEnum):
     """What the driver is to do."""
 
     DRAIN = "drain"
-    """Finish the work in flight, give every lease back, write the receipts, end."""
+    """Finish the work in flight of all jobs, write the receipts, end."""
     STOP = "stop"
     """End now. The next driver finds out how far each partition was copied."""
-    SET_RATE = "rate"
-    """Limit each task to so many bytes per second; 0 means no limit."""
-    NEXT_EPOCH = "epoch"
-    """End this epoch: every task gives its leases back and starts again."""
+    START_JOB = "start-job"
+    """Run one more job."""
     REPLAN = "plan"
-    """Continue with another job of the same connector; a job without tasks pauses the driver."""
+    """Continue a job with other tasks or partitions; a job without tasks is paused."""
+    RESTART_TASKS = "restart-tasks"
+    """Have tasks of a job give their leases back and start again."""
+    DRAIN_JOB = "drain-job"
+    """Finish the work in flight of a job, give every lease back, end the job."""
+    STOP_JOB = "stop-job"
+    """End a job now."""
+    SET_RATE = "rate"
+    """Limit each task of a job to so many bytes per second; 0 means no limit."""
+    NEXT_EPOCH = "epoch"
+    """End this epoch: every task of every job gives its leases back and starts again."""
     SET_LOG_LEVELS = "log-levels"
-    """Set Python loggers, in the driver at once and in its tasks from the next epoch on."""
+    """Set Python loggers, in the driver at once and in its slots from the next epoch on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +41,26 @@ class DriverCommand:
     """One command."""
 
     action: DriverAction
+    job_name: str = ""
+    """The job that the command is about."""
     bytes_per_s: int = 0
     """The limit of SET_RATE."""
+    tasks: tuple[int, ...] = ()
+    """The tasks of RESTART_TASKS."""
     job: CopyJob | None = None
-    """The job of REPLAN. It may hold secrets: send it to the driver only, never log it."""
+    """The job of START_JOB and REPLAN. It may hold secrets: send it to the driver only, never
+    log it."""
     log_levels: Mapping[str, int] = field(default_factory=dict)
     """The levels of SET_LOG_LEVELS, by Python logger."""
 
     def to_line(self) -> bytes:
         """The command as one line."""
-        value: dict[str, Any] = {"action": self.action.value, "bytes_per_s": self.bytes_per_s}
+        value: dict[str, Any] = {
+            "action": self.action.value,
+            "job_name": self.job_name,
+            "bytes_per_s": self.bytes_per_s,
+            "tasks": list(self.tasks),
+        }
         if self.job is not None:
             value["job"] = self.job.to_json()
         if self.log_levels:
@@ -55,7 +73,9 @@ class DriverCommand:
         value = json.loads(line)
         return cls(
             action=DriverAction(value["action"]),
+            job_name=value.get("job_name", ""),
             bytes_per_s=int(value.get("bytes_per_s", 0)),
+            tasks=tuple(value.get("tasks", ())),
             job=CopyJob.from_json(value["job"]) if "job" in value else None,
             log_levels=value.get("log_levels", {}),
         )

@@ -19,26 +19,22 @@ DEFAULT_EPOCH_S = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverSpec:
-    """A job, and how Spark runs it."""
+    """One Spark application: how Spark runs it, and the jobs that it starts with."""
 
-    job: CopyJob
+    jobs: tuple[CopyJob, ...] = ()
     receipts: str
     """The directory of the receipts: a path, or a URI that Spark can write to."""
     log: str
     """The file to which the driver, Spark and its workers append all their output."""
+    name: str = "sparkmirror"
+    """The name of the application in Spark's pages."""
     master: str = ""
-    """`spark.master` as the operator set it; empty means local, with a slot for each task."""
+    """`spark.master` as the operator set it; empty means local."""
     epoch_s: float = DEFAULT_EPOCH_S
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """More Spark settings; they win over those of sparkmirror."""
     log_levels: Mapping[str, int] = field(default_factory=dict)
     """Levels to set at the start, by Python logger."""
-
-    @property
-    def flow(self) -> str:
-        """The flow of the job, as MirrorMaker 2 writes it: `source->target`."""
-        settings = self.job.settings
-        return f"{settings.source_alias}->{settings.target_alias}"
 
     def with_absolute_paths(self) -> Self:
         """The same spec for a process with another working directory."""
@@ -52,9 +48,10 @@ class DriverSpec:
     def to_line(self) -> bytes:
         """The spec as one line."""
         value = {
-            "job": self.job.to_json(),
+            "jobs": [job.to_json() for job in self.jobs],
             "receipts": self.receipts,
             "log": self.log,
+            "name": self.name,
             "master": self.master,
             "epoch_s": self.epoch_s,
             "conf": dict(self.conf),
@@ -66,4 +63,4 @@ class DriverSpec:
     def from_line(cls, line: bytes) -> Self:
         """Read a line of `to_line`."""
         value = json.loads(line)
-        return cls(**(value | {"job": CopyJob.from_json(value["job"])}))
+        return cls(**(value | {"jobs": tuple(map(CopyJob.from_json, value["jobs"]))}))

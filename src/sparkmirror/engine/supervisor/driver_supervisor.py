@@ -1,12 +1,14 @@
-"""The supervisor of a driver: keeps one spec running, by one driver process after the other.
+"""The supervisor of a Spark application: runs its jobs, by one driver process after the other.
 
-    with DriverSupervisor(spec) as supervisor:
-        for status in supervisor.statuses():
-            if ...:
-                supervisor.drain()
+    supervisor = DriverSupervisor(spec)
+    supervisor.start()
+    job = supervisor.start_job(copy_job)
+    for status in job.statuses():
+        if ...:
+            job.drain()
 
 Starts the driver and reads its statuses. When the driver or its JVM dies, starts another one after
-a pause. Never loads Spark. When this process dies the driver drains and ends.
+a pause, with all jobs. Never loads Spark. When this process dies the driver drains and ends.
 """
 
 from __future__ import annotations
@@ -15,18 +17,18 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.snapshot import CopySnapshot, starting_snapshot
+from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_process import DriverProcess
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import SILENT_S, DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost, MirrorError
 
 log = logging.getLogger(__name__)
@@ -42,35 +44,38 @@ STABLE_RUN_S = 60.0
 """After a run of this length the pause before the next driver is short again."""
 MAX_FAILED_STARTS = 3
 """After so many drivers in a row that never reached RUNNING, the supervisor gives up."""
+NEVER_S = float("inf")
 
 
 class DriverSupervisor:
-    """Keeps one spec running.
-
-    One thread owns it. Other threads may call `set_log_levels`, `status` and `statuses`.
-    """
+    """Keeps one Spark application running. Any thread may call it."""
 
     def __init__(
-        self, spec: DriverSpec, *, module: str = DRIVER_MODULE, backoff: Backoff | None = None
+        self,
+        spec: DriverSpec,
+        *,
+        module: str = DRIVER_MODULE,
+        backoff: Backoff | None = None,
+        idle_timeout_s: float = NEVER_S,
     ) -> None:
-        """`module` is the Python module that the driver process runs."""
+        """`module` is the Python module that the driver process runs.
+
+        The application ends when it had no job for `idle_timeout_s`.
+        """
         self._spec = spec.with_absolute_paths()
         self._module = module
         self._backoff = backoff or Backoff(initial_s=1.0, max_s=60.0)
-        self._condition = threading.Condition()
-        self._status = DriverStatus(
-            phase=DriverPhase.STARTING,
-            tasks=len(spec.job.tasks),
-            snapshot=starting_snapshot(spec.job),
-        )
-        self._status_number = 0
+        self._idle_timeout_s = idle_timeout_s
+        self._idle_since = time.monotonic()
+        self._condition = threading.Condition(threading.RLock())
+        self._jobs = {job.name: self._new_job(job) for job in spec.jobs}
+        self._status = DriverStatus(phase=DriverPhase.STARTING)
         self._process: DriverProcess | None = None
         self._has_reached_running = False
         self._failed_starts = 0
         self._should_run = True
         self._final_command: DriverCommand | None = None
-        self._is_finished = False
-        self._end_deadline = float("inf")
+        self._end_deadline = NEVER_S
         self._failure: MirrorError | None = None
         self._thread = threading.Thread(target=self._run, name="driver-supervisor", daemon=True)
 
@@ -78,45 +83,32 @@ class DriverSupervisor:
         """Start the thread; returns at once."""
         self._thread.start()
 
+    def start_job(self, job: CopyJob) -> SupervisedJob | None:
+        """Run one more job. Returns None if the application ends or has failed."""
+        with self._condition:
+            if not self._should_run or self._failure:
+                return None
+            self._forget_ended_jobs()
+            assert job.name not in self._jobs, "the job runs already"
+            supervised = self._jobs[job.name] = self._new_job(job)
+            self._send_command(DriverCommand(action=DriverAction.START_JOB, job=job))
+            return supervised
+
+    def job(self, name: str) -> SupervisedJob:
+        """Return a job of the spec, or one that was started."""
+        return self._jobs[name]
+
     @property
     def status(self) -> DriverStatus:
-        """The latest status."""
+        """The latest status of the driver itself."""
         return self._status
-
-    def statuses(self) -> Iterator[DriverStatus]:
-        """Every new status (a slow reader gets only the latest), until the supervisor has ended."""
-        seen = 0
-        while True:
-            with self._condition:
-                while self._status_number == seen and not self._is_finished:
-                    self._condition.wait()
-                if self._status_number == seen:
-                    return
-                seen, status = self._status_number, self._status
-            yield status
 
     def failure(self) -> MirrorError | None:
         """Why the supervisor has given up, if it has."""
         return self._failure
 
-    def set_rate(self, bytes_per_s: int) -> None:
-        """Limit every task to so many bytes per second; 0 means no limit. Later drivers keep it."""
-        with self._condition:
-            settings = replace(self._spec.job.settings, bytes_per_s=bytes_per_s)
-            self._spec = replace(self._spec, job=replace(self._spec.job, settings=settings))
-            self._send_command(DriverCommand(action=DriverAction.SET_RATE, bytes_per_s=bytes_per_s))
-
-    def replan(self, job: CopyJob) -> None:
-        """Continue with another job of the same connector. A job without tasks pauses the copy.
-
-        Later drivers start with it.
-        """
-        with self._condition:
-            self._spec = replace(self._spec, job=job)
-            self._send_command(DriverCommand(action=DriverAction.REPLAN, job=job))
-
     def set_log_levels(self, levels: Mapping[str, int]) -> None:
-        """Set Python loggers of the driver and its tasks. Later drivers start with the levels."""
+        """Set Python loggers of the driver and its slots. Later drivers start with the levels."""
         with self._condition:
             known = {**self._spec.log_levels, **levels}
             self._spec = replace(self._spec, log_levels=known)
@@ -125,12 +117,12 @@ class DriverSupervisor:
             )
 
     def start_next_epoch(self) -> None:
-        """End the epoch, so that every task starts again."""
+        """End the epoch, so that every task of every job starts again."""
         with self._condition:
             self._send_command(DriverCommand(action=DriverAction.NEXT_EPOCH))
 
     def drain(self, within_s: float = DRAIN_TIMEOUT_S) -> None:
-        """Have the driver finish and end; returns at once. `statuses` ends with the driver."""
+        """Have the driver finish and end; returns at once. All jobs end with the driver."""
         self._request_end(DriverCommand(action=DriverAction.DRAIN), within_s)
 
     def wait(self, timeout_s: float) -> None:
@@ -144,21 +136,44 @@ class DriverSupervisor:
             return
         self._request_end(DriverCommand(action=DriverAction.STOP), within_s)
         self._thread.join(timeout=within_s)
-        if self._thread.is_alive() and self._process:
+        process = self._process
+        if self._thread.is_alive() and process:
             log.warning(
                 "Killing the Spark driver of %s: it did not end within %.0f s",
-                self._spec.job.connector,
+                self._spec.name,
                 within_s,
             )
-            self._process.kill()
+            process.kill()
             self._thread.join(timeout=STOP_TIMEOUT_S)
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
+    # -- jobs -----------------------------------------------------------------------------------
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def _new_job(self, job: CopyJob) -> SupervisedJob:
+        return SupervisedJob(job, self._send_job_command, self._kill_driver)
+
+    def _send_job_command(self, command: DriverCommand) -> bool:
+        with self._condition:
+            self._send_command(command)
+            return self._process is not None
+
+    def _kill_driver(self) -> None:
+        with self._condition:
+            if self._process:
+                log.warning(
+                    "Killing the Spark driver of %s: it does not end a job", self._spec.name
+                )
+                self._process.kill()
+
+    def _forget_ended_jobs(self) -> None:
+        self._jobs = {name: job for name, job in self._jobs.items() if not job.is_finished}
+
+    def _running_jobs(self) -> list[SupervisedJob]:
+        """Return the jobs that run, and note since when there is none."""
+        with self._condition:
+            self._forget_ended_jobs()
+            if self._jobs:
+                self._idle_since = time.monotonic()
+            return list(self._jobs.values())
 
     # -- the thread -----------------------------------------------------------------------------
 
@@ -176,40 +191,61 @@ class DriverSupervisor:
             self._give_up(MirrorError(f"cannot start the Spark driver: {error}"))
         finally:
             with self._condition:
-                self._is_finished = True
-                self._condition.notify_all()
+                self._should_run = False
+                for job in self._jobs.values():
+                    job.finish()
 
     def _run_driver(self, temporary: Path) -> int:
         """Start a driver and read its statuses until it has ended; returns its exit code."""
         process = DriverProcess(self._module, temporary, Path(self._spec.log))
         with self._condition:
-            process.write_line(self._spec.to_line())
+            process.write_line(self._next_spec().to_line())
             self._has_reached_running = False
             self._process = process
             if self._final_command:  # it was given before this driver started
                 self._send_command(self._final_command)
         left_s = 0.0
         try:
-            seen = CopySnapshot()
+            seen: dict[str, CopySnapshot] = {}
             for line in process.read_lines(self._read_timeout_s):
                 status = DriverStatus.from_line(line, seen)
-                seen = status.snapshot
+                seen[status.job] = status.snapshot
                 self._publish(status)
             left_s = STOP_TIMEOUT_S if self._should_run else self._end_deadline - time.monotonic()
         finally:
             code = process.shut_down(max(left_s, 0.0))
+            with self._condition:
+                self._process = None
         return code
+
+    def _next_spec(self) -> DriverSpec:
+        """Return the spec with every job that is to go on; the others have ended."""
+        for job in self._jobs.values():
+            if job.is_ending:
+                job.finish()
+        self._forget_ended_jobs()
+        return replace(self._spec, jobs=tuple(job.job for job in self._jobs.values()))
 
     def _read_timeout_s(self, silent_s: float) -> float:
         """Return how long to wait for the next status; publish that the driver is silent."""
         limit_s = SILENT_S if self._has_reached_running else SILENT_AT_START_S
+        jobs = self._running_jobs()
         if silent_s > limit_s and self._should_run:
             problem = (
                 f"the Spark driver has sent no status for {limit_s:.0f} s; after"
                 f" {STATUS_TIMEOUT_S:.0f} s it is killed and started again; see {self._spec.log}"
             )
-            self._publish_stalled(self._status.phase, problem)
+            for job in jobs:
+                job.publish_stalled(job.status.phase, problem)
+        self._end_if_idle()
         return min(STATUS_TIMEOUT_S - silent_s, self._end_deadline - time.monotonic())
+
+    def _end_if_idle(self) -> None:
+        with self._condition:
+            is_idle = not self._jobs and time.monotonic() - self._idle_since > self._idle_timeout_s
+            if is_idle and self._should_run:
+                log.info("Spark application %s ends: it has no connector", self._spec.name)
+                self.drain()
 
     def _restart_or_give_up(self, code: int, lasted_s: float) -> None:
         """After an end that was not requested: wait for the next driver, or set `_failure`."""
@@ -226,38 +262,33 @@ class DriverSupervisor:
             self._backoff.reset()
         pause_s = self._backoff.next_delay_s()
         log.warning(
-            "Connector %s: %s; the next driver starts in %.0f s",
-            self._spec.job.connector,
+            "Spark application %s: %s; the next driver starts in %.0f s",
+            self._spec.name,
             why,
             pause_s,
         )
-        self._publish_stalled(DriverPhase.RESTARTING, why)
+        self._status = replace(last, phase=DriverPhase.RESTARTING, problem=why, slots=0)
+        for job in self._running_jobs():
+            job.publish_stalled(DriverPhase.RESTARTING, why)
         with self._condition:
             self._condition.wait_for(lambda: not self._should_run, timeout=pause_s)
 
     def _give_up(self, failure: MirrorError) -> None:
-        self._failure = failure
-        self._publish_stalled(DriverPhase.FAILED, str(failure))
-
-    def _publish_stalled(self, phase: DriverPhase, problem: str) -> None:
-        """Publish that no driver reports: what the last one said of the source is not known now."""
-        last = self._status
-        self._publish(
-            replace(
-                last,
-                phase=phase,
-                problem=problem,
-                slots=last.slots if phase is last.phase else 0,
-                snapshot=last.snapshot.while_stalled(problem),
+        with self._condition:
+            self._failure = failure
+            self._status = replace(
+                self._status, phase=DriverPhase.FAILED, problem=str(failure), slots=0
             )
-        )
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            job.fail(failure)
 
     def _publish(self, status: DriverStatus) -> None:
-        with self._condition:
+        if not status.job:
             self._has_reached_running |= status.phase is DriverPhase.RUNNING
             self._status = status
-            self._status_number += 1
-            self._condition.notify_all()
+        elif (job := self._jobs.get(status.job)) is not None:
+            job.publish(status)
 
     # -- ending ---------------------------------------------------------------------------------
 

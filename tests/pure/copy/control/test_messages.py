@@ -21,7 +21,10 @@ from sparkmirror.copy.control.messages import (
     ReportAck,
     RevokeLeases,
     SetRateLimit,
+    SlotHello,
+    StartTask,
     TaskDone,
+    TaskEnded,
     Welcome,
 )
 from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPosition
@@ -54,6 +57,9 @@ MESSAGES: list[ControlMessage] = [
         is_clean=False,
     ),
     TaskDone(),
+    SlotHello(slot=1, attempt=2, host="h", pid=3, epoch=4),
+    StartTask(job="j", flow="f", task=1, attempt=2, retry=3),
+    TaskEnded(job="j", task=1, attempt=2, error="e"),
     Welcome(settings=CopySettings(source={"a": "b"}).to_json()),
     GrantLeases(
         leases=[make_lease()],

@@ -27,6 +27,9 @@ class MemoryStore:
         self.writes = 0
         self.is_down = False
 
+    def cancel(self) -> None:
+        """No-op."""
+
     def load(self) -> dict[TopicPartition, RunSegments]:
         self._check_up()
         return (

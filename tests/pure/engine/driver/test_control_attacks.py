@@ -40,9 +40,8 @@ class AttackedServer:
 
     def __init__(self) -> None:
         self.conductor = NoopConductor(job_without_partitions(2), hold_tasks=True)
-        self.server = ControlServer(
-            self.conductor, tasks=2, epoch_s=600.0, first_epoch_s=600.0, bind="127.0.0.1"
-        )
+        self.server = ControlServer(epoch_s=600.0, first_epoch_s=600.0, bind="127.0.0.1")
+        self.server.set_job("", self.conductor, ())
         self.endpoint = self.server.endpoint
 
     @contextmanager

@@ -22,10 +22,14 @@ from sparkmirror.copy.control.messages import (
     ProgressReport,
     ReportAck,
     RequestEpoch,
+    SlotHello,
+    StartTask,
     TaskDone,
+    TaskEnded,
     Welcome,
 )
 from sparkmirror.engine.control_endpoint import ControlEndpoint
+from sparkmirror.engine.driver import control_server
 from sparkmirror.engine.driver.control_connections import Handshake
 from sparkmirror.engine.driver.control_server import HANDSHAKE_TIMEOUT_S, ControlServer
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
@@ -38,11 +42,12 @@ REPORT = ProgressReport(progress={})
 
 @contextmanager
 def serving(
-    conductor: NoopConductor, *, tasks: int = 2, epoch_s: float = 60.0, first_epoch_s: float = 60.0
+    conductor: NoopConductor, *, slots: int = 2, epoch_s: float = 60.0, first_epoch_s: float = 60.0
 ) -> Iterator[ControlServer]:
-    server = ControlServer(
-        conductor, tasks=tasks, epoch_s=epoch_s, first_epoch_s=first_epoch_s, bind="127.0.0.1"
-    )
+    """A control server with one job, whose name is empty, and enough cores for some slots."""
+    server = ControlServer(epoch_s=epoch_s, first_epoch_s=first_epoch_s, bind="127.0.0.1")
+    server.set_job("", conductor, range(2))
+    server.set_slots(available=slots, tasks=slots)
     server.start()
     try:
         yield server
@@ -196,14 +201,14 @@ def test_the_network_sees_no_plain_text(conductor: NoopConductor) -> None:
 
 def test_the_error_names_a_port_that_is_taken(conductor: NoopConductor) -> None:
     with serving(conductor) as server, pytest.raises(DriverLost, match=str(server.endpoint.port)):
-        ControlServer(conductor, tasks=1, epoch_s=1, bind="127.0.0.1", port=server.endpoint.port)
+        ControlServer(epoch_s=1, bind="127.0.0.1", port=server.endpoint.port)
 
 
 def test_each_request_for_an_epoch_starts_the_next_one(conductor: NoopConductor) -> None:
     with serving(conductor) as server, ControlClient(server.endpoint) as planner:
         for number in (1, 2):
             planner.send(RequestEpoch(finished_epoch=number - 1))
-            assert planner.receive(EpochAssignment) == EpochAssignment(number=number, tasks=2)
+            assert planner.receive(EpochAssignment) == EpochAssignment(number=number, slots=2)
             assert server.epoch == number
         assert not server.is_idle
 
@@ -215,109 +220,183 @@ def test_after_stop_new_epochs_no_epoch_starts(conductor: NoopConductor) -> None
         server.stop_new_epochs()
         assert not server.is_idle, "the epoch still runs"
         planner.send(RequestEpoch(finished_epoch=1))
-        assert planner.receive(EpochAssignment) == EpochAssignment(number=1, tasks=2)
+        assert planner.receive(EpochAssignment) == EpochAssignment(number=1, slots=2)
         assert server.is_idle
 
 
-def test_tasks_get_log_levels_with_their_epoch(conductor: NoopConductor) -> None:
+def test_slots_get_log_levels_with_their_epoch(conductor: NoopConductor) -> None:
     with serving(conductor) as server, ControlClient(server.endpoint) as planner:
         server.set_log_levels({"sparkmirror.copy": 10, "kafka": 30})
         server.set_log_levels({"kafka": 40})
-        planner.send(RequestEpoch(finished_epoch=0))
-        assert planner.receive(EpochAssignment).log_levels == {"sparkmirror.copy": 10, "kafka": 40}
+        assert begin_epoch(planner).log_levels == {"sparkmirror.copy": 10, "kafka": 40}
 
 
-def test_without_tasks_there_is_no_epoch() -> None:
-    with (
-        serving(NoopConductor(job_without_partitions(0)), tasks=0) as server,
-        ControlClient(server.endpoint) as planner,
-    ):
-        planner.send(RequestEpoch(finished_epoch=4))
-        assert planner.receive(EpochAssignment).number == 4
+def begin_epoch(planner: ControlClient, finished: int = 0) -> EpochAssignment:
+    planner.send(RequestEpoch(finished_epoch=finished))
+    return planner.receive(EpochAssignment)
 
 
-def test_another_number_of_tasks_ends_the_epoch_and_counts_from_the_next_on(
+def slot_hello(slot: int, epoch: int = 1, attempt: int = 0) -> SlotHello:
+    return SlotHello(slot=slot, attempt=attempt, host="here", pid=1, epoch=epoch)
+
+
+def test_slots_start_the_tasks_of_a_job_and_a_task_that_ends_is_started_again(
     conductor: NoopConductor,
 ) -> None:
+    with (
+        serving(conductor, slots=1) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as slot,
+        ControlClient(server.endpoint) as task,
+    ):
+        begin_epoch(planner)
+        slot.send(slot_hello(0))
+        first, second = slot.receive(StartTask), slot.receive(StartTask)
+        assert [first.task, second.task] == [0, 1]
+        task.send(task_hello(0, first.attempt))
+        task.receive(Welcome)
+        server.restart_tasks("", [0])
+        task.receive(Drain)
+        slot.send(TaskEnded(job="", task=0, attempt=first.attempt, error=""))
+        again = slot.receive(StartTask)
+        assert (again.task, again.retry) == (0, 1)
+        assert again.attempt > second.attempt
+
+
+def test_an_outdated_attempt_and_a_task_of_an_unknown_job_are_disconnected(
+    conductor: NoopConductor,
+) -> None:
+    with serving(conductor, slots=1) as server, ControlClient(server.endpoint) as planner:
+        begin_epoch(planner)
+        with ControlClient(server.endpoint) as slot:
+            slot.send(slot_hello(0))
+            attempt = slot.receive(StartTask).attempt
+            for hello in (task_hello(0, attempt - 1), replace(task_hello(0), job="unknown")):
+                with ControlClient(server.endpoint) as task, pytest.raises(ControlConnectionLost):
+                    task.send(hello)
+                    task.receive(Welcome)
+    assert conductor.counts["joined"] == 0
+
+
+def test_a_removed_job_loses_its_tasks_and_the_others_stay(conductor: NoopConductor) -> None:
+    other = NoopConductor(job_without_partitions(1), hold_tasks=True)
     with (
         serving(conductor) as server,
         ControlClient(server.endpoint) as planner,
         ControlClient(server.endpoint) as task,
+        ControlClient(server.endpoint) as other_task,
     ):
-        planner.send(RequestEpoch(finished_epoch=0))
-        planner.receive(EpochAssignment)
+        begin_epoch(planner)
+        server.set_job("other", other, [0])
         task.send(task_hello(0))
         task.receive(Welcome)
-        server.set_task_count(2)
-        server.set_task_count(5)
-        task.receive(Drain)
-        planner.send(RequestEpoch(finished_epoch=1))
-        assert planner.receive(EpochAssignment) == EpochAssignment(number=2, tasks=5)
+        other_task.send(replace(task_hello(0), job="other"))
+        other_task.receive(Welcome)
+        server.remove_job("other")
+        with pytest.raises(ControlConnectionLost):
+            other_task.receive(Drain)
+        task.send(REPORT)
+        task.receive(ReportAck)
+    assert (conductor.counts["joined"], other.counts["joined"]) == (1, 1)
+
+
+def test_more_slots_end_the_epoch_and_fewer_do_not(conductor: NoopConductor) -> None:
+    with (
+        serving(conductor, slots=1) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as slot,
+    ):
+        assert begin_epoch(planner).slots == 1
+        slot.send(slot_hello(0))
+        slot.receive(StartTask)
+        server.set_slots(available=4, tasks=1)
+        server.set_slots(available=4, tasks=3)
+        slot.receive(Drain)
+        assert begin_epoch(planner, finished=1).slots == 3
         assert conductor.counts["end_epoch"] == 1
 
 
-def test_epochs_continue_after_a_time_without_tasks(conductor: NoopConductor) -> None:
-    with serving(conductor) as server, ControlClient(server.endpoint) as planner:
-        server.set_task_count(0)
-        planner.send(RequestEpoch(finished_epoch=3))
-        assert planner.receive(EpochAssignment).number == 3
-        server.set_task_count(1)
-        planner.send(RequestEpoch(finished_epoch=3))
-        assert planner.receive(EpochAssignment) == EpochAssignment(number=4, tasks=1)
-        server.stop_new_epochs()
-        assert not server.is_idle, "an epoch runs"
-
-
-def test_an_epoch_ends_epoch_s_after_its_first_task_connected(conductor: NoopConductor) -> None:
+def test_an_epoch_ends_epoch_s_after_its_first_slot_connected(conductor: NoopConductor) -> None:
     with (
         serving(conductor, epoch_s=0.2) as server,
         ControlClient(server.endpoint) as planner,
-        ControlClient(server.endpoint) as task,
+        ControlClient(server.endpoint) as slot,
     ):
-        planner.send(RequestEpoch(finished_epoch=0))
-        planner.receive(EpochAssignment)
+        begin_epoch(planner)
         time.sleep(0.4)
-        assert conductor.counts["end_epoch"] == 0, "no task has connected yet"
-        task.send(task_hello(0))
-        task.receive(Drain)
+        assert conductor.counts["end_epoch"] == 0, "no slot has connected yet"
+        slot.send(slot_hello(0))
+        slot.receive(Drain)
         assert conductor.counts["end_epoch"] == 1
 
 
-def test_the_first_epoch_is_short_once_all_its_tasks_are_connected(
+def test_the_first_epoch_is_short_once_all_its_slots_are_connected(
     conductor: NoopConductor,
 ) -> None:
     with serving(conductor, first_epoch_s=0.2) as server, ControlClient(server.endpoint) as planner:
-        for epoch in range(2):
-            planner.send(RequestEpoch(finished_epoch=epoch))
-            planner.receive(EpochAssignment)
-            with ControlClient(server.endpoint) as task, ControlClient(server.endpoint) as other:
-                task.send(task_hello(0))
-                task.receive(Welcome)
+        for epoch in (1, 2):
+            begin_epoch(planner, finished=epoch - 1)
+            with ControlClient(server.endpoint) as slot, ControlClient(server.endpoint) as other:
+                slot.send(slot_hello(0, epoch))
                 time.sleep(0.4)
-                assert conductor.counts["end_epoch"] == epoch, "one task is not connected yet"
-                other.send(task_hello(1))
-                if epoch == 0:
+                assert conductor.counts["end_epoch"] == epoch - 1, "one slot is not connected yet"
+                other.send(slot_hello(1, epoch))
+                if epoch == 1:
                     other.receive(Drain)
                 else:
                     time.sleep(0.4)
                     assert conductor.counts["end_epoch"] == 1, "only the first epoch is short"
 
 
-def test_a_task_that_connects_after_the_end_of_its_epoch_is_drained(
+def test_slots_and_tasks_that_connect_after_the_end_of_their_epoch_are_drained(
     conductor: NoopConductor,
 ) -> None:
     with (
         serving(conductor, epoch_s=0.2) as server,
         ControlClient(server.endpoint) as planner,
-        ControlClient(server.endpoint) as task,
+        ControlClient(server.endpoint) as slot,
+        ControlClient(server.endpoint) as late_slot,
+        ControlClient(server.endpoint) as late_task,
+    ):
+        begin_epoch(planner)
+        slot.send(slot_hello(0))
+        slot.receive(Drain)
+        late_slot.send(slot_hello(1))
+        late_slot.receive(Drain)
+        late_task.send(task_hello(1))
+        late_task.receive(Drain)
+
+
+def test_a_slot_of_an_earlier_epoch_is_disconnected(conductor: NoopConductor) -> None:
+    with (
+        serving(conductor) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as zombie,
         ControlClient(server.endpoint) as late,
     ):
-        planner.send(RequestEpoch(finished_epoch=0))
-        planner.receive(EpochAssignment)
-        task.send(task_hello(0))
-        task.receive(Drain)
-        late.send(task_hello(1))
-        late.receive(Drain)
+        begin_epoch(planner)
+        zombie.send(slot_hello(0))
+        wait_until(lambda: not server.lacks_slots, "the slot")
+        time.sleep(0.1)
+        begin_epoch(planner, finished=1)
+        late.send(slot_hello(1, epoch=1))
+        for slot in (zombie, late):
+            with pytest.raises(ControlConnectionLost):
+                slot.receive(Drain)
+
+
+def test_without_a_connected_slot_for_long_spark_lacks_slots(
+    conductor: NoopConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_server, "SLOT_TIMEOUT_S", 0.2)
+    with serving(conductor) as server, ControlClient(server.endpoint) as planner:
+        assert not server.lacks_slots
+        begin_epoch(planner)
+        wait_until(lambda: server.lacks_slots, "the missing slots")
+        with ControlClient(server.endpoint) as slot:
+            slot.send(slot_hello(0))
+            wait_until(lambda: not server.lacks_slots, "the slot")
+        wait_until(lambda: server.lacks_slots, "the missing slots again")
 
 
 def test_many_tasks_are_served_at_once(conductor: NoopConductor) -> None:

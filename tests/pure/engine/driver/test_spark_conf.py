@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 from sparkmirror.engine.driver.spark_conf import (
     CONTROL_PORT_KEY,
     DRIVER_JAVA_OPTIONS,
+    SPARE_CORES,
     DriverEnvironment,
     build_spark_conf,
     control_port,
     effective_master,
     is_local_master,
-    slot_shortage_text,
-    slot_shortage_warning,
+    no_slot_text,
+    slots_for_tasks,
     spark_environment,
 )
 from sparkmirror.engine.driver.spark_home import SparkHome
@@ -25,7 +27,7 @@ from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import ConfigError
 
-SPEC = DriverSpec(job=job_without_partitions(3), receipts="/r", log="/l")
+SPEC = DriverSpec(jobs=(job_without_partitions(3),), receipts="/r", log="/l")
 ENVIRONMENT = DriverEnvironment(directory=Path("/private"))
 HOME = SparkHome(Path("/cache/home"), Path("/cache/classes.jsa"))
 
@@ -34,8 +36,15 @@ def spec_on(master: str) -> DriverSpec:
     return replace(SPEC, master=master)
 
 
-def test_the_default_master_has_a_slot_for_each_task_spare_slots_and_retries() -> None:
-    assert effective_master(SPEC) == "local[67,4]"
+def test_the_default_master_has_a_core_for_each_slot_spare_cores_and_retries() -> None:
+    cores = os.cpu_count() or 1
+    assert effective_master(SPEC) == f"local[{cores + SPARE_CORES},4]"
+    assert slots_for_tasks(SPEC, 99) == cores
+
+
+@pytest.mark.parametrize(("cores", "slots"), [(0, 1), (1, 1), (2, 1), (5, 4)])
+def test_on_a_given_master_one_core_is_left_for_short_jobs(cores: int, slots: int) -> None:
+    assert slots_for_tasks(spec_on("spark://a:7077"), cores) == slots
 
 
 @pytest.mark.parametrize(
@@ -95,7 +104,7 @@ def test_no_client_property_is_among_the_settings() -> None:
     job = job_without_partitions(1)
     secret = {"sasl.password": "hidden", "bootstrap.servers": "x:1"}
     job = replace(job, settings=replace(job.settings, source=secret, target=secret))
-    spec = replace(SPEC, job=job)
+    spec = replace(SPEC, jobs=(job,))
     built = build_spark_conf(spec, ENVIRONMENT) | spark_environment(spec, ENVIRONMENT, {})
     assert "hidden" not in str(built)
 
@@ -120,16 +129,6 @@ def test_on_a_cluster_python_and_addresses_are_the_operators() -> None:
     assert spark_environment(named, ENVIRONMENT, {})["PYSPARK_PYTHON"] == "./env/bin/python"
 
 
-@pytest.mark.parametrize("master", ["local[2]", "local[2,4]"])
-def test_a_local_master_with_too_few_slots_gives_a_warning(master: str) -> None:
-    assert slot_shortage_warning(spec_on(master)).startswith("only 2 of 3 tasks have a slot")
-
-
-@pytest.mark.parametrize("master", ["", "local[3]", "local[*]", "spark://a:7077"])
-def test_enough_or_unknown_slots_give_no_warning(master: str) -> None:
-    assert slot_shortage_warning(spec_on(master)) == ""
-
-
 def test_a_long_temporary_path_is_not_used_for_sockets() -> None:
     deep = DriverEnvironment(directory=Path("/" + "x" * 60))
     assert "java.io.tmpdir" in build_spark_conf(SPEC, ENVIRONMENT)[DRIVER_JAVA_OPTIONS]
@@ -137,6 +136,4 @@ def test_a_long_temporary_path_is_not_used_for_sockets() -> None:
 
 
 def test_without_any_slot_the_warning_allows_for_a_slow_start() -> None:
-    assert slot_shortage_text(3, 0).startswith(
-        "none of 3 tasks have a slot in Spark yet; if that lasts"
-    )
+    assert no_slot_text(3).startswith("none of 3 tasks have a slot in Spark yet; if that lasts")

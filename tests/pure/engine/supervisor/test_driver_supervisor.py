@@ -9,17 +9,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor import driver_supervisor
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import MAX_FAILED_STARTS, DriverSupervisor
+from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
 from sparkmirror.errors import DriverLost
 from tests.support.waiting import wait_until
 
@@ -32,14 +35,40 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def supervisor(directory: Path, script: str) -> DriverSupervisor:
+def job_named(script: str, tasks: int = 1) -> CopyJob:
+    return replace(job_without_partitions(tasks), connector=script)
+
+
+def spec(directory: Path, *scripts: str) -> DriverSpec:
+    return DriverSpec(
+        jobs=tuple(map(job_named, scripts)),
+        receipts=str(directory / "receipts"),
+        log=str(directory / "there" / "log"),
+    )
+
+
+@contextmanager
+def application(
+    directory: Path, *scripts: str, idle_timeout_s: float = 1e9
+) -> Iterator[DriverSupervisor]:
+    """The supervisor of an application with several jobs."""
+    started = DriverSupervisor(
+        spec(directory, *scripts),
+        module="tests.support.spark.fake_driver",
+        backoff=Backoff(initial_s=0.01, max_s=0.01),
+        idle_timeout_s=idle_timeout_s,
+    )
+    started.start()
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def supervisor(directory: Path, script: str) -> JobSupervisor:
     """A supervisor of a driver that follows a script (see tests.support.spark.fake_driver)."""
-    return DriverSupervisor(
-        DriverSpec(
-            job=replace(job_without_partitions(1), connector=script),
-            receipts=str(directory / "receipts"),
-            log=str(directory / "there" / "log"),
-        ),
+    return JobSupervisor(
+        spec(directory, script),
         module="tests.support.spark.fake_driver",
         backoff=Backoff(initial_s=0.01, max_s=0.01),
     )
@@ -136,7 +165,7 @@ def test_a_plan_reaches_this_driver_and_the_next(directory: Path) -> None:
     with supervisor(directory, "well") as supervised:
         statuses = supervised.statuses()
         until(statuses, DriverPhase.RUNNING)
-        supervised.replan(replace(job_without_partitions(3), connector="well"))
+        supervised.replan(job_named("well", 3))
         assert next(status for status in statuses if status.tasks == 3).problem == "plan"
         os.kill(starts(directory)[0], 9)
         assert next_driver(statuses).tasks == 3
@@ -144,13 +173,95 @@ def test_a_plan_reaches_this_driver_and_the_next(directory: Path) -> None:
 
 def test_log_levels_reach_this_driver_and_the_next(directory: Path) -> None:
     levels = json.dumps({"sparkmirror.copy": logging.DEBUG})
-    with supervisor(directory, "well") as supervised:
-        statuses = supervised.statuses()
+    with application(directory, "well") as supervised:
+        statuses = supervised.job("source->target.well").statuses()
         until(statuses, DriverPhase.RUNNING)
         supervised.set_log_levels({"sparkmirror.copy": logging.DEBUG})
         assert next(one for one in statuses if one.problem == "log-levels").web_ui == levels
         os.kill(starts(directory)[0], 9)
         assert next_driver(statuses).web_ui == levels
+
+
+def test_jobs_start_change_and_end_one_by_one_in_one_driver(directory: Path) -> None:
+    with application(directory, "well") as supervised:
+        first = supervised.job("source->target.well")
+        until(first.statuses(), DriverPhase.RUNNING)
+        second = supervised.start_job(job_named("another"))
+        assert second is not None
+        until(second.statuses(), DriverPhase.RUNNING)
+        second.replan(job_named("another", 3))
+        assert next(status for status in second.statuses() if status.tasks == 3).problem == "plan"
+        second.drain()
+        assert second.wait(50)
+        assert (second.status.phase, second.failure()) == (DriverPhase.STOPPED, None)
+        assert (first.is_finished, first.status.tasks) == (False, 1)
+        again = supervised.start_job(job_named("another"))
+        assert again is not None
+        until(again.statuses(), DriverPhase.RUNNING)
+    assert len(starts(directory)) == 1
+
+
+def test_a_job_that_fails_ends_alone(directory: Path) -> None:
+    with application(directory, "well", "invalid") as supervised:
+        well, invalid = (
+            supervised.job("source->target.well"),
+            supervised.job("source->target.invalid"),
+        )
+        assert [status.phase for status in invalid.statuses()][-1] is DriverPhase.FAILED
+        assert str(invalid.failure()) == "the job is invalid"
+        until(well.statuses(), DriverPhase.RUNNING)
+        os.kill(starts(directory)[0], 9)
+        wait_until(lambda: len(starts(directory)) == 2, "the next driver")
+        next_driver(well.statuses())
+        assert well.failure() is None
+    assert len(starts(directory)) == 2
+
+
+def test_every_job_shows_that_the_driver_died_and_goes_on_in_the_next(directory: Path) -> None:
+    with application(directory, "well", "another") as supervised:
+        jobs = [supervised.job("source->target.well"), supervised.job("source->target.another")]
+        seen = [job.statuses() for job in jobs]
+        for statuses in seen:
+            until(statuses, DriverPhase.RUNNING)
+        os.kill(starts(directory)[0], 9)
+        for statuses in seen:
+            assert next_driver(statuses).tasks == 1
+    assert len(starts(directory)) == 2
+
+
+def test_a_drained_job_does_not_start_in_the_next_driver(directory: Path) -> None:
+    with application(directory, "stubborn", "well") as supervised:
+        well = supervised.job("source->target.well")
+        until(well.statuses(), DriverPhase.RUNNING)
+        well.drain()
+        os.kill(starts(directory)[0], 9)
+        assert well.wait(50)
+        assert well.failure() is None
+        assert not supervised.job("source->target.stubborn").is_finished
+
+
+def test_a_driver_that_does_not_end_a_job_is_killed_and_the_others_go_on(directory: Path) -> None:
+    with application(directory, "stubborn", "well") as supervised:
+        well, stubborn = (
+            supervised.job("source->target.well"),
+            supervised.job("source->target.stubborn"),
+        )
+        statuses = stubborn.statuses()
+        until(statuses, DriverPhase.RUNNING)
+        well.stop(within_s=0.2)
+        assert well.is_finished
+        wait_until(lambda: len(starts(directory)) == 2, "the next driver")
+        assert not stubborn.is_finished
+
+
+def test_an_application_without_jobs_ends_and_takes_no_other(directory: Path) -> None:
+    with application(directory, "well", idle_timeout_s=0.1) as supervised:
+        well = supervised.job("source->target.well")
+        until(well.statuses(), DriverPhase.RUNNING)
+        well.drain()
+        supervised.wait(50)
+        assert is_gone(starts(directory)[0])
+        assert supervised.start_job(job_named("well")) is None
 
 
 @pytest.mark.parametrize("library", ["pyspark", "kafka"])

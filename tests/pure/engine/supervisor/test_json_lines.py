@@ -29,7 +29,8 @@ JOB = CopyJob(
 
 def test_a_spec_is_one_line() -> None:
     spec = DriverSpec(
-        job=JOB,
+        jobs=(JOB, JOB),
+        name="sparkmirror group",
         receipts="s3a://bucket/receipts",
         log="/var/log/mirror",
         master="spark://host:7077",
@@ -40,29 +41,31 @@ def test_a_spec_is_one_line() -> None:
     line = spec.to_line()
     assert line.count(b"\n") == 1
     assert DriverSpec.from_line(line) == spec
-    assert spec.flow == "A->B"
+    assert (JOB.flow, JOB.name) == ("A->B", f"A->B.{JOB.connector}")
 
 
 def test_the_repr_of_a_spec_shows_no_secret() -> None:
-    assert "hidden" not in repr(DriverSpec(job=JOB, receipts="r", log="l"))
+    assert "hidden" not in repr(DriverSpec(jobs=(JOB,), receipts="r", log="l"))
 
 
 @pytest.mark.parametrize("receipts", ["hdfs://nn/r", "s3a://b/r", "file:///r"])
 def test_a_uri_of_receipts_stays_as_it_is(receipts: str) -> None:
-    absolute = DriverSpec(job=JOB, receipts=receipts, log="l").with_absolute_paths()
+    absolute = DriverSpec(jobs=(JOB,), receipts=receipts, log="l").with_absolute_paths()
     assert absolute.receipts == receipts
     assert absolute.log.startswith("/")
 
 
 def test_a_path_of_receipts_is_made_absolute() -> None:
-    assert DriverSpec(job=JOB, receipts="r", log="l").with_absolute_paths().receipts[0] == "/"
+    assert DriverSpec(jobs=(JOB,), receipts="r", log="l").with_absolute_paths().receipts[0] == "/"
 
 
 @pytest.mark.parametrize(
     "command",
     [
         DriverCommand(action=DriverAction.DRAIN),
-        DriverCommand(action=DriverAction.SET_RATE, bytes_per_s=5),
+        DriverCommand(action=DriverAction.SET_RATE, job_name=JOB.name, bytes_per_s=5),
+        DriverCommand(action=DriverAction.RESTART_TASKS, job_name=JOB.name, tasks=(0, 2)),
+        DriverCommand(action=DriverAction.START_JOB, job=JOB),
         DriverCommand(action=DriverAction.REPLAN, job=JOB),
         DriverCommand(action=DriverAction.SET_LOG_LEVELS, log_levels={"sparkmirror.copy": 10}),
     ],
@@ -75,6 +78,7 @@ def test_a_command_is_one_line(command: DriverCommand) -> None:
 def test_a_status_is_one_line() -> None:
     status = DriverStatus(
         phase=DriverPhase.RUNNING,
+        job=JOB.name,
         application_id="local-1",
         slots=2,
         tasks=3,
@@ -93,7 +97,7 @@ def test_a_status_is_one_line() -> None:
     assert DriverStatus.from_line(line) == status
     again = status.to_line(status.snapshot)
     assert b"orders" not in again, "nothing has changed"
-    assert DriverStatus.from_line(again, status.snapshot) == status
+    assert DriverStatus.from_line(again, {JOB.name: status.snapshot}) == status
 
 
 def test_a_status_line_holds_only_changes() -> None:
@@ -102,6 +106,6 @@ def test_a_status_line_holds_only_changes() -> None:
     )
     before = CopySnapshot(partitions={"t-0": first, "t-1": first}, lanes={"t": {"plain": 1}})
     now = CopySnapshot(partitions={"t-0": second, "t-2": first}, lanes={"t": {"plain": 1}})
-    line = DriverStatus(phase=DriverPhase.RUNNING, snapshot=now).to_line(before)
+    line = DriverStatus(phase=DriverPhase.RUNNING, job="j", snapshot=now).to_line(before)
     assert b"lanes" not in line
-    assert DriverStatus.from_line(line, before).snapshot == now
+    assert DriverStatus.from_line(line, {"j": before, "other": now}).snapshot == now

@@ -1,0 +1,268 @@
+"""The driver: one Spark application and its jobs.
+
+Spark and the conductors of the jobs start at the same time. The main thread carries out commands
+and publishes statuses; each job has a thread of its own (`jobs.driver_job`), and so has Spark
+(`spark_application`). A job that fails ends alone; Spark's end is the end of the driver.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from sparkmirror import logs
+from sparkmirror.copy.causes import without_known
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.snapshot import SPARK_STARTS
+from sparkmirror.engine.driver.conductor_api import ConductorApi
+from sparkmirror.engine.driver.jobs.driver_job import DriverJob, without_slot
+from sparkmirror.engine.driver.spark_application import SparkApplication
+from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_row
+from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.errors import MirrorError
+
+log = logging.getLogger(__name__)
+
+STATUS_INTERVAL_S = 1.0
+DRAIN_CHECK_INTERVAL_S = 0.1
+DRAIN_TIMEOUT_S = 10.0
+"""How long the jobs may take to drain."""
+RECEIPTS_TIMEOUT_S = 20.0
+"""How long the receipts may take to be written after the tasks have drained."""
+STOP_TIMEOUT_S = 5.0
+"""How long all conductors may take to write their last positions."""
+SHUTDOWN_TIMEOUT_S = 20.0
+EXIT_FAILED = 2
+INCOMPLETE = "not everything was drained in time; the next driver takes over"
+
+
+class Driver:
+    """Runs one spec. The main thread calls `run`; any thread may call `submit`."""
+
+    def __init__(
+        self,
+        spec: DriverSpec,
+        create_conductor: Callable[[CopyJob], ConductorApi],
+        publish: Callable[[DriverStatus], None],
+        shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
+    ) -> None:
+        """Spark and its JVM get `shutdown_timeout_s` to end."""
+        self._shutdown_timeout_s = shutdown_timeout_s
+        self._create_conductor = create_conductor
+        self._publish = publish
+        self._directory = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
+        self._application = SparkApplication(spec, self._directory, self._close_epoch)
+        self._commands: queue.SimpleQueue[DriverCommand] = queue.SimpleQueue()
+        self._jobs_lock = threading.Lock()
+        self._jobs: dict[str, DriverJob] = {}
+        self._ended_jobs: list[DriverJob] = []
+        """Jobs that ended in the running epoch: they may have receipts of it."""
+        self._phase = DriverPhase.STARTING
+        self._drain_deadline = 0.0
+        self._problem = ""
+        self._is_retriable = False
+        for job in spec.jobs:
+            self._add_job(job)
+
+    def submit(self, command: DriverCommand) -> None:
+        """Queue a command for the main thread."""
+        self._commands.put(command)
+
+    def run(self) -> int:
+        """Run until drained, stopped or failed; returns the exit code."""
+        self._publish_statuses()
+        for job in self._jobs.values():
+            job.start()
+        self._application.set_task_count(self._task_count())
+        self._application.start()
+        try:
+            while self._phase not in (DriverPhase.STOPPED, DriverPhase.FAILED):
+                is_draining = self._phase is DriverPhase.DRAINING
+                self._process_commands(DRAIN_CHECK_INTERVAL_S if is_draining else STATUS_INTERVAL_S)
+                self._refresh_phase()
+                self._publish_statuses()
+        finally:
+            self._shut_down()
+        return EXIT_FAILED if self._phase is DriverPhase.FAILED else 0
+
+    # -- commands -------------------------------------------------------------------------------
+
+    def _process_commands(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while self._phase is not DriverPhase.STOPPED:
+            try:
+                command = self._commands.get(timeout=max(deadline - time.monotonic(), 0))
+            except queue.Empty:
+                return
+            self._process(command)
+
+    def _process(self, command: DriverCommand) -> None:
+        match command.action:
+            case DriverAction.START_JOB:
+                assert command.job is not None
+                self._add_job(command.job).start()
+                self._application.set_task_count(self._task_count())
+            case DriverAction.NEXT_EPOCH:
+                self._application.end_epoch()
+            case DriverAction.SET_LOG_LEVELS:
+                self._set_log_levels(command.log_levels)
+            case DriverAction.DRAIN:
+                self._drain()
+            case DriverAction.STOP:
+                self._phase = DriverPhase.STOPPED
+            case _ if job := self._jobs.get(command.job_name):
+                self._process_for_job(job, command)
+            case _:
+                log.warning("Ignored %s for an unknown job %s", command.action, command.job_name)
+
+    def _process_for_job(self, job: DriverJob, command: DriverCommand) -> None:
+        match command.action:
+            case DriverAction.REPLAN:
+                assert command.job is not None
+                job.replan(command.job)
+                self._application.set_task_count(self._task_count())
+            case DriverAction.RESTART_TASKS:
+                job.restart_tasks(command.tasks)
+            case DriverAction.SET_RATE:
+                job.set_rate(command.bytes_per_s)
+            case DriverAction.DRAIN_JOB:
+                job.drain()
+            case DriverAction.STOP_JOB:
+                job.cancel()
+
+    def _add_job(self, job: CopyJob) -> DriverJob:
+        log.info("Job %s starts with %d tasks", job.name, len(job.tasks))
+        added = DriverJob(job, self._create_conductor, self._application)
+        with self._jobs_lock:
+            self._jobs[job.name] = added
+        return added
+
+    def _task_count(self) -> int:
+        return sum(len(job.job.tasks) for job in self._jobs.values())
+
+    def _set_log_levels(self, levels: Mapping[str, int]) -> None:
+        logs.set_levels(levels)
+        self._application.set_log_levels(levels)
+        log.info("Log levels set: %s", dict(levels))
+
+    def _drain(self) -> None:
+        if self._phase in (DriverPhase.STARTING, DriverPhase.RUNNING):
+            self._phase = DriverPhase.DRAINING
+            self._drain_deadline = time.monotonic() + DRAIN_TIMEOUT_S + RECEIPTS_TIMEOUT_S
+            for job in self._jobs.values():
+                job.drain()
+
+    # -- phases ---------------------------------------------------------------------------------
+
+    def _refresh_phase(self) -> None:
+        """Move to the next phase if the jobs or Spark have reached it."""
+        failure = self._application.failure()
+        if failure and self._phase is not DriverPhase.STOPPED:
+            self._fail(failure)
+        elif self._phase is DriverPhase.STARTING and self._application.is_streaming:
+            self._phase = DriverPhase.RUNNING
+        elif self._phase is DriverPhase.DRAINING and self._is_drained():
+            self._phase = DriverPhase.STOPPED
+
+    def _is_drained(self) -> bool:
+        """Whether all jobs have ended and the receipts of the last epoch are written."""
+        if time.monotonic() > self._drain_deadline:
+            self._problem = INCOMPLETE
+            return True
+        if not all(job.has_ended for job in self._jobs.values()):
+            return False
+        self._application.stop_new_epochs()
+        return self._application.is_idle or not self._application.is_streaming
+
+    def _fail(self, error: Exception) -> None:
+        """End with FAILED. An error that is no MirrorError is a bug; another driver may succeed."""
+        self._is_retriable = error.retriable if isinstance(error, MirrorError) else True
+        self._problem = str(error) if isinstance(error, MirrorError) else repr(error)
+        self._phase = DriverPhase.FAILED
+
+    def _close_epoch(self, epoch: int, succeeded: bool) -> list[ReceiptRow]:
+        """The rows of receipts that no slot has returned, of all jobs. Called by Spark's thread."""
+        with self._jobs_lock:
+            jobs, self._ended_jobs = [*self._ended_jobs, *self._jobs.values()], []
+        return [
+            missing_receipt_row(job.job.flow, receipt)
+            for job in jobs
+            for receipt in job.close_epoch(epoch, succeeded=succeeded)
+        ]
+
+    def _shut_down(self) -> None:
+        """Stop the conductors, which write positions; then Spark, for a limited time."""
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        for job in self._jobs.values():
+            job.stop()
+        for job in self._jobs.values():
+            job.wait(max(deadline - time.monotonic(), 0))
+        closing = threading.Thread(target=self._application.close, name="spark-close", daemon=True)
+        closing.start()
+        closing.join(timeout=self._shutdown_timeout_s)
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    # -- statuses -------------------------------------------------------------------------------
+
+    def _publish_statuses(self) -> None:
+        self._publish(
+            DriverStatus(
+                phase=self._phase,
+                application_id=self._application.application_id,
+                problem=self._problem,
+                is_retriable=self._is_retriable,
+            )
+        )
+        for name, job in list(self._jobs.items()):
+            self._publish(self._job_status(job))
+            if job.has_ended and self._phase is not DriverPhase.DRAINING:
+                with self._jobs_lock:
+                    self._ended_jobs.append(self._jobs.pop(name))
+                self._application.set_task_count(self._task_count())
+
+    def _job_status(self, job: DriverJob) -> DriverStatus:
+        application, phase = self._application, self._job_phase(job)
+        snapshot = without_slot(job.snapshot(), application.task_problems(job.job.name))
+        problem = job.problem or self._problem or application.problem()
+        if phase in (DriverPhase.RUNNING, DriverPhase.DRAINING, DriverPhase.STOPPED):
+            if problem and application.lacks_slots:
+                snapshot = snapshot.while_waiting_for_slots(job.job.tasks, problem)
+            reasons = {view.reason for view in snapshot.partitions.values()}
+            others = without_known(job.problems(), reasons | {problem})
+            problem = "; ".join(filter(None, [problem, *others]))
+        else:
+            cause = job.problem or self._problem or application.start_problem()
+            snapshot = snapshot.while_stalled(cause or SPARK_STARTS)
+        return DriverStatus(
+            phase=phase,
+            job=job.job.name,
+            application_id=application.application_id,
+            web_ui=application.web_ui,
+            slots=application.slots,
+            tasks=len(job.job.tasks),
+            epoch=application.epoch,
+            unwritten_receipts=application.unwritten_receipts,
+            problem=problem,
+            is_retriable=job.is_retriable,
+            snapshot=snapshot,
+        )
+
+    def _job_phase(self, job: DriverJob) -> DriverPhase:
+        """The phase of a job as its owner sees it: it runs if Spark does, and ends with it."""
+        if job.phase is DriverPhase.FAILED:
+            return job.phase
+        if self._phase in (DriverPhase.DRAINING, DriverPhase.STOPPED):
+            return self._phase
+        if self._phase is DriverPhase.FAILED:
+            return DriverPhase.RESTARTING
+        if job.phase is DriverPhase.RUNNING and not self._application.is_streaming:
+            return DriverPhase.STARTING
+        return job.phase

@@ -1,0 +1,1 @@
+"""The jobs of a driver: one conductor for each source connector."""

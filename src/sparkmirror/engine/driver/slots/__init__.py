@@ -1,0 +1,1 @@
+"""Which slot of Spark runs which task of which connector."""

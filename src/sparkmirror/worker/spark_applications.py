@@ -1,0 +1,70 @@
+"""The Spark applications of a worker: one for all source connectors with the same Spark settings.
+
+An application starts with its first connector, and ends when it had none for some seconds: a
+connector that is stopped and started again, for example with another password, finds it running. A
+connector with `spark.*` keys in its own config gets an application of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
+from sparkmirror.worker.driver_log_levels import DriverLogLevels
+from sparkmirror.worker.spark_settings import SparkSettings
+
+IDLE_TIMEOUT_S = 5.0
+"""An application without a connector ends after so long."""
+CLOSE_TIMEOUT_S = 30.0
+"""How long an application may take to write its receipts at the end of the worker."""
+
+
+def create_supervisor(spec: DriverSpec) -> DriverSupervisor:
+    """Return the supervisor of an application that ends when it has no connector."""
+    return DriverSupervisor(spec, idle_timeout_s=IDLE_TIMEOUT_S)
+
+
+class SparkApplications:
+    """Starts jobs in applications. Any thread may call it."""
+
+    def __init__(
+        self,
+        settings: SparkSettings,
+        log_levels: DriverLogLevels | None = None,
+        create: Callable[[DriverSpec], DriverSupervisor] = create_supervisor,
+    ) -> None:
+        self._settings = settings
+        self._log_levels = log_levels or DriverLogLevels()
+        self._create = create
+        self._lock = threading.Lock()
+        self._supervisors: dict[str, DriverSupervisor] = {}
+        """By the name of the job that has the application alone; the common one has no name."""
+
+    def start_job(self, job: CopyJob, own_conf: Mapping[str, str]) -> SupervisedJob:
+        """Run a job. `own_conf` has the Spark settings of its connector, usually none."""
+        owner = job.name if own_conf else ""
+        with self._lock:
+            known = self._supervisors.get(owner)
+            if known and (started := known.start_job(job)):
+                return started
+            spec = self._settings.driver_spec(owner, own_conf)
+            supervisor = self._supervisors[owner] = self._create(spec)
+            self._log_levels.add_driver(supervisor)
+            started = supervisor.start_job(job)
+            assert started is not None, "a new supervisor starts every job"
+            supervisor.start()
+            return started
+
+    def close(self) -> None:
+        """End all applications. Their jobs should have ended before."""
+        with self._lock:
+            supervisors = list(self._supervisors.values())
+        for supervisor in supervisors:
+            supervisor.drain()
+        for supervisor in supervisors:
+            supervisor.wait(CLOSE_TIMEOUT_S)
+            supervisor.stop()

@@ -1,0 +1,95 @@
+"""Connectors share one Spark application; one with Spark settings of its own has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.engine.noop_conductor import job_without_partitions
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.worker.spark_applications import SparkApplications
+from sparkmirror.worker.spark_settings import SparkSettings, own_spark_conf
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def specs() -> list[DriverSpec]:
+    """The specs of the applications that were started."""
+    return []
+
+
+@pytest.fixture
+def applications(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, specs: list[DriverSpec]
+) -> Iterator[SparkApplications]:
+    """Applications whose drivers run without Spark (see tests.support.spark.fake_driver)."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    def create(spec: DriverSpec) -> DriverSupervisor:
+        specs.append(spec)
+        module = "tests.support.spark.fake_driver"
+        return DriverSupervisor(spec, module=module, idle_timeout_s=0.1)
+
+    settings = SparkSettings(
+        log_directory=tmp_path / "logs",
+        receipts=str(tmp_path / "receipts"),
+        name="group",
+        master="local[3]",
+        conf={"spark.ui.enabled": "true"},
+    )
+    created = SparkApplications(settings, create=create)
+    yield created
+    created.close()
+
+
+def job_of(connector: str) -> CopyJob:
+    return replace(job_without_partitions(1), connector=connector)
+
+
+def test_connectors_share_one_application_and_one_log(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    jobs = [applications.start_job(job_of(name), {}) for name in ("one", "two", "three")]
+    for job in jobs:
+        assert next(job.statuses()).job
+    [spec] = specs
+    assert Path(spec.log).name == "spark-application.log"
+    assert (spec.name, spec.master, spec.conf) == (
+        "sparkmirror group",
+        "local[3]",
+        {"spark.ui.enabled": "true"},
+    )
+
+
+def test_a_connector_with_spark_settings_of_its_own_has_its_own_application(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    conf = own_spark_conf({"spark.master": "local[9]", "spark.x": "1", "topics": "t"})
+    applications.start_job(job_of("one"), {})
+    applications.start_job(job_of("own"), conf)
+    common, own = specs
+    assert own.log != common.log
+    assert "own" in Path(own.log).name
+    assert (own.master, own.conf) == ("local[9]", {"spark.ui.enabled": "true", "spark.x": "1"})
+
+
+def test_an_application_that_has_ended_is_followed_by_another(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    first = applications.start_job(job_of("one"), {})
+    first.drain()
+    assert first.wait(50)
+
+    def starts_again() -> bool:
+        again = applications.start_job(job_of("one"), {})
+        again.stop()
+        return len(specs) == 2
+
+    wait_until(starts_again, "another application")
