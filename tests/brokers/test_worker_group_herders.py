@@ -7,12 +7,25 @@ from collections.abc import Iterator
 
 import pytest
 
+from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
 from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.errors import NotLeader, NotOwner
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.mirror.connect_topics.connect_configs import (
+    ConfigRecord,
+    ConnectorConfig,
+    TaskConfig,
+    TasksCommit,
+)
 from sparkmirror.wire.protocol.group_membership import describe_members, leave_group
 from tests.support.connect.in_memory_herder import SOURCE_CONFIG, named_config
 from tests.support.connect.worker_group import HerderGroup
-from tests.support.kafka.clusters import SharedCluster, UniqueName
+from tests.support.kafka.clusters import (
+    SharedCluster,
+    StartCluster,
+    UniqueName,
+    create_topic,
+)
 from tests.support.waiting import wait_until
 
 TASKS = 4
@@ -184,3 +197,72 @@ def test_a_deleted_connector_leaves_no_status_on_any_worker(group: HerderGroup) 
     )
     create(group)
     wait_for_shares(group, 2, 2)
+
+
+def compacted_configs(*tasks: int) -> list[ProducerRecord]:
+    """A config topic after compaction: two task configs take effect, if both are there."""
+    config = {**named_config("c", SOURCE_CONFIG, tasks__max="2")}
+    records: list[ConfigRecord] = [
+        ConnectorConfig(connector="c", properties=config),
+        *(TaskConfig(connector="c", task=task, properties=config) for task in tasks),
+        TasksCommit(connector="c", tasks=2),
+    ]
+    return [
+        ProducerRecord(key=one.key, value=one.value) for one in (each.encode() for each in records)
+    ]
+
+
+@pytest.mark.parametrize("tasks", [(2, 3, 0, 1), (1,)], ids=["larger set left", "task removed"])
+def test_a_group_that_finds_a_compacted_config_topic_runs_all_tasks(
+    primary: SharedCluster, unique_name: UniqueName, tasks: tuple[int, ...]
+) -> None:
+    name = unique_name("workers")
+    create_topic(primary.access, f"{name}-config", configs={"cleanup.policy": "compact"})
+    produce_records(primary.access, f"{name}-config", compacted_configs(*tasks))
+    group = HerderGroup(primary, name)
+    try:
+        group.start("w1")
+        group.start("w2")
+        wait_until(
+            lambda: group.running_tasks("c") == [0, 1] and set(group.owners("c")) == {"w1", "w2"},
+            "one task on each worker",
+        )
+    finally:
+        group.stop_all()
+
+
+def test_a_group_goes_on_after_an_outage_of_its_cluster(
+    start_cluster: StartCluster, unique_name: UniqueName
+) -> None:
+    cluster = start_cluster(ClusterSpec(name="outage", fast_start=True))
+    shared = SharedCluster(name="outage", properties=cluster.client_properties())
+    group = HerderGroup(shared, unique_name("workers"))
+    try:
+        group.start("w1")
+        group.start("w2")
+        create(group)
+        wait_for_shares(group, 2, 2)
+        before = {one: assignment_of(group, one).own_share for one in group.workers}
+        cluster.kill()
+        wait_until(
+            lambda: all(
+                worker.herder.health().status == "unhealthy" for worker in group.workers.values()
+            ),
+            "both workers to be unhealthy",
+        )
+        assert group.running_tasks("c") == list(range(TASKS))
+        cluster.start_brokers()
+        wait_until(
+            lambda: all(
+                worker.herder.health().status == "healthy" for worker in group.workers.values()
+            ),
+            "both workers to be healthy",
+        )
+        create(group, "d")
+        wait_for_shares(group, 2, 2, name="d")
+        assert {one: assignment_of(group, one).own_share.task_numbers("c") for one in before} == {
+            one: share.task_numbers("c") for one, share in before.items()
+        }
+        assert not any("stop tasks c" in one.probe.calls for one in group.workers.values())
+    finally:
+        group.stop_all()

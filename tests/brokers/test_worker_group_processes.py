@@ -16,8 +16,12 @@ from typing import Any
 import pytest
 
 from sparkmirror.lab.processes.port_registry import PortRegistry
-from tests.support.cli.mirror_process import MirrorProcess, running_worker
-from tests.support.cli.property_files import worker_properties
+from tests.support.cli.mirror_process import (
+    MirrorProcess,
+    running_mirror_maker,
+    running_worker,
+)
+from tests.support.cli.property_files import SINGLE_REPLICA, worker_properties
 from tests.support.connect.connector_context import connector_config
 from tests.support.kafka.clusters import SharedCluster
 from tests.support.waiting import wait_until
@@ -142,3 +146,57 @@ def test_a_rolling_restart_keeps_everything_running(workers: WorkerProcesses) ->
         workers.wait_for_shares(**dict.fromkeys(workers.running, 6))
         workers.start(name)
         workers.wait_for_shares(w1=4, w2=4, w3=4)
+
+
+def test_nodes_of_dedicated_mode_with_internal_rest_share_the_connectors_of_a_flow(
+    primary: SharedCluster, backup: SharedCluster, tmp_path: Path
+) -> None:
+    source, target = f"a{secrets.token_hex(3)}", f"b{secrets.token_hex(3)}"
+    flow = f"{source}->{target}"
+    file = {
+        "clusters": f"{source}, {target}",
+        f"{source}.bootstrap.servers": primary.bootstrap,
+        f"{target}.bootstrap.servers": backup.bootstrap,
+        f"{flow}.enabled": "true",
+        f"{flow}.topics": "no-such-topic",
+        f"{flow}.groups": "no-such-group",
+        f"{target}->{source}.emit.heartbeats.enabled": "false",
+        "heartbeats.replication.enabled": "false",
+        "emit.heartbeats.interval.seconds": "1",
+        "dedicated.mode.enable.internal.rest": "true",
+        "replication.factor": "1",
+        **{
+            f"{name}.topic.replication.factor": "1"
+            for name in ("offset-syncs", "checkpoints", "heartbeats")
+        },
+        **SINGLE_REPLICA,
+    }
+    first_port, second_port = PortRegistry().claim(2, tmp_path)
+
+    def node(port: int, name: str) -> MirrorProcess:
+        listeners = {"listeners": f"http://127.0.0.1:{port}"}
+        return stack.enter_context(
+            running_mirror_maker({**file, **listeners}, tmp_path / name, "--clusters", target)
+        )
+
+    def owners(asked: MirrorProcess) -> set[str]:
+        """The nodes that run connectors of the flow, if all three run."""
+        found = asked.get_json("/connectors?expand=status").values()
+        parts = [entry["status"]["connector"] for entry in found]
+        assert all(
+            part["worker_id"].endswith(f"/{flow}") or not part["worker_id"] for part in parts
+        )
+        running = [part for part in parts if part["state"] == "RUNNING"]
+        return {part["worker_id"] for part in running} if len(running) == 3 else set()
+
+    with ExitStack() as stack:
+        first = node(first_port, "first")
+        first_id, second_id = (f"127.0.0.1:{port}/{flow}" for port in (first_port, second_port))
+        wait_until(lambda: owners(first) == {first_id}, "the first node", timeout_s=90)
+        second = node(second_port, "second")
+        both = {first_id, second_id}
+        wait_until(lambda: owners(second) == both, "shares of both nodes", timeout_s=90)
+        wait_until(lambda: owners(first) == both, "the same view", timeout_s=90)
+        first.send_signal(signal.SIGKILL)
+        wait_until(lambda: owners(second) == {second_id}, "the second node alone", timeout_s=90)
+        assert "This node is now a leader" in second.output

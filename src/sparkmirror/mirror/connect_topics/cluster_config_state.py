@@ -3,9 +3,10 @@
 The rules, and the effect of compaction:
 
 - A connector config takes effect at once. Without a target state the connector is STARTED.
-- Task configs take effect with the commit record that names their number. Compaction may have
-  removed some of an older set. A commit whose tasks are not exactly 0..n-1 makes the connector
-  *inconsistent*: it has no tasks until a complete set is written.
+- Task configs take effect with the commit record that names their number n. Compaction may have
+  removed some of an older set: a commit without all of the tasks 0..n-1 makes the connector
+  *inconsistent*, and it has no tasks until a complete set is written. Compaction may also leave
+  tasks of an older, larger set before the commit: they have no effect.
 - Task configs of a connector without a config are left over from its deletion, and ignored.
 - Each commit requires a round of fencing; a task count record says that it was done. Its count
   outlives the connector, because producers of its tasks may too.
@@ -187,9 +188,9 @@ class ClusterConfigState:
         if name not in self._connectors:
             self._remove_connector(name)
             return False
-        if set(deferred) == set(range(change.tasks)):
+        if deferred.keys() >= set(range(change.tasks)):
             self._inconsistent.discard(name)
-            self._tasks[name] = deferred
+            self._tasks[name] = {task: deferred[task] for task in range(change.tasks)}
             self._generations[name] = self._generations.get(name, -1) + 1
         else:
             log.debug("Incomplete task configs for connector %s, probably due to compaction", name)

@@ -164,6 +164,13 @@ def test_a_commit_without_all_its_tasks_makes_the_connector_inconsistent() -> No
     assert state.task_configs("c") == ({"task": "0"}, {"task": "1"})
 
 
+def test_tasks_that_compaction_has_left_of_a_larger_set_have_no_effect() -> None:
+    """Tasks 0..3, then 0..1 were written. Compaction has kept the last record of each."""
+    state = state_after(connector(), task(2), task(3), task(0), task(1), commit(2))
+    assert not state.is_inconsistent("c")
+    assert state.task_configs("c") == ({"task": "0"}, {"task": "1"})
+
+
 def test_a_commit_with_a_wrong_task_number_makes_the_connector_inconsistent() -> None:
     state = state_after(connector(), task(1), task(2), commit(2))
     assert state.is_inconsistent("c")
