@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 
 from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
+from sparkmirror.copy.control.encryption import DriverFramesHandshake
 from sparkmirror.copy.control.message_json import MalformedMessage, decode, encode
 from sparkmirror.copy.control.messages import (
     AbortTask,
@@ -22,6 +23,7 @@ from sparkmirror.copy.control.messages import (
     SetRateLimit,
     Welcome,
 )
+from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK, TlsPskHandshake
 from sparkmirror.engine.driver.control_connections import Handshake
 from tests.fuzz.fuzz_target import FuzzTarget, direct
 from tests.support.copy.control_client import handshake_keys
@@ -98,7 +100,7 @@ FRAMES = FuzzTarget(
 
 def _handshake(data: bytes) -> None:
     def read(sock: socket.socket) -> None:
-        handshake = Handshake(sock, b"secret", 0.0, lambda *_: None)
+        handshake = Handshake(sock, DriverFramesHandshake(b"secret"), 0.0, lambda *_: None)
         while True:
             handshake.on_readable()
 
@@ -111,3 +113,26 @@ HANDSHAKES = FuzzTarget(
     open_parser=direct(_handshake),
     errors=(ControlConnectionLost,),
 )
+
+
+def _tls_handshake(data: bytes) -> None:
+    def read(sock: socket.socket) -> None:
+        handshake = Handshake(sock, TlsPskHandshake.of_driver(b"secret"), 0.0, lambda *_: None)
+        while True:
+            handshake.on_readable()
+
+    _with_peer(data, read)
+
+
+def tls_handshakes() -> tuple[FuzzTarget, ...]:
+    """Return the target for the handshake of TLS; none if this Python does not have it."""
+    if not HAS_TLS_PSK:
+        return ()
+    return (
+        FuzzTarget(
+            name="control handshakes over TLS",
+            seeds=[TlsPskHandshake.of_task(b"secret").begin()],
+            open_parser=direct(_tls_handshake),
+            errors=(ControlConnectionLost,),
+        ),
+    )

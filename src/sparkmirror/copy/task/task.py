@@ -19,6 +19,7 @@ from typing import Self
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.control.connection import ControlConnection
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import ControlMessage, Hello, TaskDone
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.settings import CopySettings
@@ -106,9 +107,11 @@ class CopyTask:
             self._on_message(message)
 
     @classmethod
-    def connect(cls, address: tuple[str, int], secret: bytes, hello: Hello) -> Self:
+    def connect(
+        cls, address: tuple[str, int], protocol: ControlProtocol, secret: bytes, hello: Hello
+    ) -> Self:
         """Connect to the driver and wait for its welcome. Blocks; see `connect_to_driver`."""
-        return cls(*connect_to_driver(address, secret, hello))
+        return cls(*connect_to_driver(address, protocol, secret, hello))
 
     def run(self) -> None:
         """Copy until drained. Raises LeaseLost or ControlConnectionLost if the driver is lost."""

@@ -19,7 +19,11 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from sparkmirror.copy.control.encryption import CipherPair
+from sparkmirror.copy.control.handshake import (
+    ConnectionCipher,
+    ControlProtocol,
+    driver_handshake,
+)
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     EpochAssignment,
@@ -61,6 +65,7 @@ class ControlServer:
         *,
         tasks: int,
         epoch_s: float,
+        protocol: ControlProtocol,
         bind: str,
         host: str = "",
         port: int = 0,
@@ -75,6 +80,7 @@ class ControlServer:
         self.endpoint = ControlEndpoint(
             host=_without_brackets(host or bind),
             port=listener.getsockname()[1],
+            protocol=protocol,
             secret=secrets.token_hex(SECRET_BYTES).encode(),
         )
         self._loop = EventLoop()
@@ -186,7 +192,7 @@ class ControlServer:
     def _on_accept(self, sock: socket.socket) -> None:
         handshake = Handshake(
             sock,
-            self.endpoint.secret,
+            driver_handshake(self.endpoint.protocol, self.endpoint.secret),
             time.monotonic() + HANDSHAKE_TIMEOUT_S,
             self._on_authenticated,
         )
@@ -202,11 +208,11 @@ class ControlServer:
         handshake.close()
 
     def _on_authenticated(
-        self, handshake: Handshake, sock: socket.socket, ciphers: CipherPair
+        self, handshake: Handshake, sock: socket.socket, cipher: ConnectionCipher
     ) -> None:
         self._loop.unregister(handshake)
         self._handshakes.discard(handshake)
-        connection = AuthenticatedConnection(sock, self._on_message, ciphers)
+        connection = AuthenticatedConnection(sock, self._on_message, cipher)
         self._connections.add(connection)
         self._loop.register(connection, partial(self._on_connection_lost, connection))
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control_server import ControlServer
 from sparkmirror.engine.driver.executor_python import link_executor_python
@@ -24,6 +25,7 @@ from sparkmirror.engine.driver.spark_conf import (
     DriverEnvironment,
     build_spark_conf,
     control_port,
+    control_protocol,
     effective_master,
     is_local_master,
     slot_shortage_text,
@@ -272,6 +274,7 @@ class SparkApplication:
             self._conductor,
             tasks=len(self._spec.job.tasks),
             epoch_s=self._spec.epoch_s,
+            protocol=control_protocol(self._spec, has_tls_psk=HAS_TLS_PSK),
             bind=bind,
             host=host,
             port=control_port(self._spec),

@@ -43,7 +43,8 @@ def run_spark_task(partition: TaskInputPartition) -> Iterator[ReceiptRow]:
         retry=context.attemptNumber(),
     )
     with logs.context(connector=partition.connector, task=partition.task):
-        copy_task = CopyTask.connect(partition.endpoint.address, partition.endpoint.secret, hello)
+        endpoint = partition.endpoint
+        copy_task = CopyTask.connect(endpoint.address, endpoint.protocol, endpoint.secret, hello)
         copy_task.run()
     attempt = TaskAttemptInfo(
         flow=partition.flow,
