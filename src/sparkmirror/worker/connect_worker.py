@@ -14,6 +14,8 @@ from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.files.worker_file import WorkerFile
+from sparkmirror.config.plugin_modules import PluginModules
+from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
@@ -56,7 +58,9 @@ class ConnectWorker:
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow()
         log_levels = LogLevels()
-        settings = WorkerSettings.from_config(config, rest.worker_id, properties)
+        settings = WorkerSettings.from_config(
+            config, rest.worker_id, properties, PluginModules.from_environment(environment)
+        )
         self._client_id = WorkerClientId(
             state_directory(environment) / "workers", settings.group_id
         )
@@ -70,6 +74,7 @@ class ConnectWorker:
                 fencer=partial(fence_producers, access),
                 log_levels=log_levels,
                 on_tasks_ended=flow_monitor.on_tasks_ended,
+                read_worker_values=changing_client_values(file.raw, reloaded.latest),
                 worker_membership=WorkerGroup(settings.group_id, access, self._client_id.value),
             ),
         )

@@ -22,7 +22,9 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.plugin_modules import PluginModules
 from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
@@ -69,6 +71,7 @@ class SharedFlowSettings:
     spark: SparkSettings
     log_levels: LogLevels
     state_directory: Path
+    plugin_modules: PluginModules
 
 
 class FlowHerder:
@@ -89,7 +92,9 @@ class FlowHerder:
         properties = file.worker_config(flow)
         reloaded = ReloadedProperties(lambda: file.worker_config(flow))
         access = ClusterAccess.reloading(flow.target, reloaded.latest)
-        settings = WorkerSettings.from_config(DISTRIBUTED.parse(properties), worker_id)
+        settings = WorkerSettings.from_config(
+            DISTRIBUTED.parse(properties), worker_id, plugin_modules=shared.plugin_modules
+        )
         self._worker_info = WorkerInfoProvider(access)
         self._client_id = WorkerClientId(
             shared.state_directory / "workers" / flow.target, settings.group_id
@@ -106,6 +111,9 @@ class FlowHerder:
                 fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
                 on_tasks_ended=monitor.on_tasks_ended,
+                read_worker_values=changing_client_values(
+                    file.layered_worker_config(flow).props, reloaded.latest
+                ),
                 worker_membership=WorkerGroup(settings.group_id, access, self._client_id.value),
                 configured_connectors={
                     config["name"]: config
@@ -168,6 +176,7 @@ class MirrorMaker:
             ),
             log_levels=LogLevels(),
             state_directory=state_directory(environment),
+            plugin_modules=PluginModules.from_environment(environment),
         )
         monitor = WorkerMonitor()
         self.flow_herders: Sequence[FlowHerder] = [

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable
 from typing import Self
 
+from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.control.connection import ControlConnection
@@ -65,7 +66,12 @@ class CopyTask:
         self.connection = connection
         self.loop = EventLoop()
         source = resolve_client(settings.source_alias, settings.source, settings.client_id)
-        target = resolve_client(settings.target_alias, settings.target, settings.client_id)
+        target = resolve_client(
+            settings.target_alias,
+            settings.target,
+            settings.client_id,
+            file_prefix=WORKER_PRODUCER_PREFIX,
+        )
         self._target_client = target
         self.source = ClusterConnections(
             self.loop, *source, MemoryBudget(settings.buffer_memory_bytes)

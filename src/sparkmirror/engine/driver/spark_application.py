@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.config.files.written_keys import written_keys_variable
 from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control_server import ControlServer
@@ -258,7 +259,7 @@ class SparkApplication:
             directory=self._directory,
             spark_home=home,
             has_cds_archive=home is not None and home.cds_archive.is_file(),
-            executor_variables=allowed_variables(os.environ),
+            executor_variables=allowed_variables(os.environ) | written_keys_variable(os.environ),
         )
         os.environ.update(spark_environment(self._spec, environment, os.environ))
         link_executor_python(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))
