@@ -58,9 +58,11 @@ test-pure: $(READY) ## the tests that need nothing but Python
 
 test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
+	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/brokers --ignore tests/brokers/lab $(ARGS)
 
 test-spark: jars ## the tests on real Spark
+	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
 	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/spark $(ARGS)
 

@@ -29,25 +29,16 @@ def test_a_node_that_starts_while_the_source_is_down_says_so_everywhere_and_stop
     north, west = f"north{mark}", f"west{mark}"
     there, back = f"{north}->{west}", f"{west}->{north}"
     source, heartbeat = f"{there}.MirrorSourceConnector", f"{back}.MirrorHeartbeatConnector"
-    file = {
-        "clusters": f"{north}, {west}",
-        f"{north}.bootstrap.servers": DOWN,
-        f"{west}.bootstrap.servers": backup.bootstrap,
-        f"{there}.enabled": "true",
-        "listeners": "http://127.0.0.1:0",
-        **{
-            f"{name}replication.factor": "1"
-            for name in ("", "offset-syncs.topic.", "checkpoints.topic.", "heartbeats.topic.")
-        },
-        **SINGLE_REPLICA,
-    }
+    file = flow_file(north, west, DOWN, backup.bootstrap)
     written = write_properties(tmp_path / "mm2.properties", file)
     with running_process([*SPARKMIRROR, "run", str(written)], tmp_path / "run") as program:
         listed = set(program.get_json("/connectors"))
         kinds = ("Source", "Checkpoint", "Heartbeat")
         assert listed == {*(f"{there}.Mirror{kind}Connector" for kind in kinds), heartbeat}
         for connector in (source, heartbeat):
-            wait_until(partial(is_refused, program, connector), f"the trace of {connector}")
+            wait_until(
+                partial(has_in_trace, program, REFUSED, connector), f"the trace of {connector}"
+            )
         assert set(program.get_json("/connectors")) == listed
         offsets = program.request("GET", f"{connector_path(heartbeat)}/offsets")
         assert (offsets.status, REFUSED in offsets.message) == (503, True)
@@ -65,7 +56,48 @@ def test_a_node_that_starts_while_the_source_is_down_says_so_everywhere_and_stop
         assert "failed to properly shut down" not in program.output
 
 
-def is_refused(program: MirrorProcess, connector: str) -> bool:
-    """Whether the connector's trace names the address that refuses connections."""
+def test_a_wrong_setting_is_named_with_file_and_line_in_the_status_and_the_log(
+    backup: SharedCluster, tmp_path: Path
+) -> None:
+    """TLS to a listener without it: for a connector, and for the worker of the way back."""
+    mark = secrets.token_hex(3)
+    north, west = f"north{mark}", f"west{mark}"
+    file = flow_file(north, west, backup.bootstrap, backup.bootstrap)
+    key = f"{north}.security.protocol"
+    written = write_properties(tmp_path / "mm2.properties", {**file, key: "SSL"})
+    lines = written.read_text(encoding="utf-8").splitlines()
+    (line,) = [number for number, text in enumerate(lines, 1) if text.startswith(key)]
+    place = f"{written}, line {line}: {key}"
+    with running_process([*SPARKMIRROR, "run", str(written)], tmp_path / "run") as program:
+        for connector in (
+            f"{north}->{west}.MirrorSourceConnector",
+            f"{west}->{north}.MirrorHeartbeatConnector",
+        ):
+            wait_until(
+                partial(has_in_trace, program, place, connector),
+                f"{place} in the trace of {connector}",
+            )
+        program.stop()
+        assert place in program.output
+
+
+def flow_file(source: str, target: str, source_servers: str, target_servers: str) -> dict[str, str]:
+    """The properties of a node with one flow."""
+    return {
+        "clusters": f"{source}, {target}",
+        f"{source}.bootstrap.servers": source_servers,
+        f"{target}.bootstrap.servers": target_servers,
+        f"{source}->{target}.enabled": "true",
+        "listeners": "http://127.0.0.1:0",
+        **{
+            f"{name}replication.factor": "1"
+            for name in ("", "offset-syncs.topic.", "checkpoints.topic.", "heartbeats.topic.")
+        },
+        **SINGLE_REPLICA,
+    }
+
+
+def has_in_trace(program: MirrorProcess, text: str, connector: str) -> bool:
+    """Whether the connector's trace contains a text."""
     status = program.get_json(f"{connector_path(connector)}/status")
-    return REFUSED in status["connector"].get("trace", "")
+    return text in status["connector"].get("trace", "")

@@ -6,59 +6,15 @@ import socket
 from collections.abc import Callable
 
 from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
+from sparkmirror.copy.control.encryption import DriverFramesHandshake
 from sparkmirror.copy.control.message_json import MalformedMessage, decode, encode
-from sparkmirror.copy.control.messages import (
-    AbortTask,
-    ControlMessage,
-    Drain,
-    EpochAssignment,
-    GrantLeases,
-    Hello,
-    LeaseEnded,
-    LeaseEndReason,
-    LeaseProgress,
-    ProgressReport,
-    RequestEpoch,
-    SetRateLimit,
-    SlotHello,
-    StartTask,
-    TaskEnded,
-    Welcome,
-)
+from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK, TlsPskHandshake
 from sparkmirror.engine.driver.control_connections import Handshake
 from tests.fuzz.fuzz_target import FuzzTarget, direct
 from tests.support.copy.control_client import handshake_keys
-from tests.support.copy.pending_batches import make_lease
+from tests.support.copy.control_messages import CONTROL_MESSAGES
 
-_MESSAGES: list[ControlMessage] = [
-    Hello(task=1, attempt=2, host="h", pid=3),
-    ProgressReport(
-        progress={"t-0": LeaseProgress(position=1, expected=2, records=5, end_offset=3)},
-        runs=[("t-0", 1, 2, 3)],
-        lanes={"t": {"plain": 4}},
-        bytes={"t-0": 6},
-    ),
-    LeaseEnded(
-        partition="t-0",
-        reason=LeaseEndReason.FENCED,
-        message="w",
-        position=1,
-        expected=2,
-        records=5,
-        is_clean=False,
-    ),
-    Welcome(settings={"source": {"bootstrap.servers": "a:1"}}),
-    GrantLeases(leases=[make_lease()], target_limits={"t": {}}),
-    SetRateLimit(bytes_per_s=5),
-    Drain(),
-    AbortTask(reason="why"),
-    RequestEpoch(finished_epoch=4),
-    EpochAssignment(number=5, slots=2),
-    SlotHello(slot=1, attempt=2, host="h", pid=3, epoch=4),
-    StartTask(job="j", flow="f", task=1, attempt=2, retry=3),
-    TaskEnded(job="j", task=1, attempt=2, error="e"),
-]
-_ENCODED = [encode(message) for message in _MESSAGES]
+_ENCODED = [encode(message) for message in CONTROL_MESSAGES]
 
 MESSAGES = FuzzTarget(
     name="control messages",
@@ -104,7 +60,7 @@ FRAMES = FuzzTarget(
 
 def _handshake(data: bytes) -> None:
     def read(sock: socket.socket) -> None:
-        handshake = Handshake(sock, b"secret", 0.0, lambda *_: None)
+        handshake = Handshake(sock, DriverFramesHandshake(b"secret"), 0.0, lambda *_: None)
         while True:
             handshake.on_readable()
 
@@ -117,3 +73,26 @@ HANDSHAKES = FuzzTarget(
     open_parser=direct(_handshake),
     errors=(ControlConnectionLost,),
 )
+
+
+def _tls_handshake(data: bytes) -> None:
+    def read(sock: socket.socket) -> None:
+        handshake = Handshake(sock, TlsPskHandshake.of_driver(b"secret"), 0.0, lambda *_: None)
+        while True:
+            handshake.on_readable()
+
+    _with_peer(data, read)
+
+
+def tls_handshakes() -> tuple[FuzzTarget, ...]:
+    """Return the target for the handshake of TLS; none if this Python does not have it."""
+    if not HAS_TLS_PSK:
+        return ()
+    return (
+        FuzzTarget(
+            name="control handshakes over TLS",
+            seeds=[TlsPskHandshake.of_task(b"secret").begin()],
+            open_parser=direct(_tls_handshake),
+            errors=(ControlConnectionLost,),
+        ),
+    )

@@ -83,6 +83,6 @@ PKCS12 = _target(
 ENCRYPTED_PEM = _target(
     "encrypted PEM",
     "openssl/encrypted-pkcs8.pem",
-    "openssl/encrypted-scrypt.pem",
+    "openssl/encrypted-scrypt-16.pem",
     "openssl/encrypted-traditional.pem",
 )

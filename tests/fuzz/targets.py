@@ -23,6 +23,7 @@ def all_targets() -> tuple[FuzzTarget, ...]:
         rest_targets.PATHS,
         rest_targets.HTTP,
         control_targets.HANDSHAKES,
+        *control_targets.tls_handshakes(),
         control_targets.FRAMES,
         control_targets.MESSAGES,
         broker_targets.ANSWERS,

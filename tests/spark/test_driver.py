@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import EpochAssignment
 from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.driver.spark_conf import SPARE_CORES
@@ -207,7 +208,9 @@ def test_the_status_names_an_unreachable_cluster_until_it_answers(
 
 
 def test_a_partition_shows_no_secret() -> None:
-    endpoint = ControlEndpoint(host="here", port=1, secret=b"hidden")
+    endpoint = ControlEndpoint(
+        host="here", port=1, protocol=ControlProtocol.TLS_PSK, secret=b"hidden"
+    )
     assignment = EpochAssignment(number=1, slots=1)
     partition = SlotInputPartition(assignment, 0, endpoint)
     assert "hidden" not in repr(partition)

@@ -1,16 +1,23 @@
-"""Flows over every security protocol and login, from one mm2.properties, with faults on the way.
+"""Flows over every security protocol and login, with the files of tutorials, and faults on the way.
 
-The clusters of the file are listeners of two real clusters. librdkafka writes and reads all
-records.
+`sparkmirror run` runs each file of `tutorials/eventstreams` and `tutorials/eventhubs` as its
+tutorial prints it. Replaced are addresses, directories, and in two files the labels of clusters,
+because all files call their clusters source and target. Added are ADDED and EVENT_HUBS_ACCESS. A
+fourth file has the logins that no tutorial prints. All clusters are listeners of two real ones.
+librdkafka writes and reads all records.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import secrets
 import signal
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +40,7 @@ from tests.support.cli.mirror_process import (
     running_process,
 )
 from tests.support.cli.property_files import LONG_SHUTDOWN, SHORT_INTERVALS, SINGLE_REPLICA
+from tests.support.kafka.admin_operations import set_broker_log_level
 from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
 from tests.support.security.java_stores import find_keytool, write_key_store
 from tests.support.security.msk_iam_listener import MskIamListener
@@ -41,40 +49,81 @@ from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
 
-FILES = Path(__file__).parent / "tutorials" / "secured"
+FILES = Path(__file__).parent / "tutorials"
 CONNECTION_STRING = (
     "Endpoint=sb://namespace.servicebus.windows.net/;SharedAccessKeyName=mm2;SharedAccessKey=a+b/c="
 )
-SOURCE_USERS = {"mm2": "home-secret", "mirror": "west-secret"}
-TARGET_USERS = {
-    "token": "985...",
-    "$ConnectionString": CONNECTION_STRING,
-    "mirror": "east-secret",
-}
+SOURCE_USERS = {"mm2": "home-secret", "mirror": "west-secret", "token": "985..."}
+TARGET_USERS = {"$ConnectionString": CONNECTION_STRING, "mirror": "east-secret"}
 AWS_KEY, AWS_SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 AWS = {"AWS_REGION": "us-east-2", "AWS_EC2_METADATA_DISABLED": "true"}
-SESSION_MS = "15000"
-FLOWS = {
-    ("strimzi", "eventstreams"): ("orders",),
-    ("onprem", "eventhubs"): ("topic1", "topic2"),
-    ("west", "east"): ("clicks",),
-    ("keycloak", "partner"): ("payments",),
-    ("msk", "partner"): ("ExampleTopic",),
-}
-"""The topics of each flow."""
-SMALL_CLUSTERS = {
+SESSION_MS = "8000"
+ADDED = {
     "listeners": "http://127.0.0.1:0",
     "replication.factor": "1",
     "offset-syncs.topic.replication.factor": "1",
     "checkpoints.topic.replication.factor": "1",
     "heartbeats.topic.replication.factor": "1",
+    "emit.heartbeats.enabled": "false",
     **SINGLE_REPLICA,
     **LONG_SHUTDOWN,
     **SHORT_INTERVALS,
 }
-"""Added to the file: one broker per cluster, and short intervals."""
+"""Added to every file: one broker per cluster, and short intervals."""
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_ACCESS = "${file:/properties/access.properties"
+EVENT_HUBS_ACCESS = {
+    "config.providers": "file",
+    "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    "source.security.protocol": "SASL_SSL",
+    "source.sasl.mechanism": "PLAIN",
+    "source.sasl.jaas.config": (
+        f'{_LOGIN} username="{_ACCESS}:SRC_USER}}" password="{_ACCESS}:SRC_PASSWORD}}";'
+    ),
+    "target.security.protocol": "SASL_SSL",
+    "target.sasl.mechanism": "PLAIN",
+    "target.sasl.jaas.config": (
+        f'{_LOGIN} username="$ConnectionString" password="{_ACCESS}:TGT_CONNECTION_STRING}}";'
+    ),
+}
+"""What the tutorial for Event Hubs has in its file and does not print."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file for `sparkmirror run`, and the topics that its flows copy."""
+
+    name: str
+    topics: Mapping[str, tuple[str, ...]]
+    """Topics by the label of their cluster."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Replaced labels."""
+    added: Mapping[str, str] = field(default_factory=dict)
+
+
+RUN_FILES = (
+    File(name="eventstreams/strimzi-mm2.properties", topics={"source": ("orders",)}),
+    File(
+        name="eventstreams/mirror-maker.properties",
+        topics={"cloud": ("orders",)},
+        labels={"source": "cloud", "target": "local"},
+    ),
+    File(
+        name="eventhubs/mm2-config.properties",
+        topics={"onprem": ("topic1", "topic2")},
+        labels={"source": "onprem", "target": "eventhubs"},
+        added=EVENT_HUBS_ACCESS,
+    ),
+    File(
+        name="secured/mm2.properties",
+        topics={"west": ("clicks",), "keycloak": ("payments",), "msk": ("ExampleTopic",)},
+    ),
+)
 PARTITIONS = 2
 RECORDS = 300
+SASL_AUTHENTICATOR = "org.apache.kafka.common.security.authenticator.SaslServerAuthenticator"
+RENEWAL = "Beginning re-authentication"
+"""What a broker logs at level DEBUG."""
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +166,11 @@ def clusters(
         ClusterSpec(
             name="secured-target",
             fast_start=True,
-            listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
+            listeners=(
+                ListenerProtocol.SASL_SSL,
+                ListenerProtocol.SSL,
+                ListenerProtocol.PLAINTEXT,
+            ),
             mutual_tls=True,
             users=TARGET_USERS,
             properties=properties,
@@ -125,6 +178,8 @@ def clusters(
     ]
     source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
     msk.forward_to(Address.parse(source.bootstrap_servers(ListenerProtocol.PLAINTEXT)))
+    for cluster in (source, target):
+        set_broker_log_level(cluster.access(), 1, SASL_AUTHENTICATOR, "DEBUG")
     yield source, target
     for cluster in (source, target):
         cluster.remove()
@@ -143,7 +198,7 @@ def test_records_flow_over_every_protocol_and_login(
         "https://keycloak/token": oauth_server.endpoints.token_url,
         "b-1.msk:9098": msk.address,
     }
-    file = _localized_files(source, target, addresses, tmp_path)
+    files = _localized_files(source, target, addresses, tmp_path)
     _write_stores(source, target, msk, tmp_path)
     environment = {
         **os.environ,
@@ -152,52 +207,107 @@ def test_records_flow_over_every_protocol_and_login(
         "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "aws-credentials"),
         "KAFKA_OPTS": " ".join(oauth_jvm_options(oauth_server.endpoints)),
     }
-    command = [*SPARKMIRROR, "run", str(file)]
-    with running_process(command, tmp_path / "run", environment) as program:
-        _wait_until_copied(clusters, program)
+    with ExitStack() as stack:
+        programs = [
+            stack.enter_context(
+                running_process(
+                    [*SPARKMIRROR, "run", str(file)], tmp_path / f"run-{number}", environment
+                )
+            )
+            for number, file in enumerate(files)
+        ]
+        _wait_until_copied(clusters, programs)
         _write(source, range(RECORDS, 2 * RECORDS))
-        os.kill(program.drivers()[0].pid, signal.SIGKILL)
-        _write(source, range(2 * RECORDS, 3 * RECORDS))
-        _wait_until_copied(clusters, program)
-        program.stop()
-    assert len(msk.logins) > 0
+        os.kill(programs[0].drivers()[0].pid, signal.SIGKILL)
+        written = _write_until_sessions_are_renewed(clusters, msk, 2 * RECORDS)
+        _wait_until_copied(clusters, programs)
+        with ThreadPoolExecutor(len(programs)) as stops:
+            list(stops.map(MirrorProcess.stop, programs))
     assert msk.refusals == []
     for topic, remote in _topics():
-        assert _read(target, remote) == _read(source, topic)
+        copied = _read(target, remote)
+        assert len(copied) == written
+        assert copied == _read(source, topic)
+
+
+def _write_until_sessions_are_renewed(
+    clusters: tuple[Cluster, Cluster], msk: MskIamListener, first: int
+) -> int:
+    """Write until both brokers, and the IAM listener on a connection of a task, saw a login again.
+
+    Returns how many records each topic has.
+    """
+    before = [_renewals(cluster) for cluster in clusters]
+    msk.renewals_after_fetches = 0
+    end = first
+
+    def are_renewed() -> bool:
+        nonlocal end
+        _write(clusters[0], range(end, end + PARTITIONS))
+        end += PARTITIONS
+        renewed = [_renewals(cluster) for cluster in clusters]
+        return msk.renewals_after_fetches > 0 and all(
+            now > then for now, then in zip(renewed, before, strict=True)
+        )
+
+    wait_until(are_renewed, "sessions to be renewed", SPARK_TIMEOUT_S)
+    _write(clusters[0], range(end, end + RECORDS))
+    return end + RECORDS
+
+
+def _renewals(cluster: Cluster) -> int:
+    """How often clients of a broker have logged in again on a connection."""
+    return cluster.broker(1).log_file.read_text("utf-8", errors="replace").count(RENEWAL)
 
 
 def _topics() -> Iterator[tuple[str, str]]:
-    """Every topic of the source and its remote topic."""
-    for (alias, _), topics in FLOWS.items():
-        for topic in topics:
-            yield topic, f"{alias}.{topic}"
+    """Every topic of the source and its remote topics."""
+    for file in RUN_FILES:
+        for label, topics in file.topics.items():
+            for topic in topics:
+                yield topic, f"{label}.{topic}"
+
+
+def _source_topics() -> list[str]:
+    return sorted({topic for topic, _ in _topics()})
 
 
 def _localized_files(
     source: Cluster, target: Cluster, addresses: Mapping[str, str], directory: Path
-) -> Path:
-    """Copy the tutorial's files, with the addresses and paths of the test."""
+) -> list[Path]:
+    """Copy the files, with the labels, addresses and directories of the test."""
     replacements = {
-        "my-cluster-kafka-bootstrap:443": source.bootstrap_servers(ListenerProtocol.SSL),
-        "broker-0.eventstreams.cloud.ibm.com:9093": target.bootstrap_servers(),
-        "kafka:9093": source.bootstrap_servers(),
-        "BROKERS=namespace.servicebus.windows.net:9093": f"BROKERS={target.bootstrap_servers()}",
+        r"my-cluster-kafka-bootstrap\S*:443": source.bootstrap_servers(ListenerProtocol.SSL),
+        r"broker-\S*\.eventstreams\.cloud\.ibm\.com:9093": source.bootstrap_servers(),
+        "kafka1:9092,kafka2:9093,kafka3:9094": target.bootstrap_servers(ListenerProtocol.PLAINTEXT),
+        "SRC_BROKERS=kafka:9093": f"SRC_BROKERS={source.bootstrap_servers()}",
+        "TGT_BROKERS=namespace.*": f"TGT_BROKERS={target.bootstrap_servers()}",
         "keycloak:9093": source.bootstrap_servers(),
-        **addresses,
         "partner:9094": target.bootstrap_servers(ListenerProtocol.SSL),
         "west:9093": source.bootstrap_servers(),
         "east:9093": target.bootstrap_servers(),
+        **{re.escape(written): local for written, local in addresses.items()},
         "/home/": f"{directory}/",
         "/properties/": f"{directory}/",
     }
-    for name in ("mm2.properties", "access.properties"):
-        text = (FILES / name).read_text("utf-8")
-        if name == "mm2.properties":
-            text += "".join(f"{key}={value}\n" for key, value in SMALL_CLUSTERS.items())
+
+    def localized(text: str) -> str:
         for written, local in replacements.items():
-            text = text.replace(written, local)
-        (directory / name).write_text(text, "utf-8")
-    return directory / "mm2.properties"
+            text = re.sub(written, local, text)
+        return text
+
+    access = (FILES / "eventhubs" / "access.properties").read_text("utf-8")
+    (directory / "access.properties").write_text(localized(access), "utf-8")
+    files = []
+    for file in RUN_FILES:
+        text = (FILES / file.name).read_text("utf-8")
+        added = "".join(f"{key}={value}\n" for key, value in {**file.added, **ADDED}.items())
+        for label, replacement in file.labels.items():
+            text = re.sub(rf"\b{label}\b", replacement, text)
+            added = re.sub(rf"^{label}\.", f"{replacement}.", added, flags=re.MULTILINE)
+        files.append(directory / Path(file.name).name)
+        files[-1].write_text(localized(text + added), "utf-8")
+    return files
 
 
 def _write_stores(source: Cluster, target: Cluster, msk: MskIamListener, directory: Path) -> None:
@@ -224,7 +334,7 @@ def _authority(cluster: Cluster) -> CertificateAuthority:
 
 def _create_topics(source: Cluster) -> None:
     with Admin(source.access()) as admin:
-        for topic, _ in _topics():
+        for topic in _source_topics():
             admin.create_topic(NewTopic(name=topic, partitions=PARTITIONS))
 
 
@@ -244,7 +354,7 @@ def _client(cluster: Cluster) -> dict[str, str]:
 def _write(source: Cluster, numbers: range) -> None:
     producer: Any = Producer({**_client(source), "linger.ms": 5})
     for number in numbers:
-        for topic, _ in _topics():
+        for topic in _source_topics():
             producer.produce(
                 topic,
                 key=b"key %d" % number,
@@ -260,18 +370,19 @@ def _read(cluster: Cluster, topic: str) -> list[tuple[int, tuple[object, ...]]]:
     return [(record.partition, record.content) for record in records]
 
 
-def _wait_until_copied(clusters: tuple[Cluster, Cluster], program: MirrorProcess) -> None:
+def _wait_until_copied(clusters: tuple[Cluster, Cluster], programs: list[MirrorProcess]) -> None:
     source, target = clusters
     for topic, remote in _topics():
         wanted = len(_read(source, topic))
         try:
-            wait_until(partial(_has_records, program, target, remote, wanted), "", SPARK_TIMEOUT_S)
+            wait_until(partial(_has_records, programs, target, remote, wanted), "", SPARK_TIMEOUT_S)
         except AssertionError:
-            raise AssertionError(f"{remote} is not copied: {program.output[-6000:]}") from None
+            outputs = "\n".join(program.output[-3000:] for program in programs)
+            raise AssertionError(f"{remote} is not copied: {outputs}") from None
 
 
-def _has_records(program: MirrorProcess, target: Cluster, remote: str, wanted: int) -> bool:
-    assert program.is_running(), "the program has ended"
+def _has_records(programs: list[MirrorProcess], target: Cluster, remote: str, wanted: int) -> bool:
+    assert all(program.is_running() for program in programs), "a program has ended"
     with Admin(target.access()) as admin:
         if remote not in admin.describe_topics([remote]):
             return False

@@ -11,11 +11,12 @@ from pathlib import Path
 import click
 
 from sparkmirror import logs
+from sparkmirror.cli.config.operator_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.files.written_keys import with_written_keys
 from sparkmirror.config.review.exposed_files import exposed_file_notices
-from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 from sparkmirror.worker.mirror_maker import MirrorMaker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 
@@ -45,13 +46,14 @@ def run_flows(file: Path, targets: Collection[str]) -> int:
     Raises ConfigError, before anything is started, if `config validate` finds a fault.
     """
     properties = load_properties(file)
-    os.environ.update(with_allowed_resources(properties.mapping, os.environ))
+    os.environ.update(operator_environment(properties.mapping, os.environ))
     require_valid_dedicated_file(properties, targets, os.environ)
+    os.environ.update(with_written_keys(properties, os.environ))
     shutdown = ShutdownSignal()
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = MirrorMakerConfig.open(properties, os.environ)
-    exposed = exposed_file_notices(properties, os.environ, with_key_stores=False)
+    exposed = exposed_file_notices(properties, os.environ, with_client_files=False)
     for notice in (*opened.notices, *exposed):
         log.warning("%s", notice)
     return MirrorMaker(opened, targets, os.environ).run(shutdown)

@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from sparkmirror import logs
+from sparkmirror.cli.config.operator_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_worker_file
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.worker_file import WorkerFile
+from sparkmirror.config.files.written_keys import with_written_keys
 from sparkmirror.config.review.exposed_files import exposed_file_notices
-from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 from sparkmirror.worker.connect_worker import ConnectWorker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 
@@ -38,13 +39,14 @@ def run_worker(file: Path) -> int:
     Raises ConfigError, before anything is started, if `config validate` finds a fault.
     """
     properties = load_properties(file)
-    os.environ.update(with_allowed_resources(properties.mapping, os.environ))
+    os.environ.update(operator_environment(properties.mapping, os.environ))
     require_valid_worker_file(properties, os.environ)
+    os.environ.update(with_written_keys(properties, os.environ))
     shutdown = ShutdownSignal()
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = WorkerFile.open(properties, os.environ)
-    exposed = exposed_file_notices(properties, os.environ, with_key_stores=False)
+    exposed = exposed_file_notices(properties, os.environ, with_client_files=False)
     for notice in (*opened.notices, *exposed):
         log.warning("%s", notice)
     return ConnectWorker(opened, os.environ).run(shutdown)

@@ -22,9 +22,13 @@ class ClusterAccess:
     cluster: str
     bootstrap_servers: tuple[Address, ...]
     security: SecuritySource
+    file_prefix: str | None = None
+    """The prefix of the clients' keys in a worker's file; None if they are not in that file."""
 
     @classmethod
-    def from_properties(cls, cluster: str, properties: Mapping[str, str]) -> Self:
+    def from_properties(
+        cls, cluster: str, properties: Mapping[str, str], *, file_prefix: str | None = None
+    ) -> Self:
         """Parse `bootstrap.servers` and the security keys of Java's clients. Raises ConfigError."""
         servers = [text for text in properties.get("bootstrap.servers", "").split(",") if text]
         if not servers:
@@ -33,21 +37,31 @@ class ClusterAccess:
             cluster=cluster,
             bootstrap_servers=tuple(_parse_address(text) for text in servers),
             security=SecurityWithStores.from_properties(properties),
+            file_prefix=file_prefix,
         )
 
     @classmethod
     def reloading(cls, cluster: str, read: Callable[[], Mapping[str, str]]) -> Self:
         """Parse the properties that `read` returns. Each connection reads the security keys again.
 
-        Raises ConfigError. The bootstrap servers stay those of now.
+        Raises ConfigError. The bootstrap servers stay those of now. This is for the clients of a
+        worker: its file has their keys without a prefix.
         """
-        made = cls.from_properties(cluster, read())
+        made = cls.from_properties(cluster, read(), file_prefix="")
         return replace(made, security=ReloadingSecurity(cluster, read))
 
     def new_router(self, client_id: str = "sparkmirror") -> Router:
         """Return a router for one thread. It connects with its first call."""
-        client = ClientConfig(cluster=self.cluster, security=self.security, client_id=client_id)
-        return Router(client, self.bootstrap_servers)
+        return Router(self.client_config(client_id), self.bootstrap_servers)
+
+    def client_config(self, client_id: str) -> ClientConfig:
+        """Return how a client connects."""
+        return ClientConfig(
+            cluster=self.cluster,
+            security=self.security,
+            client_id=client_id,
+            file_prefix=self.file_prefix,
+        )
 
 
 def _parse_address(text: str) -> Address:

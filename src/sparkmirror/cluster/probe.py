@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sparkmirror.backoff import seconds_left
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
+from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.topics.metadata import metadata_request, read_metadata
 
@@ -33,7 +33,7 @@ def probe(access: ClusterAccess, address: Address, timeout_s: float) -> ProbeRes
     Raises ClusterUnavailable or ClusterTimeout if waiting may help, NotAuthorized if it does not:
     wrong certificate, wrong mechanism, wrong password.
     """
-    client = ClientConfig(cluster=access.cluster, security=access.security, client_id=_CLIENT_ID)
+    client = access.client_config(_CLIENT_ID)
     deadline = time.monotonic() + timeout_s
     connection = BrokerConnection.open(client, address, timeout_s=timeout_s)
     try:

@@ -12,10 +12,15 @@ Mirrored records, checkpoints and heartbeats go through the worker's producer in
 
 The match of a prefix is naive, as in Kafka: `consumer.poll.timeout.ms` also gives the consumer a
 setting `poll.timeout.ms`, which it does not know.
+
+No client gets config providers of its own. The authors of connector configs could read any file of
+the worker with them (CVE-2024-31141 in Kafka's clients): the worker's providers and their limits
+alone count.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -27,6 +32,7 @@ from sparkmirror.config.definition.java_classes import (
 )
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
 from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.errors import ConfigFault
 
 NAME = "name"
 SOURCE_CLUSTER_ALIAS = "source.cluster.alias"
@@ -44,6 +50,10 @@ DEFAULT_CONSUMER_CONFIG = {"auto.offset.reset": "earliest"}
 """What MirrorMaker 2 sets unless a key does."""
 
 _SECURITY_NAMES = frozenset(CLIENT_SECURITY_NAMES)
+_CONFIG_PROVIDERS = "config.providers"
+_CLIENT_PROVIDER_KEY = re.compile(
+    r"(?:(?:source|target)\.)?(?:admin|consumer|producer)\.(?:override\.)?config\.providers(?:\..*)?"
+)
 
 
 class ClusterSide(StrEnum):
@@ -106,18 +116,31 @@ def client_properties(config: Mapping[str, str], client: ConnectorClient) -> dic
     result |= _entries_with_prefix(config, f"{side}.{client_type}.")
     if client_type is ClientType.CONSUMER:
         result = DEFAULT_CONSUMER_CONFIG | result | FIXED_CONSUMER_CONFIG
-    return result
+    return _without_providers(result)
 
 
 def worker_producer_config(
     worker: Mapping[str, str], connector: Mapping[str, str]
 ) -> dict[str, str]:
     """The properties of the worker's producer for the tasks of one connector."""
-    return (
+    return _without_providers(
         {BOOTSTRAP_SERVERS: worker.get(BOOTSTRAP_SERVERS, "")}
         | _entries_with_prefix(worker, WORKER_PRODUCER_PREFIX)
         | _entries_with_prefix(connector, PRODUCER_OVERRIDE_PREFIX)
     )
+
+
+def client_provider_faults(config: Mapping[str, str]) -> list[ConfigFault]:
+    """Return a fault for each key that declares a config provider for one client."""
+    return [
+        ConfigFault(
+            key,
+            f"{key}: a client of a connector has no config providers of its own; the operator"
+            f" declares them in the worker's file, as {_CONFIG_PROVIDERS}",
+        )
+        for key in config
+        if _CLIENT_PROVIDER_KEY.fullmatch(key)
+    ]
 
 
 def connector_clients(
@@ -160,6 +183,14 @@ def offset_syncs_client_config(
     side = offset_syncs_side(config)
     role = f"offset-syncs-{side}-{client_type}"
     return client_config(config, side, client_type, label=label, role=role)
+
+
+def _without_providers(properties: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in properties.items()
+        if key != _CONFIG_PROVIDERS and not key.startswith(f"{_CONFIG_PROVIDERS}.")
+    }
 
 
 def _entries_with_prefix(config: Mapping[str, str], prefix: str) -> dict[str, str]:

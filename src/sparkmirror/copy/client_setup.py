@@ -1,10 +1,12 @@
 """Converts client properties with Java's names to the connection settings of `wire`.
 
-Placeholders (`${file:/run/secrets/kafka.properties:password}`) are resolved only here. Drivers and
-executors receive the placeholder, and each of them reads the value on its own host, with the config
-providers that the properties declare. They read it again for each connection, so a connection uses
-a password that has changed. A value that the provider lacks is an error at the start; later the
-last good settings are used. Text that only looks like a placeholder stays unchanged.
+A worker resolves the placeholders of connector configs itself, and its jobs declare no providers.
+For `sparkmirror copy`, placeholders (`${file:/run/secrets/kafka.properties:password}`) are resolved
+only here. Drivers and executors receive the placeholder, and each of them reads the value on its
+own host, with the config providers that the operator's client files declare. They read it again for
+each connection, so a connection uses a password that has changed. A value that the provider lacks
+is an error at the start; later the last good settings are used. Text that only looks like a
+placeholder stays unchanged.
 """
 
 from __future__ import annotations
@@ -27,8 +29,13 @@ def resolve_client(
     properties: Mapping[str, str],
     client_id: str,
     environment: Mapping[str, str] = os.environ,
+    *,
+    file_prefix: str | None = None,
 ) -> tuple[ClientConfig, list[Address]]:
-    """Return the client config and the bootstrap servers. Raises ConfigError."""
+    """Return the client config and the bootstrap servers. Raises ConfigError.
+
+    `file_prefix` is that of the properties in a worker's file; None if they are not in that file.
+    """
     values = _expand(alias, properties, environment)
     access = _read_access(alias, properties, values)
     if values != properties:
@@ -38,7 +45,7 @@ def resolve_client(
             lambda expanded: _read_access(alias, properties, expanded).security,
         )
         access = replace(access, security=security)
-    client = ClientConfig(cluster=alias, security=access.security, client_id=client_id)
+    client = replace(access, file_prefix=file_prefix).client_config(client_id)
     return client, list(access.bootstrap_servers)
 
 

@@ -1,4 +1,4 @@
-"""Address and secret of the driver's control server.
+"""Address, protocol and secret of the driver's control server.
 
 The driver writes them to a private file for Spark's planner process, and every Spark task carries
 them. Spark's settings hold only the path of the file, because all users of Spark's web UI can read
@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from sparkmirror.copy.control.handshake import ControlProtocol
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlEndpoint:
-    """Where the control server listens, and the secret that a client must know."""
+    """Where the control server listens, what it speaks, and the secret that a client must know."""
 
     host: str
     port: int
+    protocol: ControlProtocol
     secret: bytes = field(repr=False)
 
     @property
@@ -29,7 +32,12 @@ class ControlEndpoint:
 
     def write(self, path: Path) -> None:
         """Create the file; only this user can read it. Raises FileExistsError."""
-        value = {"host": self.host, "port": self.port, "secret": self.secret.hex()}
+        value = {
+            "host": self.host,
+            "port": self.port,
+            "protocol": self.protocol,
+            "secret": self.secret.hex(),
+        }
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(value, file)
@@ -38,4 +46,9 @@ class ControlEndpoint:
     def read(cls, path: Path) -> Self:
         """Read a file that `write` created."""
         value = json.loads(path.read_text("utf-8"))
-        return cls(host=value["host"], port=value["port"], secret=bytes.fromhex(value["secret"]))
+        return cls(
+            host=value["host"],
+            port=value["port"],
+            protocol=ControlProtocol(value["protocol"]),
+            secret=bytes.fromhex(value["secret"]),
+        )

@@ -24,6 +24,7 @@ from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import PasswordLogin, SaslLogin
 from sparkmirror.security.msk_iam.msk_login import IAM_LOGIN_MODULE, msk_login
 from sparkmirror.security.oauthbearer.oauth_login import oauth_login
+from sparkmirror.security.warn_once import warn_once
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +35,6 @@ _CLIENT_SECTION = re.compile(r"\bKafkaClient\s*\{(.*?)\}\s*;", re.DOTALL)
 
 LoginBuilder = Callable[[LoginSettings], SaslLogin]
 """Raises ConfigError."""
-
-_logged_warnings: set[str] = set()
 
 
 def read_login(properties: Mapping[str, str], environment: Mapping[str, str]) -> SaslLogin:
@@ -77,7 +76,7 @@ def _login_module(properties: Mapping[str, str], environment: Mapping[str, str])
         )
     module, notices = jaas.parse_login_module(text)
     for notice in notices:
-        _warn_once(f"{notice.key}: {notice.message}")
+        warn_once(log, f"{notice.key}: {notice.message}")
     return module
 
 
@@ -111,17 +110,11 @@ def _check_module(mechanism: str, module: LoginModule) -> None:
             key,
             f"{key} names a login module that is not known; {mechanism} uses {own[0]}",
         )
-    _warn_once(
+    warn_once(
+        log,
         f"{key} names {module.class_name}, which does not fit {SASL_MECHANISM} {mechanism}: the"
-        f" mechanism decides, the options are used; name {own[0]}"
+        f" mechanism decides, the options are used; name {own[0]}",
     )
-
-
-def _warn_once(message: str) -> None:
-    """Log a warning once per process: each connection may read the settings again."""
-    if message not in _logged_warnings:
-        _logged_warnings.add(message)
-        log.warning("%s", message)
 
 
 def _password_login(settings: LoginSettings) -> PasswordLogin:

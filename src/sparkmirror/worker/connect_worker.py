@@ -15,6 +15,8 @@ from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.files.worker_file import WorkerFile
+from sparkmirror.config.plugin_modules import PluginModules
+from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
@@ -67,7 +69,9 @@ class ConnectWorker:
         self._worker_info = WorkerInfoProvider(access)
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow()
-        settings = WorkerSettings.from_config(config, rest.worker_id, properties)
+        settings = WorkerSettings.from_config(
+            config, rest.worker_id, properties, PluginModules.from_environment(environment)
+        )
         self._client_id = WorkerClientId(
             state_directory(environment) / "workers", settings.group_id
         )
@@ -84,6 +88,7 @@ class ConnectWorker:
                 fencer=partial(fence_producers, access),
                 log_levels=log_levels,
                 on_tasks_ended=flow_monitor.on_tasks_ended,
+                read_worker_values=changing_client_values(file.raw, reloaded.latest),
                 member=WorkerCoordinator(
                     WorkerGroupSettings.from_config(config, properties),
                     access,

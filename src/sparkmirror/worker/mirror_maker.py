@@ -22,7 +22,9 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.config.files.flow_rules import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
+from sparkmirror.config.plugin_modules import PluginModules
 from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
@@ -87,6 +89,7 @@ class SharedFlowSettings:
     """Sends requests to other nodes."""
     get_url: Callable[[], str]
     """Returns the address of the process's REST API, for other nodes."""
+    plugin_modules: PluginModules
 
 
 class FlowHerder:
@@ -108,7 +111,9 @@ class FlowHerder:
         reloaded = ReloadedProperties(lambda: file.worker_config(flow))
         access = ClusterAccess.reloading(flow.target, reloaded.latest)
         config = DISTRIBUTED.parse(properties)
-        settings = WorkerSettings.from_config(config, worker_id)
+        settings = WorkerSettings.from_config(
+            config, worker_id, plugin_modules=shared.plugin_modules
+        )
         self._worker_info = WorkerInfoProvider(access)
         self._client_id = WorkerClientId(
             shared.state_directory / "workers" / flow.target, settings.group_id
@@ -126,6 +131,9 @@ class FlowHerder:
                 fencer=partial(fence_producers, access),
                 log_levels=shared.log_levels,
                 on_tasks_ended=monitor.on_tasks_ended,
+                read_worker_values=changing_client_values(
+                    file.layered_worker_config(flow).props, reloaded.latest
+                ),
                 member=WorkerCoordinator(
                     WorkerGroupSettings.from_config(
                         config, properties, is_exclusive=not file.internal_rest_enabled
@@ -223,6 +231,7 @@ class MirrorMaker:
             state_directory=state_directory(environment),
             client=rest.options.client,
             get_url=lambda: advertised_url(rest.advertised, self.rest.address),
+            plugin_modules=PluginModules.from_environment(environment),
         )
         monitor = WorkerMonitor()
         self.flow_herders: Sequence[FlowHerder] = [

@@ -134,7 +134,7 @@ def test_old_batches_without_a_response_arrive_once_although_our_clock_is_behind
     flow, proxy, writer = proxied_flow
     partition = TopicPartition(topic, 0)
     flow.create_topic(topic)
-    records = numbered_records(range(2000), size=1000, timestamp=now_ms() - 30 * HOUR_MS)
+    records = numbered_records(range(600), size=1000, timestamp=now_ms() - 30 * HOUR_MS)
     writer.write_batches(partition, records, batch=10)
     job = flow.job({topic: 1}, settings=SLOW_COPY)
     with HarnessProcess(job, clock_ahead_ms=-24 * HOUR_MS) as behind:

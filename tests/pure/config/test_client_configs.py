@@ -14,6 +14,7 @@ from sparkmirror.config.client_configs import (
     offset_syncs_client_config,
     offset_syncs_side,
     task_label,
+    worker_producer_config,
 )
 from tests.support.golden import golden_json
 
@@ -55,6 +56,27 @@ def test_clients_of_the_checkpoint_connector_are_as_recorded(case: dict[str, Any
     for client_type in (ClientType.ADMIN, ClientType.CONSUMER):
         found = offset_syncs_client_config(props, client_type, label=connector_label(props))
         assert found == case["checkpoint_connector"][f"offsetSyncsTopic{client_type.title()}"]
+
+
+@pytest.mark.parametrize(("side", "client_type"), CLIENTS)
+def test_no_client_gets_config_providers_of_its_own(
+    side: ClusterSide, client_type: ClientType
+) -> None:
+    declared = {
+        f"{prefix}config.providers{rest}": "x"
+        for prefix in (f"{side}.cluster.", f"{client_type}.", f"{side}.{client_type}.")
+        for rest in ("", ".x.class", ".x.param.allowed.paths")
+    }
+    props = config(CASES[0])
+    without = client_config(props, side, client_type, label="label")
+    assert client_config(props | declared, side, client_type, label="label") == without
+
+
+def test_the_workers_producer_gets_no_config_providers() -> None:
+    worker = {"bootstrap.servers": "w:1", "producer.config.providers": "x", "producer.acks": "all"}
+    connector = {"producer.override.config.providers.x.class": "FileConfigProvider"}
+    made = worker_producer_config(worker, connector)
+    assert made == {"bootstrap.servers": "w:1", "acks": "all"}
 
 
 def test_a_client_without_a_role_has_the_id_of_its_connector() -> None:

@@ -12,6 +12,7 @@ import sparkmirror.client
 from sparkmirror.cli import kafka_scripts, main
 from sparkmirror.cli.copy import plan_and_run
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.driver.data_loss import LossKind
 from sparkmirror.copy.driver.existing.existing_records import (
@@ -25,7 +26,7 @@ from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy, StartMod
 from sparkmirror.copy.lease import LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, LedgerExtension, decode_entry, encode_entry
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
-from sparkmirror.engine.driver.spark_conf import CONTROL_PORT_KEY
+from sparkmirror.engine.driver.spark_conf import CONTROL_PORT_KEY, CONTROL_PROTOCOL_KEY
 from sparkmirror.engine.spark import receipt_rows
 from sparkmirror.mirror.offsets.run_map import RunMap
 from sparkmirror.mirror.offsets.run_map_records import (
@@ -177,6 +178,8 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.rest.bearer.tokens.file",
     }
     assert CONTROL_PORT_KEY == "spark.sparkmirror.control.port"
+    assert CONTROL_PROTOCOL_KEY == "spark.sparkmirror.control.protocol"
+    assert [protocol.value for protocol in ControlProtocol] == ["encrypted-frames", "tls-psk"]
 
 
 def test_exit_codes() -> None:

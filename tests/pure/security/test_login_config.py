@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
-from sparkmirror.security import login_config
+from sparkmirror.security import warn_once
 from sparkmirror.security.login_config import LOGIN_BUILDERS, read_login
 from sparkmirror.security.logins import PasswordLogin
 
@@ -30,7 +30,7 @@ def test_the_mechanism_decides_and_another_module_is_warned_about_once(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(login_config, "_logged_warnings", set())
+    monkeypatch.setattr(warn_once, "_said", set())
     properties = sasl(mechanism, f"{module} required username=u password=hunter2;")
     with caplog.at_level(logging.WARNING):
         for _ in range(2):

@@ -132,6 +132,7 @@ def test_a_client_logs_in_again_before_its_session_ends(
     assert connection.call(METADATA, MetadataRequest(topics=[])).cluster_id == "c"
     connection.close()
     assert len(listener.logins) == 2
+    assert listener.renewals_after_fetches == 0, "the client has fetched nothing"
 
 
 def test_a_refused_token_ends_the_connection(

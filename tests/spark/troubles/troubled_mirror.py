@@ -50,6 +50,9 @@ def cluster_spec(name: str, brokers: int = 1) -> ClusterSpec:
         properties={
             "auto.create.topics.enable": "false",
             "super.users": f"User:{CONTROL_USER};User:ANONYMOUS",
+            # A killed broker starts only when its session has expired: 9 s by default.
+            "broker.session.timeout.ms": "6000",
+            "broker.heartbeat.interval.ms": "500",
         },
     )
 

@@ -15,6 +15,7 @@ from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
+from sparkmirror.connect.runtime.run_context import WorkerValuesReader
 from sparkmirror.errors import NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
@@ -90,6 +91,7 @@ def running_herder(
     probe: ConnectorProbe | None = None,
     registry: ConnectorRegistry | None = None,
     config_log: MemoryLog | None = None,
+    read_worker_values: WorkerValuesReader | None = None,
 ) -> Iterator[HerderHarness]:
     """A started herder; it is shut down at the end. Without a registry, connectors are fake."""
     probe = probe or ConnectorProbe()
@@ -110,6 +112,7 @@ def running_herder(
         fencer=fenced.append,
         log_levels=log_levels or LogLevels(),
         on_tasks_ended=lambda name, state: ended.append((name, state)),
+        read_worker_values=read_worker_values,
     )
     herder = DistributedHerder(settings, stores, dependencies)
     herder.start()

@@ -30,7 +30,7 @@ class ControlClient:
     def __init__(self, endpoint: ControlEndpoint) -> None:
         self.received: list[ControlMessage] = []
         self._connection = ControlConnection.connect(
-            endpoint.address, endpoint.secret, self.received.append
+            endpoint.address, endpoint.protocol, endpoint.secret, self.received.append
         )
 
     def send(self, *messages: ControlMessage) -> None:

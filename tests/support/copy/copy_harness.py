@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from sparkmirror.copy.control.handshake import preferred_protocol
 from sparkmirror.copy.control.messages import EpochAssignment, RequestEpoch
 from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.driver.run_map_store import RunMapStore
@@ -46,6 +47,7 @@ class CopyHarness:
         self._control_server = ControlServer(
             epoch_s=NEVER_S,
             first_epoch_s=NEVER_S,
+            protocol=preferred_protocol(),
             bind="127.0.0.1",
         )
         self._closing = False
@@ -178,7 +180,8 @@ class CopyHarness:
         self.tasks[task] = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tests.support.copy.task_process"),
-                *(endpoint.host, str(endpoint.port), endpoint.secret.decode()),
+                *(endpoint.host, str(endpoint.port)),
+                *(endpoint.protocol, endpoint.secret.decode()),
                 *(str(task), str(attempt)),
             ],
             cwd=ROOT,

@@ -24,10 +24,12 @@ from kafka.admin import (
 from kafka.protocol.admin import AlterClientQuotasRequest, AlterClientQuotasResponse
 
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.config_resources import INCREMENTAL_ALTER_CONFIGS
 from sparkmirror.model import TopicPartition
 from sparkmirror.security.client_security import ClientSecurity
 from sparkmirror.security.logins import PasswordLogin
 from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.messages import IncrementalAlterConfigsRequest
 from tests.support.kafka.wire_copier import connect_first_broker
 from tests.support.waiting import wait_until
 
@@ -40,6 +42,10 @@ _Pattern: Any = ResourcePattern
 _Entity: Any = AlterClientQuotasRequest.EntryData.EntityData
 _Op: Any = AlterClientQuotasRequest.EntryData.OpData
 _QUOTAS = Api(AlterClientQuotasRequest, AlterClientQuotasResponse, (0, 1))
+_LoggerResource: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
+_LoggerConfig: Any = _LoggerResource.AlterableConfig
+_BROKER_LOGGER = 8
+_SET = 0
 
 PREFERRED = 0
 
@@ -91,6 +97,21 @@ def set_client_quota(access: ClusterAccess, client_id: str, key: str, value: flo
     try:
         answer = link.call(_QUOTAS, AlterClientQuotasRequest(entries=[entry], validate_only=False))
         assert not answer.entries[0].error_code, answer.entries[0].error_message
+    finally:
+        link.close()
+
+
+def set_broker_log_level(access: ClusterAccess, broker: int, logger: str, level: str) -> None:
+    """Change the level of a logger of a broker, until the broker restarts."""
+    change = _LoggerConfig(name=logger, config_operation=_SET, value=level)
+    resource = _LoggerResource(
+        resource_type=_BROKER_LOGGER, resource_name=str(broker), configs=[change]
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    link = connect_first_broker(access)
+    try:
+        answer = link.call(INCREMENTAL_ALTER_CONFIGS, request)
+        assert not answer.responses[0].error_code, answer.responses[0].error_message
     finally:
         link.close()
 

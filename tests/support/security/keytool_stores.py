@@ -1,8 +1,8 @@
 """Key stores and trust stores that the real `keytool` of a Java makes.
 
-    python -m tests.support.security.keytool_stores <keytool> <directory>
+    python -m tests.support.security.keytool_stores <keytool> <directory> [<algorithm> ...]
 
-makes the stores of `tests/golden/stores`. Their keys protect nothing.
+makes the stores of `tests/golden/stores`, with keys of these algorithms. The keys protect nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KEY_PASSWORD: Final = "key-pw-1"
 
 KEY_ALGORITHMS: Final[dict[str, Sequence[str]]] = {
     "rsa": ("-keyalg", "RSA", "-keysize", "2048"),
-    "ec": ("-keyalg", "EC", "-groupname", "secp256r1"),
+    "ec": ("-keyalg", "EC", "-keysize", "256"),
     "dsa": ("-keyalg", "DSA", "-keysize", "1024"),
     "ed25519": ("-keyalg", "Ed25519"),
 }
@@ -29,6 +29,7 @@ STORE_TYPES: Final = ("jks", "jceks", "pkcs12")
 _VALID: Final = ("-startdate", "2020/01/01 00:00:00", "-validity", "36500")
 _LEGACY: Final = "-J-Dkeystore.pkcs12.legacy"
 """As Java 8 writes PKCS12."""
+_PKCS12: Final = ("-storetype", "pkcs12")
 _FEW_ITERATIONS: Final = ("-J-Djdk.jceks.iterationCount=10000",)
 """The fewest that keytool allows for JCEKS. The default of 200000 makes tests slow."""
 _UNPROTECTED: Final = (
@@ -79,13 +80,15 @@ class Keytool:
         )
 
 
-def make_stores(keytool: Keytool, directory: Path) -> None:
+def make_stores(
+    keytool: Keytool, directory: Path, algorithms: Sequence[str] = tuple(KEY_ALGORITHMS)
+) -> None:
     """Make all stores that the tests read."""
     directory.mkdir(parents=True)
     _make_chain(keytool, directory)
     _make_trust_stores(keytool, directory)
     for store_type in STORE_TYPES:
-        for algorithm in KEY_ALGORITHMS:
+        for algorithm in algorithms:
             store = directory / f"{algorithm}.{store_type}"
             keytool.generate_key(store, store_type, algorithm, *_FEW_ITERATIONS)
             store = directory / f"all.{store_type}"
@@ -125,7 +128,7 @@ def _make_chain(keytool: Keytool, directory: Path) -> None:
         )
         reply = directory / "reply.tmp"
         path = [*stores][: [*stores].index(name) + 1]
-        reply.write_text("".join(certificates[one].read_text() for one in reversed(path)))
+        reply.write_text("".join(_first_certificate(certificates[one]) for one in reversed(path)))
         keytool.run(*_of(stores[name]), "-importcert", "-noprompt", "-file", reply)
     for store_type in STORE_TYPES:
         keytool.convert(
@@ -139,14 +142,21 @@ def _make_chain(keytool: Keytool, directory: Path) -> None:
         file.unlink()
 
 
+def _first_certificate(file: Path) -> str:
+    """The first certificate of a PEM file: keytool of Java 8 writes those of its issuers too."""
+    end = "-----END CERTIFICATE-----\n"
+    return file.read_text().partition(end)[0] + end
+
+
 def _make_trust_stores(keytool: Keytool, directory: Path) -> None:
     certificate = directory / "ca.pem"
-    keytool.trust(directory / "truststore.jks", certificate)  # PKCS12, as Java 9 and later write
+    # JKS if Java 8 writes it, PKCS12 if Java 9 or later does.
+    keytool.trust(directory / "truststore.jks", certificate)
     keytool.trust(directory / "trust.jks", certificate, "-storetype", "jks")
     keytool.trust(directory / "trust.jceks", certificate, "-storetype", "jceks")
-    keytool.trust(directory / "trust-legacy.pkcs12", certificate, _LEGACY)
-    keytool.trust(directory / "trust-unprotected.pkcs12", certificate, *_UNPROTECTED)
-    keytool.trust(directory / "trust-mac-only.pkcs12", certificate, _UNPROTECTED[0])
+    keytool.trust(directory / "trust-legacy.pkcs12", certificate, *_PKCS12, _LEGACY)
+    keytool.trust(directory / "trust-unprotected.pkcs12", certificate, *_PKCS12, *_UNPROTECTED)
+    keytool.trust(directory / "trust-mac-only.pkcs12", certificate, *_PKCS12, _UNPROTECTED[0])
 
 
 def _of(store: Path) -> tuple[str | Path, ...]:
@@ -154,4 +164,5 @@ def _of(store: Path) -> tuple[str | Path, ...]:
 
 
 if __name__ == "__main__":
-    make_stores(Keytool(Path(sys.argv[1])), Path(sys.argv[2]))
+    chosen = sys.argv[3:] or tuple(KEY_ALGORITHMS)
+    make_stores(Keytool(Path(sys.argv[1])), Path(sys.argv[2]), chosen)

@@ -23,6 +23,7 @@ from sparkmirror.wire.net.address import Address
 from tests.support.security.msk_iam_token import TokenRefused, verify_token
 from tests.support.security.sasl_frames import (
     API_VERSIONS,
+    FETCH,
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
     RequestFrame,
@@ -55,6 +56,8 @@ class MskIamListener:
     """The access key ids of all logins, in order."""
     refusals: list[str] = field(default_factory=list)
     """The reasons of all refusals, in order."""
+    renewals_after_fetches: int = 0
+    """How often a client has logged in again on a connection on which it had fetched records."""
     _context: ssl.SSLContext = field(init=False)
     _server: socket.socket = field(init=False)
     _broker: Address | None = None
@@ -127,6 +130,7 @@ class _Session:
         self._unanswered = 0
         """How many requests the broker has not answered yet."""
         self._session_ends_at = float("-inf")
+        self._has_fetched = False
 
     def run(self) -> None:
         """Serve until one side closes the connection."""
@@ -158,6 +162,7 @@ class _Session:
             return
         if request.api_key != API_VERSIONS and time.monotonic() > self._session_ends_at:
             raise ConnectionAbortedError("no login, or the session is over")
+        self._has_fetched = self._has_fetched or request.api_key == FETCH
         self._unanswered += 1
         self._broker.sendall(frame)
 
@@ -173,6 +178,7 @@ class _Session:
             self._listener.verify(token_of(request))
         except TokenRefused as error:
             return authenticate_response(request, error=f"[test]: {error}")
+        self._listener.renewals_after_fetches += self._has_fetched
         lifetime_ms = self._listener.session_lifetime_ms
         self._session_ends_at = time.monotonic() + (lifetime_ms / 1000 or float("inf"))
         return authenticate_response(request, session_lifetime_ms=lifetime_ms)

@@ -6,6 +6,7 @@ import re
 import struct
 from dataclasses import dataclass
 
+FETCH = 1
 API_VERSIONS = 18
 SASL_HANDSHAKE = 17
 SASL_AUTHENTICATE = 36

@@ -67,7 +67,7 @@ class ClusterFacts:
 
 def read_cluster_facts(access: ClusterAccess, router: Router, timeout_s: float) -> ClusterFacts:
     """Connect to every bootstrap server and to every broker. Raises no ClusterError."""
-    client = ClientConfig(cluster=access.cluster, security=access.security, client_id=CLIENT_ID)
+    client = access.client_config(CLIENT_ID)
     advertised: dict[Address, None] = {}
     cluster_id = ""
     brokers = []

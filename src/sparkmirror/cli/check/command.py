@@ -28,6 +28,7 @@ from sparkmirror.cli.config.connector_json import (
     is_connector_json,
     read_connectors,
 )
+from sparkmirror.cli.config.operator_environment import operator_environment
 from sparkmirror.cli.config.options import (
     clusters_option,
     file_argument,
@@ -39,7 +40,6 @@ from sparkmirror.cli.config.text_output import new_console, show_validation_repo
 from sparkmirror.config.files import properties
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
-from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 
 FAULTY_FILE = 1
 PROBLEMS = 2
@@ -101,12 +101,12 @@ def _read_needs(file: Path, worker: Path | None, targets: Collection[str]) -> li
         if worker is None:
             return connector_needs(read_connectors(data, ConnectorWorker()), None)
         worker_file = properties.load_properties(worker)
-        os.environ.update(with_allowed_resources(worker_file.mapping, os.environ))
+        os.environ.update(operator_environment(worker_file.mapping, os.environ))
         opened = WorkerFile.open(worker_file, os.environ)
         known = ConnectorWorker.from_file(opened)
         return connector_needs(read_connectors(data, known), known.properties)
     parsed = properties.parse_properties(data, file=str(file))
-    os.environ.update(with_allowed_resources(parsed.mapping, os.environ))
+    os.environ.update(operator_environment(parsed.mapping, os.environ))
     if is_worker_file(parsed):
         return worker_file_needs(WorkerFile.open(parsed, os.environ).expand().values)
     return dedicated_file_needs(MirrorMakerConfig.open(parsed, os.environ), targets)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.cli.check.cluster_facts import CLIENT_ID, ClusterFacts, read_cluster_facts
@@ -66,6 +66,8 @@ class _Login:
     cluster: str
     properties: Mapping[str, str] = field(repr=False)
     needs: list[ClientNeeds]
+    router: Router | None = field(default=None, repr=False)
+    """Connected, if the cluster can be reached."""
 
 
 class ConnectionChecker:
@@ -86,13 +88,14 @@ class ConnectionChecker:
 
     def check(self) -> list[ConnectionCheck]:
         """Return a check for each login, in the order of the file. Raises nothing of a cluster."""
-        facts = [self._connect(login) for login in self._logins]
-        return [
-            self._with_rights(login, check)
-            for login, check in zip(self._logins, facts, strict=True)
-        ]
+        with ExitStack() as routers:
+            facts = [self._connect(login, routers) for login in self._logins]
+            return [
+                self._with_rights(login, check)
+                for login, check in zip(self._logins, facts, strict=True)
+            ]
 
-    def _connect(self, login: _Login) -> ConnectionCheck:
+    def _connect(self, login: _Login, routers: ExitStack) -> ConnectionCheck:
         """Connect, and list topics and groups if flows of this cluster select them."""
         base = ConnectionCheck(
             cluster=login.cluster,
@@ -105,11 +108,11 @@ class ConnectionChecker:
             security = access.security.current()
         except MirrorError as error:
             return replace(base, error=str(error))
-        router = access.new_router(CLIENT_ID)
-        with closing(router):
-            facts = read_cluster_facts(access, router, self._timeout_s)
-            if facts.is_reachable:
-                self._list_names(login, router)
+        router = routers.enter_context(closing(access.new_router(CLIENT_ID)))
+        facts = read_cluster_facts(access, router, self._timeout_s)
+        if facts.is_reachable:
+            login.router = router
+            self._list_names(login, router)
         return replace(
             base,
             login=login_description(security, login.properties),
@@ -130,18 +133,16 @@ class ConnectionChecker:
             return  # The check of rights names what is missing.
 
     def _with_rights(self, login: _Login, check: ConnectionCheck) -> ConnectionCheck:
-        if check.facts is None or not check.facts.is_reachable:
+        if login.router is None:
             return check
         rights = [right for need in login.needs for right in self._rights(need)]
         remarks = tuple(dict.fromkeys(r for need in login.needs for r in self._remarks(need)))
-        access = ClusterAccess.from_properties(login.cluster, login.properties)
         error = ""
         checked: Sequence[RightCheck] = ()
-        with closing(access.new_router(CLIENT_ID)) as router:
-            try:
-                checked = check_rights(router, rights)
-            except ClusterError as failure:
-                error = f"the rights cannot be checked: {failure}"
+        try:
+            checked = check_rights(login.router, rights)
+        except ClusterError as failure:
+            error = f"the rights cannot be checked: {failure}"
         return replace(check, rights=tuple(checked), error=error, remarks=remarks)
 
     def _rights(self, need: ClientNeeds) -> Iterator[NeededRight]:

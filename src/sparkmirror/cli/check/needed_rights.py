@@ -32,6 +32,7 @@ DESCRIBE_CONFIGS, ALTER_CONFIGS = AclOperation.DESCRIBE_CONFIGS, AclOperation.AL
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 PROBE_SUFFIX = "check"
+WORKER_PRODUCER = "producer of the worker"
 """The end of the transactional id that a check asks about. No producer uses it."""
 
 
@@ -317,7 +318,7 @@ class _ConnectorClients:
         """Return the needs of the worker's producer for the connector's tasks."""
         return ClientNeeds(
             cluster=self._shared.flow.target,
-            description=f"{self._shared.flow} {self._shared.name}: producer of the worker",
+            description=f"{self._shared.flow} {self._shared.name}: {WORKER_PRODUCER}",
             properties=worker.producer_properties(self._config),
             rights=rights,
             uses_worker_client=True,

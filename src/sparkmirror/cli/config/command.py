@@ -18,6 +18,7 @@ from sparkmirror.cli.config.connector_json import (
     is_connector_json,
     validate_connectors,
 )
+from sparkmirror.cli.config.operator_environment import operator_environment
 from sparkmirror.cli.config.options import (
     clusters_option,
     file_argument,
@@ -45,7 +46,6 @@ from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.errors import ConfigError, ConfigFault, PropertiesError
 from sparkmirror.model import SourceAndTarget
-from sparkmirror.security.oauthbearer.allowed_resources import with_allowed_resources
 
 
 @click.group()
@@ -124,13 +124,17 @@ def validate(file: Path, worker: Path | None, clusters: str, form: str) -> None:
 def validation_report(
     file: Path, worker: Path | None, targets: Collection[str]
 ) -> ValidationReport:
-    """Return all findings about a file. Raises PropertiesError if it cannot be read."""
+    """Return all findings about a file. Raises PropertiesError if it cannot be read.
+
+    Changes the environment of this process: what the file allows to connectors is added.
+    """
     data = properties.read_bytes(file)
     if not is_connector_json(data):
         if worker is not None:
             raise click.UsageError("--worker is for connector JSON only")
         parsed = properties.parse_properties(data, file=str(file))
-        checks = worker_start_checks(with_allowed_resources(parsed.mapping, os.environ))
+        os.environ.update(operator_environment(parsed.mapping, os.environ))
+        checks = worker_start_checks(os.environ)
         if targets:
             return validate_dedicated_file(parsed, os.environ, checks, targets)
         return validate_file(parsed, os.environ, checks)
@@ -141,8 +145,9 @@ def validation_report(
             str(file), data, ConnectorWorker(), worker_start_checks(os.environ)
         )
     worker_file = properties.load_properties(worker)
+    os.environ.update(operator_environment(worker_file.mapping, os.environ))
     opened = WorkerFile.open(worker_file, os.environ)
-    checks = worker_start_checks(with_allowed_resources(worker_file.mapping, os.environ))
+    checks = worker_start_checks(os.environ)
     return validate_connectors(str(file), data, ConnectorWorker.from_file(opened), checks)
 
 

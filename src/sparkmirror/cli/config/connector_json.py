@@ -35,6 +35,7 @@ from sparkmirror.config.files.provenance import (
 )
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.plugin_modules import PluginModules
 from sparkmirror.config.review.findings import (
     FindingsCollector,
     ValidationReport,
@@ -84,7 +85,8 @@ class ConnectorWorker:
     def from_file(cls, file: WorkerFile) -> ConnectorWorker:
         """Read a worker's file. Raises ConfigError."""
         properties = file.expand().values
-        settings = WorkerSettings.from_config(file.config(), "", properties)
+        modules = PluginModules.from_properties(properties)
+        settings = WorkerSettings.from_config(file.config(), "", properties, modules)
         return cls(
             capabilities=settings.capabilities, providers=file.providers, properties=properties
         )

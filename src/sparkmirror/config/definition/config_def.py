@@ -13,7 +13,6 @@ own validator. `validate` never raises, and reports a fault exactly when `parse`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
@@ -31,9 +30,8 @@ from sparkmirror.config.definition.value_types import (
     parse_type,
     split_list,
 )
+from sparkmirror.config.plugin_modules import is_python_class
 from sparkmirror.errors import ConfigError, ConfigFault
-
-_PYTHON_CLASS = re.compile(r"\w+(?:\.\w+)*:\w+")
 
 
 class Importance(Enum):
@@ -238,4 +236,4 @@ def _evaluate(
 
 
 def _or_python(classes: ClassResolver) -> ClassResolver:
-    return lambda name: name if _PYTHON_CLASS.fullmatch(name) else classes(name)
+    return lambda name: name if is_python_class(name) else classes(name)

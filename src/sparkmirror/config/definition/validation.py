@@ -33,6 +33,12 @@ from sparkmirror.config.definition.plugin_versions import (
 from sparkmirror.config.definition.plugins import CONNECTOR_PLUGINS, PluginDesc, find_connector
 from sparkmirror.config.definition.recommenders import FixedRecommender
 from sparkmirror.config.definition.value_types import ClassResolver, Props, trim
+from sparkmirror.config.plugin_modules import (
+    NO_PLUGIN_MODULES,
+    PLUGIN_CLASS_KEYS,
+    PluginModules,
+    is_python_class,
+)
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.tables.framework import CONNECTOR
 from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES, CONVERTER_TYPE
@@ -51,6 +57,7 @@ class WorkerCapabilities:
     exactly_once: bool = False
     override_policy: str = "All"
     override_allowlist: tuple[str, ...] = ()
+    plugin_modules: PluginModules = NO_PLUGIN_MODULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,7 @@ def validate_connector_config(
     framework = enrich(props, classes)
     values = _framework_values(plugin, props, framework, worker, classes)
     values |= _connector_values(plugin, props, classes)
+    values = add_faults(values, _plugin_faults(values, worker.plugin_modules))
     keys = framework.updated(plugin.config_def)
     converters = list(_converter_config_infos(props, values, classes))
     refused = disallowed_overrides(props, worker.override_policy, worker.override_allowlist)
@@ -140,6 +148,18 @@ def _connector_values(
 ) -> dict[str, ConfigValue]:
     values = {value.name: value for value in plugin.config_def.validate(props, classes)}
     return add_faults(values, connector_faults(plugin.class_name, props, values))
+
+
+def _plugin_faults(
+    values: Mapping[str, ConfigValue], modules: PluginModules
+) -> Iterator[ConfigFault]:
+    """Yield the policies and filters that the worker may not load."""
+    for key in PLUGIN_CLASS_KEYS:
+        name = values[key].value if key in values else None
+        if isinstance(name, str) and is_python_class(name):
+            refusal = modules.refusal(key, name)
+            if refusal:
+                yield ConfigFault(key, refusal)
 
 
 def _config_infos(keys: ConfigDef, values: Mapping[str, ConfigValue]) -> Iterator[ConfigInfo]:

@@ -32,6 +32,7 @@ from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.files.provenance import CandidateValue, ResolvedSetting
 from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
 from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.plugin_modules import PluginModules
 from sparkmirror.config.review.addresses import (
     BOOTSTRAP_SERVERS_KEY,
     address_faults,
@@ -96,7 +97,7 @@ def validate_dedicated_file(
     except ConfigError as error:
         _add_faults(findings, file, error.faults)
         findings.add_notices(file.notices)
-    findings.add_notices(exposed_file_notices(file, environment, with_key_stores=True))
+    findings.add_notices(exposed_file_notices(file, environment, with_client_files=True))
     return findings.report()
 
 
@@ -108,7 +109,7 @@ def validate_worker_file(
     providers, faults = try_create_providers(file.mapping, environment)
     _add_faults(findings, file, faults)
     add_worker_file_findings(WorkerFile(file, providers), findings, checks)
-    findings.add_notices(exposed_file_notices(file, environment, with_key_stores=True))
+    findings.add_notices(exposed_file_notices(file, environment, with_client_files=True))
     return findings.report()
 
 
@@ -260,9 +261,11 @@ class _FlowsValidator:
         else:
             expanded = self._config.expand(layers.props).values
             support = worker.get("exactly.once.source.support", "").strip().lower()
-            faults = _connector_faults(
-                expanded, WorkerCapabilities(exactly_once=support == "enabled")
+            capabilities = WorkerCapabilities(
+                exactly_once=support == "enabled",
+                plugin_modules=PluginModules.from_properties(self._config.properties.mapping),
             )
+            faults = _connector_faults(expanded, capabilities)
         if part is FlowPart.SOURCE:
             faults = chain(faults, SOURCE_ADDITIONS.faults(expanded))
         self._add_repeated_items(part.config_def, layers, expanded)

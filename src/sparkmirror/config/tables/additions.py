@@ -105,5 +105,14 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         MEDIUM,
         "The Python classes, as module:Class, that sasl.login.callback.handler.class may name.",
     ),
+    ConfigKey(
+        "sparkmirror.plugin.modules",
+        Type.LIST,
+        (),
+        MEDIUM,
+        "The Python modules that policies and filters of connectors may come from, given as "
+        "module:Class. An entry stands for the module and all modules below it. A module that this "
+        "file itself names needs no entry. Empty: no other module.",
+    ),
 )
 """What a process reads besides Kafka's keys: a worker, or all flows of a dedicated file."""

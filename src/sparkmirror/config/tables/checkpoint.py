@@ -36,6 +36,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         LOW,
         "Filter that decides which consumer groups are followed. The default reads groups and "
         "groups.exclude.",
+        accepts_python_class=True,
     ),
     ConfigKey(
         "refresh.groups.enabled",
@@ -98,6 +99,7 @@ CHECKPOINT: Final = MIRROR + ConfigDef(
         DEFAULT_TOPIC_FILTER,
         LOW,
         TOPIC_FILTER_CLASS_DOC,
+        accepts_python_class=True,
     ),
     METRIC_NAMES,
 )

@@ -18,8 +18,10 @@ NAMING: Final = ConfigDef(
         DEFAULT_REPLICATION_POLICY,
         LOW,
         "Rule that names remote topics. The default writes source.topic; "
-        "IdentityReplicationPolicy keeps the name, which forbids mirroring in a circle. All "
-        "connectors of a flow should agree on it.",
+        "IdentityReplicationPolicy keeps the name, which forbids mirroring in a circle; "
+        "module:Class is a Python class (sparkmirror.plugin.modules). All connectors of a flow "
+        "should agree on it.",
+        accepts_python_class=True,
     ),
     ConfigKey(
         "replication.policy.separator",

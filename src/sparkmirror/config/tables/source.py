@@ -29,6 +29,7 @@ _TOPIC_SELECTION: Final = ConfigDef(
         DEFAULT_TOPIC_FILTER,
         LOW,
         TOPIC_FILTER_CLASS_DOC,
+        accepts_python_class=True,
     ),
     ConfigKey(
         "config.property.filter.class",
@@ -37,6 +38,7 @@ _TOPIC_SELECTION: Final = ConfigDef(
         LOW,
         "Filter that decides which topic configs are copied. The default reads "
         "config.properties.exclude and use.defaults.from.",
+        accepts_python_class=True,
     ),
     ConfigKey(
         "consumer.poll.timeout.ms",

@@ -12,7 +12,11 @@ from sparkmirror.connect.distributed.worker_group_member import WorkerGroupMembe
 from sparkmirror.connect.herder.herder import RawConfig, ServerInfo
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
-from sparkmirror.connect.runtime.run_context import TasksEndedListener, ignore_ended_tasks
+from sparkmirror.connect.runtime.run_context import (
+    TasksEndedListener,
+    WorkerValuesReader,
+    ignore_ended_tasks,
+)
 from sparkmirror.connect.runtime.zombie_fencing import ProducerFencer
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
 
@@ -30,6 +34,8 @@ class HerderDependencies:
     log_levels: LogLevels = field(default_factory=LogLevels)
     """One for the process, shared by all its herders."""
     on_tasks_ended: TasksEndedListener = ignore_ended_tasks
+    read_worker_values: WorkerValuesReader | None = None
+    """None if the worker's file has no placeholders that concern tasks."""
     configured_connectors: Mapping[str, RawConfig] = field(default_factory=dict, repr=False)
     """The connectors that a file configures, by name. Reads get them until the stores are read."""
     get_unconfigured: Callable[[], str] = str

@@ -129,6 +129,7 @@ class HerderParts:
             stop_timeout_s=self.settings.stop_timeout_s,
             fence_zombies=fencing,
             on_tasks_ended=dependencies.on_tasks_ended,
+            read_worker_values=dependencies.read_worker_values,
         )
 
     def _on_config_change(self, change: ConfigRecord) -> None:

@@ -9,6 +9,7 @@ from typing import Self
 
 from sparkmirror.config.definition.validation import WorkerCapabilities
 from sparkmirror.config.definition.value_types import ParsedValue, split_list
+from sparkmirror.config.plugin_modules import NO_PLUGIN_MODULES, PluginModules
 from sparkmirror.connect.internal_requests.inter_worker_settings import InterWorkerSettings
 
 OVERRIDE_ALLOWLIST = "connector.client.config.override.allowlist"
@@ -52,11 +53,12 @@ class WorkerSettings:
         config: Mapping[str, ParsedValue],
         worker_id: str,
         file_values: Mapping[str, str] = MappingProxyType({}),
+        plugin_modules: PluginModules = NO_PLUGIN_MODULES,
     ) -> Self:
         """Read the parsed config of a worker (`config.files.worker_file`).
 
         `file_values` are all values of its file, expanded: the override policy reads keys that the
-        worker's config table does not have.
+        worker's config table does not have. `plugin_modules` are those of the whole process.
         """
         return cls(
             worker_id=worker_id,
@@ -66,6 +68,7 @@ class WorkerSettings:
                 exactly_once=str(config["exactly.once.source.support"]).lower() == "enabled",
                 override_policy=str(config["connector.client.config.override.policy"]),
                 override_allowlist=split_list(file_values.get(OVERRIDE_ALLOWLIST, "")),
+                plugin_modules=plugin_modules,
             ),
             tracks_topics=config["topic.tracking.enable"] is True,
             allows_topic_reset=config["topic.tracking.allow.reset"] is True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
@@ -12,6 +12,10 @@ from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 
 TasksEndedListener = Callable[[str, TargetState | None], None]
 """Gets a connector whose tasks have ended for now, and its target state; None: it was deleted."""
+
+WorkerValuesReader = Callable[[], Mapping[str, str]]
+"""Returns the values of now, by key, that config providers have for the worker's own file and that
+tasks use. May block."""
 
 
 def ignore_ended_tasks(name: str, state: TargetState | None) -> None:
@@ -31,3 +35,4 @@ class RunContext:
     fence_zombies: Callable[[str], None] | None = None
     """Fences producers of a connector's older tasks; None without exactly-once support."""
     on_tasks_ended: TasksEndedListener = ignore_ended_tasks
+    read_worker_values: WorkerValuesReader | None = None

@@ -40,7 +40,7 @@ class ConnectorEvents(Protocol):
         ...
 
     def on_values_changed(self, name: str, desired: DesiredState) -> None:
-        """Config providers have other values than those the connector was started with."""
+        """Config providers have other values for the connector, or for the worker's file."""
         ...
 
     def on_connector_failed(self, name: str, trace: str) -> None:
@@ -135,6 +135,7 @@ class WorkerConnector:
         self._released = 0
         self._applied: DesiredState | None = None
         self._config: TransformedConfig | None = None
+        self._worker_values: Mapping[str, str] = {}
         self._connector: Connector | None = None
 
     def transition_to(self, desired: DesiredState | None) -> int:
@@ -221,6 +222,7 @@ class WorkerConnector:
     def _start(self, desired: DesiredState, context: _InstanceContext) -> None:
         log.info("Starting connector %s", self.name)
         self._config = self._run_context.transformer.transform(desired.properties)
+        self._worker_values = self._read_worker_values()
         context.secrets = self._config.secrets
         registered = lookup_connector(self._run_context.registry, self._config.values)
         self._connector = registered.connector(self.name, context)
@@ -243,11 +245,16 @@ class WorkerConnector:
             return
         try:
             current = self._run_context.transformer.transform(self._applied.properties)
+            worker_values = self._read_worker_values()
         except MirrorError:
             log.debug("Values of connector %s cannot be fetched now", self.name)
             return
-        if self._config.is_changed_by(current):
+        if self._config.is_changed_by(current) or worker_values != self._worker_values:
             self._poster.post(self._events.on_values_changed, self.name, self._applied)
+
+    def _read_worker_values(self) -> Mapping[str, str]:
+        read = self._run_context.read_worker_values
+        return {} if read is None else dict(read())
 
     def _generate_task_configs(self) -> None:
         context = self._context

@@ -265,7 +265,10 @@ class WorkerConnectors:
             slot.reconfiguration.on_success()
             slot.request_task_configs()
         reload_action = desired.properties.get(RELOAD_ACTION, RELOAD_RESTART)
-        if config is None or not config.has_variables or reload_action != RELOAD_RESTART:
+        has_variables = (
+            config is not None and config.has_variables
+        ) or self._run_context.read_worker_values is not None
+        if config is None or not has_variables or reload_action != RELOAD_RESTART:
             return
         if config.ttl_ms is not None:
             self._run_context.herder_thread.schedule(

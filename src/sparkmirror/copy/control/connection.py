@@ -1,8 +1,8 @@
-"""A control connection: encrypted messages over a socket, each behind its length.
+"""A control connection: encrypted messages over a socket.
 
 The task and the driver's control server use it inside their event loops. Both ends first prove that
-they know the secret of the run, then all messages are encrypted (`encryption`). Non-blocking. A
-lost connection raises ControlConnectionLost once and is closed from then on.
+they know the secret of the run, then all messages are encrypted (`handshake`). Non-blocking. A lost
+connection raises ControlConnectionLost once and is closed from then on.
 
 The end of the connection says nothing: a task has ended only if its `TaskDone` has arrived. So an
 attacker who cuts the connection cannot make an unfinished task look finished.
@@ -11,27 +11,23 @@ attacker who cuts the connection cannot make an unfinished task look finished.
 from __future__ import annotations
 
 import socket
-import struct
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import NoReturn
 
-from sparkmirror.copy.control.encryption import (
-    NONCE_BYTES,
-    PROOF_BYTES,
-    CipherPair,
-    ControlAuthenticationError,
-    HandshakeKeys,
-    answer_challenge,
-    verify_driver,
+from sparkmirror.copy.control.encryption import ControlAuthenticationError
+from sparkmirror.copy.control.frames import OversizedFrame
+from sparkmirror.copy.control.handshake import (
+    ConnectionCipher,
+    ControlProtocol,
+    ControlProtocolUnsupported,
+    task_handshake,
 )
 from sparkmirror.copy.control.message_json import decode, encode
 from sparkmirror.copy.control.messages import ControlMessage
 from sparkmirror.errors import ClusterUnavailable
 
-_LENGTH = struct.Struct(">I")
-MAX_MESSAGE_BYTES = 64 << 20
 _RECEIVE_BYTES = 1 << 18
 CONNECT_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 5.0
@@ -50,7 +46,7 @@ class ControlConnection:
         self,
         sock: socket.socket,
         on_message: Callable[[ControlMessage], None],
-        ciphers: CipherPair,
+        cipher: ConnectionCipher,
     ) -> None:
         sock.setblocking(False)
         if sock.family in (socket.AF_INET, socket.AF_INET6):
@@ -58,18 +54,22 @@ class ControlConnection:
         self._socket = sock
         self.on_message = on_message
         """Called with every message; a new owner of the connection may replace it."""
-        self._ciphers = ciphers
+        self._cipher = cipher
         self._out: deque[memoryview] = deque()
-        self._in = bytearray()
         self.is_closed = False
 
     @classmethod
     def connect(
-        cls, address: tuple[str, int], secret: bytes, on_message: Callable[[ControlMessage], None]
+        cls,
+        address: tuple[str, int],
+        protocol: ControlProtocol,
+        secret: bytes,
+        on_message: Callable[[ControlMessage], None],
     ) -> ControlConnection:
         """Connect to the driver; each end authenticates the other. Blocks.
 
-        Connecting and authenticating may take CONNECT_TIMEOUT_S each. Raises ControlConnectionLost.
+        `protocol` is what the driver speaks. Connecting and authenticating may take
+        CONNECT_TIMEOUT_S each. Raises ControlConnectionLost.
         """
         try:
             sock = socket.create_connection(address, timeout=CONNECT_TIMEOUT_S)
@@ -78,13 +78,13 @@ class ControlConnection:
                 "driver", f"is unreachable at {address}: {error}"
             ) from error
         try:
-            keys = _authenticate(sock, secret, time.monotonic() + CONNECT_TIMEOUT_S)
-        except (OSError, ControlAuthenticationError) as error:
+            cipher = _authenticate(sock, protocol, secret, time.monotonic() + CONNECT_TIMEOUT_S)
+        except (OSError, ControlAuthenticationError, ControlProtocolUnsupported) as error:
             sock.close()
             raise ControlConnectionLost(
                 "driver", f"ends the handshake at {address}: {error}"
             ) from error
-        return cls(sock, on_message, keys.task_ciphers())
+        return cls(sock, on_message, cipher)
 
     def fileno(self) -> int:
         """Return the file descriptor for a selector."""
@@ -99,8 +99,7 @@ class ControlConnection:
         """Queue a message and send what the socket takes. Raises ControlConnectionLost."""
         if self.is_closed:
             raise ControlConnectionLost("driver", "the control connection is closed")
-        payload = self._ciphers.outgoing.encrypt(encode(message))
-        self._out.append(memoryview(_LENGTH.pack(len(payload)) + payload))
+        self._out.append(memoryview(self._cipher.wrap(encode(message))))
         self.on_writable()
 
     def on_writable(self) -> None:
@@ -127,31 +126,11 @@ class ControlConnection:
             self._fail(str(error))
         if not chunk:
             self._fail("closed by the other end")
-        self._in += chunk
-        for frame in self._pop_frames():
-            self.on_message(decode(self._decrypt(frame)))
-
-    def _decrypt(self, frame: bytes) -> bytes:
         try:
-            return self._ciphers.incoming.decrypt(frame)
-        except ControlAuthenticationError as error:
+            for message in self._cipher.unwrap(chunk):
+                self.on_message(decode(message))
+        except (ControlAuthenticationError, OversizedFrame) as error:
             self._fail(str(error))
-
-    def _pop_frames(self) -> list[bytes]:
-        """Remove and return every complete frame of the received bytes."""
-        frames: list[bytes] = []
-        at = 0
-        while len(self._in) - at >= _LENGTH.size:
-            (size,) = _LENGTH.unpack_from(self._in, at)
-            if size > MAX_MESSAGE_BYTES:
-                self._fail(f"a message of {size} bytes is larger than {MAX_MESSAGE_BYTES}")
-            if len(self._in) - at < _LENGTH.size + size:
-                break
-            at += _LENGTH.size
-            frames.append(bytes(self._in[at : at + size]))
-            at += size
-        del self._in[:at]
-        return frames
 
     def close_gracefully(self) -> None:
         """Send no more, and wait until the other end has received everything and closes. Blocks.
@@ -180,20 +159,19 @@ class ControlConnection:
         raise ControlConnectionLost("driver", f"the control connection is lost: {reason}")
 
 
-def _authenticate(sock: socket.socket, secret: bytes, deadline: float) -> HandshakeKeys:
-    """Exchange proofs with the driver. Raises OSError or ControlAuthenticationError."""
-    answer, keys = answer_challenge(secret, _receive_exactly(sock, NONCE_BYTES, deadline))
-    sock.sendall(answer)
-    verify_driver(keys, _receive_exactly(sock, PROOF_BYTES, deadline))
-    return keys
+def _authenticate(
+    sock: socket.socket, protocol: ControlProtocol, secret: bytes, deadline: float
+) -> ConnectionCipher:
+    """Do the handshake with the driver, and return the cipher of the connection.
 
-
-def _receive_exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
-    received = b""
-    while len(received) < size:
+    Raises OSError, ControlAuthenticationError or ControlProtocolUnsupported.
+    """
+    handshake = task_handshake(protocol, secret)
+    sock.sendall(handshake.begin())  # of no bytes, if the driver begins
+    while size := handshake.bytes_wanted:
         sock.settimeout(max(deadline - time.monotonic(), _MIN_TIMEOUT_S))
-        chunk = sock.recv(size - len(received))
-        if not chunk:
+        received = sock.recv(size)
+        if not received:
             raise ConnectionResetError("the other end closed the control connection")
-        received += chunk
-    return received
+        sock.sendall(handshake.receive(received))
+    return handshake.cipher()

@@ -20,9 +20,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
+from sparkmirror.copy.control.frames import FrameBuffer, to_frame
 from sparkmirror.errors import MirrorError
 
 NONCE_BYTES = 32
@@ -81,6 +83,19 @@ class CipherPair:
 
     outgoing: FrameCipher
     incoming: FrameCipher
+    _frames: FrameBuffer = field(default_factory=FrameBuffer)
+
+    def wrap(self, message: bytes) -> bytes:
+        """Return the frame of a message."""
+        return to_frame(self.outgoing.encrypt(message))
+
+    def unwrap(self, received: bytes) -> Iterator[bytes]:
+        """Yield the messages that are complete with these bytes.
+
+        Raises OversizedFrame first. Raises ControlAuthenticationError after the messages before.
+        """
+        for frame in self._frames.append(received):
+            yield self.incoming.decrypt(frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +161,77 @@ def verify_driver(keys: HandshakeKeys, proof: bytes) -> None:
         raise ControlAuthenticationError(
             "the server does not know the secret of this run, or is another version of sparkmirror"
         )
+
+
+class TaskFramesHandshake:
+    """The end of a task, or of the planner."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._received = b""
+        self._keys: HandshakeKeys | None = None
+        self._is_done = False
+
+    @property
+    def bytes_wanted(self) -> int:
+        """The rest of the challenge, then of the driver's proof."""
+        if self._is_done:
+            return 0
+        return (PROOF_BYTES if self._keys else NONCE_BYTES) - len(self._received)
+
+    def begin(self) -> bytes:
+        """Return nothing: the driver begins."""
+        return b""
+
+    def receive(self, received: bytes) -> bytes:
+        """Take received bytes. Returns the bytes to send. Raises ControlAuthenticationError."""
+        self._received += received
+        if self.bytes_wanted:
+            return b""
+        whole, self._received = self._received, b""
+        if self._keys is None:
+            answer, self._keys = answer_challenge(self._secret, whole)
+            return answer
+        verify_driver(self._keys, whole)
+        self._is_done = True
+        return b""
+
+    def cipher(self) -> CipherPair:
+        """Return the ciphers of the task."""
+        assert self._is_done and self._keys
+        return self._keys.task_ciphers()
+
+
+class DriverFramesHandshake:
+    """The end of the driver. It reads the 64 bytes of an answer and no more."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._challenge = new_challenge()
+        self._answer = b""
+        self._keys: HandshakeKeys | None = None
+
+    @property
+    def bytes_wanted(self) -> int:
+        """The rest of the answer."""
+        return ANSWER_BYTES - len(self._answer)
+
+    def begin(self) -> bytes:
+        """Return the challenge."""
+        return self._challenge
+
+    def receive(self, received: bytes) -> bytes:
+        """Take received bytes. Returns the bytes to send. Raises ControlAuthenticationError."""
+        self._answer += received
+        if self.bytes_wanted:
+            return b""
+        self._keys = verify_answer(self._secret, self._challenge, self._answer)
+        return self._keys.driver_proof
+
+    def cipher(self) -> CipherPair:
+        """Return the ciphers of the driver."""
+        assert self._keys
+        return self._keys.driver_ciphers()
 
 
 def _hkdf_expand(secret: bytes, info: bytes) -> bytes:

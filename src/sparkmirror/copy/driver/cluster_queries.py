@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import ClusterError, ClusterUnavailable, UnsupportedByBroker
@@ -67,7 +68,14 @@ class ClusterQueries:
         """Create the routers; sends no request."""
         return cls(
             Router(*resolve_client(settings.source_alias, settings.source, settings.client_id)),
-            Router(*resolve_client(settings.target_alias, settings.target, settings.client_id)),
+            Router(
+                *resolve_client(
+                    settings.target_alias,
+                    settings.target,
+                    settings.client_id,
+                    file_prefix=WORKER_PRODUCER_PREFIX,
+                )
+            ),
             settings.read_committed,
         )
 

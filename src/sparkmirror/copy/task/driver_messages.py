@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sparkmirror.copy.control.connection import ControlConnection
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import (
     AbortTask,
     ControlMessage,
@@ -49,13 +50,15 @@ class DriverSession(NamedTuple):
     messages: list[ControlMessage]
 
 
-def connect_to_driver(address: tuple[str, int], secret: bytes, hello: Hello) -> DriverSession:
+def connect_to_driver(
+    address: tuple[str, int], protocol: ControlProtocol, secret: bytes, hello: Hello
+) -> DriverSession:
     """Connect, send the hello and wait for the welcome. Blocks.
 
     Raises LeaseLost without a welcome in time, ControlConnectionLost without a connection.
     """
     received: list[ControlMessage] = []
-    connection = ControlConnection.connect(address, secret, received.append)
+    connection = ControlConnection.connect(address, protocol, secret, received.append)
     connection.send(hello)
     deadline = time.monotonic() + WELCOME_TIMEOUT_S
     while not received:

@@ -16,9 +16,11 @@ import time
 from collections.abc import Iterable
 from typing import Self
 
+from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.control.connection import ControlConnection
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import ControlMessage, Hello, TaskDone
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.settings import CopySettings
@@ -64,7 +66,12 @@ class CopyTask:
         self.connection = connection
         self.loop = EventLoop()
         source = resolve_client(settings.source_alias, settings.source, settings.client_id)
-        target = resolve_client(settings.target_alias, settings.target, settings.client_id)
+        target = resolve_client(
+            settings.target_alias,
+            settings.target,
+            settings.client_id,
+            file_prefix=WORKER_PRODUCER_PREFIX,
+        )
         self._target_client = target
         self.source = ClusterConnections(
             self.loop, *source, MemoryBudget(settings.buffer_memory_bytes)
@@ -106,9 +113,11 @@ class CopyTask:
             self._on_message(message)
 
     @classmethod
-    def connect(cls, address: tuple[str, int], secret: bytes, hello: Hello) -> Self:
+    def connect(
+        cls, address: tuple[str, int], protocol: ControlProtocol, secret: bytes, hello: Hello
+    ) -> Self:
         """Connect to the driver and wait for its welcome. Blocks; see `connect_to_driver`."""
-        return cls(*connect_to_driver(address, secret, hello))
+        return cls(*connect_to_driver(address, protocol, secret, hello))
 
     def run(self) -> None:
         """Copy until drained. Raises LeaseLost or ControlConnectionLost if the driver is lost."""

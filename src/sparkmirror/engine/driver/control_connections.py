@@ -1,8 +1,8 @@
 """Connections to the control server: a handshake first, then messages.
 
-A client must prove within a few seconds that it knows the secret (`copy.control.encryption`). Until
-then the server reads 64 bytes of it and no more, and it delays no other client. The event loop of
-the control server owns all objects of this module.
+A client must prove within a few seconds that it knows the secret (`copy.control.handshake`). Until
+then the server reads a limited number of bytes of it, and it delays no other client. The event loop
+of the control server owns all objects of this module.
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ import socket
 from collections.abc import Callable
 
 from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
-from sparkmirror.copy.control.encryption import (
-    ANSWER_BYTES,
-    CipherPair,
-    ControlAuthenticationError,
-    new_challenge,
-    verify_answer,
-)
+from sparkmirror.copy.control.encryption import ControlAuthenticationError
+from sparkmirror.copy.control.handshake import ConnectionCipher, ControlHandshake
 from sparkmirror.copy.control.message_json import MalformedMessage
 from sparkmirror.copy.control.messages import ControlMessage, Hello, SlotHello
 
@@ -61,48 +56,41 @@ class Handshake:
     def __init__(
         self,
         sock: socket.socket,
-        secret: bytes,
+        handshake: ControlHandshake,
         deadline: float,
-        on_authenticated: Callable[[Handshake, socket.socket, CipherPair], None],
+        on_authenticated: Callable[[Handshake, socket.socket, ConnectionCipher], None],
     ) -> None:
         sock.setblocking(False)
         self.deadline = deadline
         self.wants_write = False
         self.peer = _peer_name(sock)
         self._socket = sock
-        self._secret = secret
+        self._handshake = handshake
         self._on_authenticated = on_authenticated
-        self._challenge = new_challenge()
-        self._response = b""
         with contextlib.suppress(OSError):  # if the client has gone, the next read raises
-            sock.send(self._challenge)
+            sock.send(handshake.begin())
 
     def fileno(self) -> int:
         """For the selector."""
         return self._socket.fileno()
 
     def on_readable(self) -> None:
-        """Read more of the answer, never a byte beyond it. Raises ControlConnectionLost."""
+        """Read more of the handshake, never a byte beyond it. Raises ControlConnectionLost."""
         try:
-            chunk = self._socket.recv(ANSWER_BYTES - len(self._response))
+            received = self._socket.recv(self._handshake.bytes_wanted)
         except BlockingIOError:
             return
         except OSError as error:
             raise ControlConnectionLost(PEER, str(error)) from error
-        self._response += chunk
-        if not chunk:
+        if not received:
             raise ControlConnectionLost(PEER, "connection closed during the handshake")
-        if len(self._response) == ANSWER_BYTES:
-            self._on_authenticated(self, self._socket, self._exchange_proofs())
-
-    def _exchange_proofs(self) -> CipherPair:
-        """Verify the proof of the client, then send the driver's own."""
         try:
-            keys = verify_answer(self._secret, self._challenge, self._response)
-            self._socket.sendall(keys.driver_proof)  # 32 bytes, into an empty send buffer
+            # At most 2 KB, into an empty send buffer.
+            self._socket.sendall(self._handshake.receive(received))
         except (ControlAuthenticationError, OSError) as error:
             raise ControlConnectionLost(PEER, str(error)) from error
-        return keys.driver_ciphers()
+        if not self._handshake.bytes_wanted:
+            self._on_authenticated(self, self._socket, self._handshake.cipher())
 
     def on_writable(self) -> None:
         """No-op."""
@@ -119,14 +107,14 @@ class AuthenticatedConnection:
         self,
         sock: socket.socket,
         on_message: Callable[[AuthenticatedConnection, ControlMessage], None],
-        ciphers: CipherPair,
+        cipher: ConnectionCipher,
     ) -> None:
         self.hello: Hello | None = None
         """The first message of a task attempt; None for a slot and for the planner."""
         self.slot: SlotHello | None = None
         """The first message of a slot."""
         self._connection = ControlConnection(
-            sock, lambda message: on_message(self, message), ciphers
+            sock, lambda message: on_message(self, message), cipher
         )
 
     def fileno(self) -> int:

@@ -21,7 +21,11 @@ from collections.abc import Collection, Mapping
 from functools import partial
 
 from sparkmirror.copy.control.connection import ControlConnectionLost
-from sparkmirror.copy.control.encryption import CipherPair
+from sparkmirror.copy.control.handshake import (
+    ConnectionCipher,
+    ControlProtocol,
+    driver_handshake,
+)
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
@@ -73,6 +77,7 @@ class ControlServer:
         self,
         *,
         epoch_s: float,
+        protocol: ControlProtocol,
         bind: str,
         host: str = "",
         port: int = 0,
@@ -89,6 +94,7 @@ class ControlServer:
         self.endpoint = ControlEndpoint(
             host=_without_brackets(host or bind),
             port=listener.getsockname()[1],
+            protocol=protocol,
             secret=secrets.token_hex(SECRET_BYTES).encode(),
         )
         self._loop = EventLoop()
@@ -260,7 +266,7 @@ class ControlServer:
     def _on_accept(self, sock: socket.socket) -> None:
         handshake = Handshake(
             sock,
-            self.endpoint.secret,
+            driver_handshake(self.endpoint.protocol, self.endpoint.secret),
             time.monotonic() + HANDSHAKE_TIMEOUT_S,
             self._on_authenticated,
         )
@@ -276,11 +282,11 @@ class ControlServer:
         handshake.close()
 
     def _on_authenticated(
-        self, handshake: Handshake, sock: socket.socket, ciphers: CipherPair
+        self, handshake: Handshake, sock: socket.socket, cipher: ConnectionCipher
     ) -> None:
         self._loop.unregister(handshake)
         self._handshakes.discard(handshake)
-        connection = AuthenticatedConnection(sock, self._on_message, ciphers)
+        connection = AuthenticatedConnection(sock, self._on_message, cipher)
         self._connections.add(connection)
         self._loop.register(connection, partial(self._on_connection_lost, connection))
 

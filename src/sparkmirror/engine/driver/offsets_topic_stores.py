@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Self
 
+from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
@@ -44,7 +45,11 @@ class _OffsetsTopicStore:
         """The store that the job names. Opens no connection yet; the caller closes the store."""
         settings = job.settings
         client = job.offsets_client or settings.target
-        router = Router(*resolve_client(settings.target_alias, client, settings.client_id))
+        prefix = WORKER_PRODUCER_PREFIX if client == settings.target else ""
+        resolved = resolve_client(
+            settings.target_alias, client, settings.client_id, file_prefix=prefix
+        )
+        router = Router(*resolved)
         topic = OffsetsTopic(router, job.offsets_topic)
         return cls(topic, job.connector, settings.source_alias)
 

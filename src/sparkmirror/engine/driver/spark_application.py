@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.config.files.written_keys import written_keys_variable
+from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control_server import ControlServer
 from sparkmirror.engine.driver.executor_python import link_executor_python
@@ -25,6 +27,7 @@ from sparkmirror.engine.driver.spark_conf import (
     DriverEnvironment,
     build_spark_conf,
     control_port,
+    control_protocol,
     effective_master,
     is_local_master,
     no_slot_text,
@@ -316,7 +319,7 @@ class SparkApplication:
             directory=self._directory,
             spark_home=home,
             has_cds_archive=home is not None and home.cds_archive.is_file(),
-            executor_variables=allowed_variables(os.environ),
+            executor_variables=allowed_variables(os.environ) | written_keys_variable(os.environ),
         )
         os.environ.update(spark_environment(self._spec, environment, os.environ))
         link_executor_python(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))
@@ -330,6 +333,7 @@ class SparkApplication:
             host = bind = LOOPBACK
         return ControlServer(
             epoch_s=self._spec.epoch_s,
+            protocol=control_protocol(self._spec, has_tls_psk=HAS_TLS_PSK),
             bind=bind,
             host=host,
             port=control_port(self._spec),

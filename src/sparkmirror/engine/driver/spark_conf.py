@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sparkmirror.copy.control.handshake import ControlProtocol, preferred_protocol
 from sparkmirror.engine.driver.spark_home import SparkHome
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import ConfigError
@@ -24,6 +25,8 @@ TASK_MAX_FAILURES = 4
 """How often a slot may fail before its epoch fails; `local[n]` alone would mean once."""
 CONTROL_PORT_KEY = "spark.sparkmirror.control.port"
 """The port of the control server; any free port if it is not set."""
+CONTROL_PROTOCOL_KEY = "spark.sparkmirror.control.protocol"
+"""A value of `ControlProtocol`; the best one that the driver's Python has if it is not set."""
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FAST_START_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
 """The driver's JVM plans one small job every few minutes: only its start must be quick."""
@@ -109,6 +112,29 @@ def control_port(spec: DriverSpec) -> int:
     if not given.isdecimal() or int(given) > MAX_PORT:
         raise ConfigError.of(CONTROL_PORT_KEY, f"{CONTROL_PORT_KEY} {given} is not a port")
     return int(given)
+
+
+def control_protocol(spec: DriverSpec, *, has_tls_psk: bool) -> ControlProtocol:
+    """The protocol of the control server. Raises ConfigError.
+
+    TLS where the driver's Python has it. Spark refuses workers and planners whose minor version of
+    Python is not the driver's, so theirs have it too. If one is built without it, its tasks fail
+    with a sentence, and the operator sets the key.
+    """
+    given = spec.conf.get(CONTROL_PROTOCOL_KEY, "").strip()
+    if not given:
+        return preferred_protocol(has_tls_psk=has_tls_psk)
+    if given not in list(ControlProtocol):
+        raise ConfigError.of(
+            CONTROL_PROTOCOL_KEY,
+            f"{CONTROL_PROTOCOL_KEY} {given} is not one of {', '.join(ControlProtocol)}",
+        )
+    if given == ControlProtocol.TLS_PSK and not has_tls_psk:
+        raise ConfigError.of(
+            CONTROL_PROTOCOL_KEY,
+            f"{CONTROL_PROTOCOL_KEY} {given} needs Python 3.13 with an OpenSSL that has it",
+        )
+    return ControlProtocol(given)
 
 
 def build_spark_conf(spec: DriverSpec, environment: DriverEnvironment) -> dict[str, str]:

@@ -80,7 +80,7 @@ class EpochReader(DataSourceStreamReader):
         if self._connection is None:
             endpoint = ControlEndpoint.read(self._endpoint_file)
             self._connection = ControlConnection.connect(
-                endpoint.address, endpoint.secret, self._messages.append
+                endpoint.address, endpoint.protocol, endpoint.secret, self._messages.append
             )
         self._connection.send(request)
         deadline = time.monotonic() + RESPONSE_TIMEOUT_S

@@ -61,7 +61,7 @@ class Slot:
         self._lost: MirrorError | None = None
         self._loop = EventLoop()
         self._connection = ControlConnection.connect(
-            endpoint.address, endpoint.secret, self._on_message
+            endpoint.address, endpoint.protocol, endpoint.secret, self._on_message
         )
         self._loop.register(self._connection, self._on_connection_lost)
         self._connection.send(hello)
@@ -141,7 +141,7 @@ def copy_task_runner(endpoint: ControlEndpoint, epoch: int) -> RunTask:
             retry=start.retry,
             job=start.job,
         )
-        copy_task = CopyTask.connect(endpoint.address, endpoint.secret, hello)
+        copy_task = CopyTask.connect(endpoint.address, endpoint.protocol, endpoint.secret, hello)
         copy_task.run()
         attempt = TaskAttemptInfo(
             flow=start.flow,

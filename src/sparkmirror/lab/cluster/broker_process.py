@@ -44,7 +44,13 @@ _DEFAULT_OPTIONS = (
 )
 
 
-def broker_command(java: Path, classpath: str, spec: ClusterSpec, directory: Path) -> list[str]:
+def broker_command(
+    java: Path,
+    classpath: str,
+    spec: ClusterSpec,
+    directory: Path,
+    archive_options: tuple[str, ...] = (),
+) -> list[str]:
     """Return the command that runs one broker in its directory."""
     return [
         str(java),
@@ -58,6 +64,7 @@ def broker_command(java: Path, classpath: str, spec: ClusterSpec, directory: Pat
         "-Djava.awt.headless=true",
         *log4j_options(spec.version, "INFO"),
         *oauth_jvm_options(spec.oauth),
+        *archive_options,
         *spec.jvm_options,
         *("-cp", classpath, _MAIN, str(directory / "server.properties")),
     ]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
+
+from sparkmirror.config.secrets.file_permissions import exposure_of
 from sparkmirror.config.secrets.jaas import SASL_JAAS_CONFIG
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.kerberos.gss_contexts import (
@@ -11,6 +15,9 @@ from sparkmirror.security.kerberos.gss_contexts import (
 )
 from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import KerberosLogin
+from sparkmirror.security.warn_once import warn_once
+
+log = logging.getLogger(__name__)
 
 SERVICE_NAME = "sasl.kerberos.service.name"
 KRB5_LOGIN_MODULES = (
@@ -28,6 +35,9 @@ def kerberos_login(settings: LoginSettings) -> KerberosLogin:
     if _is_true(options.get("useKeyTab", "false")):
         if not keytab or not options.get("principal"):
             raise _config_error("has useKeyTab=true and needs keyTab and principal")
+        exposure = exposure_of(Path(keytab))
+        if exposure:
+            warn_once(log, f"{SASL_JAAS_CONFIG}: {exposure}")
     else:
         keytab = ""
         if not _is_true(options.get("useTicketCache", "false")):

@@ -8,6 +8,7 @@ template overrides the claims of the config, and the time overrides both.
 from __future__ import annotations
 
 import json
+import logging
 import time
 import uuid
 from collections.abc import Mapping
@@ -15,10 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from sparkmirror.config.secrets.file_permissions import exposure_of
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.jwt import encode_json, encode_part
 from sparkmirror.security.signatures import sign
+from sparkmirror.security.warn_once import warn_once
+
+log = logging.getLogger(__name__)
 
 
 class AssertionSource(Protocol):
@@ -39,7 +44,7 @@ class AssertionFile:
 
     def assertion(self) -> Password:
         """Read the file."""
-        return Password(read_text(self.file, "the assertion file").strip())
+        return Password(read_secret_text(self.file, "the assertion file").strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +66,7 @@ class SignedAssertion:
         """Read key and template, and sign."""
         header, claims = self.content(int(time.time()))
         signed = f"{encode_json(header)}.{encode_json(claims)}"
-        key = read_text(self.private_key_file, "the private key file")
+        key = read_secret_text(self.private_key_file, "the private key file")
         return Password(f"{signed}.{encode_part(self._sign(key, signed))}")
 
     def content(self, now_s: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -100,6 +105,18 @@ class SignedAssertion:
             return sign(self.algorithm, key, self.passphrase, signed.encode("ascii"))
         except ValueError as error:
             raise TokenUnavailable(f"{self.private_key_file}: {error}") from None
+
+
+def read_secret_text(file: str, what: str) -> str:
+    """Return the text of a file; log a warning, once, if others may read the file.
+
+    Raises TokenUnavailable.
+    """
+    text = read_text(file, what)
+    exposure = exposure_of(Path(file))
+    if exposure:
+        warn_once(log, f"{what}: {exposure}")
+    return text
 
 
 def read_text(file: str, what: str) -> str:

@@ -17,7 +17,7 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import BearerToken, TokenUnavailable
 from sparkmirror.security.oauthbearer.allowed_resources import AllowedResources
-from sparkmirror.security.oauthbearer.assertion import AssertionFile, read_text
+from sparkmirror.security.oauthbearer.assertion import AssertionFile, read_secret_text
 from sparkmirror.security.oauthbearer.client_credentials import (
     ClientAssertionRetriever,
     ClientSecretRetriever,
@@ -87,7 +87,7 @@ class UserGrantRetriever:
             }
         token = self.refresh_token.value
         if self.refresh_token_file:
-            token = read_text(self.refresh_token_file, "the refresh token file").strip()
+            token = read_secret_text(self.refresh_token_file, "the refresh token file").strip()
         return {"grant_type": "refresh_token", "refresh_token": token}
 
 

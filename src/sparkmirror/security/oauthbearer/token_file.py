@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sparkmirror.security.logins import BearerToken, TokenUnavailable
-from sparkmirror.security.oauthbearer.assertion import read_text
+from sparkmirror.security.oauthbearer.assertion import read_secret_text
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken
 
 
@@ -21,7 +21,7 @@ class TokenFile:
 
     def token(self, host: str) -> BearerToken:
         """Read the file. Raises TokenUnavailable if it has no valid token."""
-        text = read_text(self.file, "the token file").strip()
+        text = read_secret_text(self.file, "the token file").strip()
         try:
             token = RetrievedToken.parse(text, now_s=self.clock())
         except TokenUnavailable as error:

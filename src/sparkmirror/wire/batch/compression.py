@@ -8,8 +8,8 @@
     zstd     frames
 
 The decompressed size is unknown, and a damaged or malicious batch must not exhaust the memory:
-every reader stops at a limit. Errors of the libraries become BatchError here. Only this module
-imports the codec library.
+every reader stops at a limit, and reserves no more than its input can become. Errors of the
+libraries become BatchError here. Only this module imports the codec library.
 """
 
 from __future__ import annotations
@@ -40,6 +40,13 @@ _XERIAL_BLOCK = 1 << 15
 _BLOCK_LENGTH = struct.Struct(">i")
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _INITIAL_OUTPUT_BYTES = 1 << 16
+_LZ4_MAX_RATIO = 255
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
+_ZSTD_MAX_BLOCK = 1 << 17
+_ZSTD_DICTIONARY_ID_BYTES = (0, 1, 2, 4)
+_ZSTD_CONTENT_SIZE_BYTES = (0, 2, 4, 8)
+_ZSTD_RLE, _ZSTD_RESERVED = 1, 3
 
 _Decompressor: TypeAlias = Callable[[BytesLike, int], BytesLike]
 
@@ -163,23 +170,64 @@ def _xerial_blocks(data: memoryview) -> Iterator[BytesLike]:
         yield block
 
 
-def _decompress_growing(decompress_into: Callable[[BytesLike, bytearray], int]) -> _Decompressor:
-    """Decompress into a buffer of fixed size, then into larger ones, up to the limit.
+def _max_lz4_size(data: BytesLike) -> int:
+    """Return the most bytes that data of this length can become."""
+    return _LZ4_MAX_RATIO * len(data) + _INITIAL_OUTPUT_BYTES
+
+
+def _max_zstd_size(data: BytesLike) -> int:
+    """Return the most bytes that the blocks of all frames can become.
+
+    Raises DecompressionError if the frames are not complete.
+    """
+    view = memoryview(data)
+    at = blocks = 0
+    while at < len(view):
+        magic = bytes(view[at : at + 4])
+        if magic[1:] == _ZSTD_SKIPPABLE_MAGIC and magic[0] >> 4 == 5:
+            at += 8 + int.from_bytes(view[at + 4 : at + 8], "little")
+            continue
+        if magic != _ZSTD_MAGIC or at + 4 >= len(view):
+            raise cramjam.DecompressionError("a frame has no valid beginning")
+        descriptor = view[at + 4]
+        is_single_segment = descriptor >> 5 & 1
+        at += 5 + (1 - is_single_segment) + _ZSTD_DICTIONARY_ID_BYTES[descriptor & 3]
+        at += _ZSTD_CONTENT_SIZE_BYTES[descriptor >> 6] or is_single_segment
+        is_last = 0
+        while not is_last:
+            header = int.from_bytes(view[at : at + 3], "little")
+            is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
+            at += 3 + (1 if kind == _ZSTD_RLE else size)
+            blocks += 1
+            if at > len(view) or kind == _ZSTD_RESERVED:
+                raise cramjam.DecompressionError("a frame ends early")
+        at += 4 * (descriptor >> 2 & 1)
+    if at > len(view):
+        raise cramjam.DecompressionError("a frame ends early")
+    return blocks * _ZSTD_MAX_BLOCK
+
+
+def _decompress_growing(
+    decompress_into: Callable[[BytesLike, bytearray], int], max_size: Callable[[BytesLike], int]
+) -> _Decompressor:
+    """Decompress into a buffer of fixed size, then into larger ones.
 
     The library has no limit, but it never writes past the end of a buffer. Its errors do not tell a
-    short buffer from bad data, so bad data is retried, too.
+    short buffer from bad data, so bad data is retried too, with at most the size that the data can
+    become.
     """
 
     def decompress_growing(data: BytesLike, limit: int) -> BytesLike:
-        size = min(limit, max(_INITIAL_OUTPUT_BYTES, 4 * len(data)))
+        largest = min(limit, max_size(data))
+        size = min(largest, max(_INITIAL_OUTPUT_BYTES, 4 * len(data)))
         while True:
             out = bytearray(size)
             try:
                 return memoryview(out)[: decompress_into(data, out)]
             except cramjam.DecompressionError:
-                if size == limit:
+                if size == largest:
                     raise
-                size = min(limit, 4 * size)
+                size = min(largest, 4 * size)
 
     return decompress_growing
 
@@ -188,6 +236,6 @@ _DECOMPRESSORS: dict[CompressionType, _Decompressor] = {
     CompressionType.NONE: _copy_uncompressed,
     CompressionType.GZIP: _decompress_gzip,
     CompressionType.SNAPPY: _decompress_snappy,
-    CompressionType.LZ4: _decompress_growing(cramjam.lz4.decompress_into),
-    CompressionType.ZSTD: _decompress_growing(cramjam.zstd.decompress_into),
+    CompressionType.LZ4: _decompress_growing(cramjam.lz4.decompress_into, _max_lz4_size),
+    CompressionType.ZSTD: _decompress_growing(cramjam.zstd.decompress_into, _max_zstd_size),
 }

@@ -61,6 +61,8 @@ class ClientConfig:
     cluster: str
     security: SecuritySource = field(default_factory=ClientSecurity, repr=False)
     client_id: str = "sparkmirror"
+    file_prefix: str | None = None
+    """The prefix of the client's keys in a worker's file; None if they are not in that file."""
 
 
 class BrokerConnection(Channel):
@@ -68,7 +70,10 @@ class BrokerConnection(Channel):
 
     def __init__(self, client: ClientConfig, address: Address, deadline: float) -> None:
         endpoint = Endpoint(
-            cluster=client.cluster, address=address, security_protocol=client.security.protocol
+            cluster=client.cluster,
+            address=address,
+            security_protocol=client.security.protocol,
+            file_prefix=client.file_prefix,
         )
         try:
             security = client.security.current()

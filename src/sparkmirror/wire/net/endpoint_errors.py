@@ -1,14 +1,17 @@
 """One broker as errors name it: socket and TLS errors become sparkmirror's exceptions here.
 
-The text says what happened, on which broker, and what to check. It never holds a secret.
+The text says what happened, on which broker, and what to check: also file and line of the keys, if
+the process has them from a file. It never holds a secret.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from dataclasses import dataclass
 
+from sparkmirror.config.files.written_keys import locations_in_environment
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.tls_errors import tls_advice
@@ -29,21 +32,28 @@ class Endpoint:
     cluster: str
     address: Address
     security_protocol: str
+    file_prefix: str | None = None
+    """The prefix of the client's keys in a worker's file; None if they are not in that file."""
 
     def __str__(self) -> str:
         return f"{self.security_protocol} {self.address}"
 
     def unavailable(self, what: str, advice: str) -> ClusterUnavailable:
         """The error for a broker that cannot be reached now."""
-        return ClusterUnavailable(self.cluster, f"{self}: {what}; {advice}")
+        return ClusterUnavailable(self.cluster, self._describe(what, advice))
 
     def timed_out(self, what: str, advice: str = CHECK_BROKER) -> ClusterTimeout:
         """The error for a response that did not arrive in time."""
-        return ClusterTimeout(self.cluster, f"{self}: {what}; {advice}")
+        return ClusterTimeout(self.cluster, self._describe(what, advice))
 
     def not_authorized(self, what: str, advice: str) -> NotAuthorized:
         """The error for a broker that refuses this client."""
-        return NotAuthorized(self.cluster, f"{self}: {what}; {advice}")
+        return NotAuthorized(self.cluster, self._describe(what, advice))
+
+    def _describe(self, what: str, advice: str) -> str:
+        text = f"{self}: {what}; {advice}"
+        written = locations_in_environment(os.environ, self.cluster, text, self.file_prefix)
+        return f"{text}; see {' and '.join(written)}" if written else text
 
     def translate_os_error(self, error: OSError, *, starting: bool) -> ClusterError:
         """Return the exception for an error of a socket.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sparkmirror.cli.check.connection_check import ConnectionCheck
 from sparkmirror.cli.check.written_keys import add_written_keys
 from sparkmirror.config.files.properties import parse_properties
@@ -36,3 +38,29 @@ def test_a_key_of_the_cluster_or_of_all_clusters_is_named_with_its_line() -> Non
 
 def test_a_connection_without_an_error_has_no_remark() -> None:
     assert remarks("") == ()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "client", "line"),
+    [
+        ("the worker's cluster", "the worker", "worker.properties, line 2: sasl.jaas.config"),
+        (
+            "B",
+            "A->B c: producer of the worker",
+            "worker.properties, line 3: producer.sasl.jaas.config",
+        ),
+        ("B", "A->B c: target admin", ""),
+    ],
+)
+def test_only_clients_of_the_worker_have_keys_in_its_file(
+    cluster: str, client: str, line: str
+) -> None:
+    file = parse_properties(
+        b"group.id = g\nsasl.jaas.config = x\nproducer.sasl.jaas.config = x\n",
+        file="worker.properties",
+    )
+    check = ConnectionCheck(
+        cluster=cluster, clients=(client,), bootstrap_servers="b:1", error="check sasl.jaas.config"
+    )
+    (found,) = add_written_keys([check], file)
+    assert found.remarks == ((line,) if line else ())

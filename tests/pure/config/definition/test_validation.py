@@ -12,10 +12,10 @@ from sparkmirror.config.definition.java_classes import (
     HEARTBEAT_CONNECTOR,
     SOURCE_CONNECTOR,
     TRANSFORMATIONS,
-    resolve_class,
 )
 from sparkmirror.config.definition.validation import WorkerCapabilities, validate_connector_config
 from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.plugin_modules import PluginModules
 
 WORKER = WorkerCapabilities()
 NEVER_CLOSED = "has a character class never closed at position"
@@ -70,8 +70,8 @@ def test_a_broken_pattern_is_a_fault_of_its_key(connector: str, key: str) -> Non
 def test_a_pattern_that_no_connector_reads_is_not_validated() -> None:
     assert errors(config(HEARTBEAT_CONNECTOR, topics="[")) == {}
     own = config(SOURCE_CONNECTOR, topics="[", topic_filter_class="my:Filter")
-    found = validate_connector_config(own, WORKER, lambda name: resolve_class(name) or name)
-    assert found.errors == ()
+    worker = WorkerCapabilities(plugin_modules=PluginModules(frozenset({"my"})))
+    assert validate_connector_config(own, worker).errors == ()
 
 
 def test_patterns_of_a_list_are_joined_before_they_are_compiled() -> None:

@@ -20,14 +20,14 @@ PROVIDERS = (
 
 
 def exposed(
-    tmp_path: Path, text: str, kafka_opts: str = "", *, with_key_stores: bool = True
+    tmp_path: Path, text: str, kafka_opts: str = "", *, with_client_files: bool = True
 ) -> list[tuple[str, str]]:
     """The key and the file of each notice about a properties file with this text."""
     file = tmp_path / "mm2.properties"
     file.write_text(text)
     file.chmod(0o644)
     notices = exposed_file_notices(
-        load_properties(file), {"KAFKA_OPTS": kafka_opts}, with_key_stores=with_key_stores
+        load_properties(file), {"KAFKA_OPTS": kafka_opts}, with_client_files=with_client_files
     )
     assert {notice.kind for notice in notices} <= {NoticeKind.READABLE_BY_OTHERS}
     return [(notice.key, Path(notice.message.split()[0]).name) for notice in notices]
@@ -80,14 +80,40 @@ def test_a_file_with_a_secret_in_plain_text_is_checked_itself(tmp_path: Path) ->
         "A->B.source.consumer.ssl.keystore.location",
         "sparkmirror.rest.bearer.tokens.file",
         "A.sasl.oauthbearer.assertion.private.key.file",
+        "A.sasl.oauthbearer.assertion.file",
     ],
 )
 def test_a_file_that_a_key_names_is_checked(tmp_path: Path, key: str) -> None:
     file = secret(tmp_path / "named")
     assert exposed(tmp_path, f"{key}={file}\n") == [(key, "named")]
-    is_key_store = key.endswith("ssl.keystore.location")
-    start = exposed(tmp_path, f"{key}={file}\n", with_key_stores=False)
-    assert start == ([] if is_key_store else [(key, "named")])
+    is_of_the_server = key == "sparkmirror.rest.bearer.tokens.file"
+    start = exposed(tmp_path, f"{key}={file}\n", with_client_files=False)
+    assert start == ([(key, "named")] if is_of_the_server else [])
+
+
+@pytest.mark.parametrize("form", ["file:{}", "file://{}"])
+def test_a_token_file_is_checked(tmp_path: Path, form: str) -> None:
+    file = secret(tmp_path / "token")
+    key = "A.sasl.oauthbearer.token.endpoint.url"
+    assert exposed(tmp_path, f"{key}={form.format(file)}\n") == [(key, "token")]
+    assert exposed(tmp_path, f"{key}=https://idp.example.com/token\n") == []
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "keyTab",
+        "oauth.access.token.location",
+        "oauth.refresh.token.location",
+        "oauth.client.assertion.location",
+    ],
+)
+def test_a_file_that_an_option_of_a_login_names_is_checked(tmp_path: Path, option: str) -> None:
+    file = secret(tmp_path / "named")
+    text = f'A.sasl.jaas.config=a.Module required {option}="{file}";\n'
+    assert exposed(tmp_path, text)[-1] == ("A.sasl.jaas.config", "named")
+    file.chmod(0o600)
+    assert ("A.sasl.jaas.config", "named") not in exposed(tmp_path, text)
 
 
 def test_a_trust_store_is_no_secret(tmp_path: Path) -> None:
@@ -100,3 +126,18 @@ def test_the_jaas_file_of_kafka_opts_is_checked(tmp_path: Path, quote: str) -> N
     file = secret(tmp_path / "jaas.conf")
     options = f"-Xmx1g -Djava.security.auth.login.config={quote}{file}{quote} -Dx=y"
     assert exposed(tmp_path, "a=b\n", options) == [("", "jaas.conf")]
+
+
+@pytest.mark.parametrize("with_client_files", [True, False])
+def test_the_file_of_rest_users_is_checked(tmp_path: Path, with_client_files: bool) -> None:
+    users, keytab = secret(tmp_path / "users.properties"), secret(tmp_path / "mirror.keytab")
+    jaas_file = tmp_path / "jaas.conf"
+    jaas_file.write_text(
+        f'KafkaConnect {{ a.PropertyFileLoginModule required file="{users}"; }};\n'
+        f'KafkaClient {{ a.Krb5LoginModule required keyTab="{keytab}"; }};\n'
+    )
+    jaas_file.chmod(0o600)
+    options = f"-Djava.security.auth.login.config={jaas_file}"
+    found = exposed(tmp_path, "a=b\n", options, with_client_files=with_client_files)
+    clients = [("", "mirror.keytab")] if with_client_files else []
+    assert found == [("", "users.properties"), *clients]

@@ -532,3 +532,23 @@ def test_an_https_listener_without_a_key_is_a_fault(prefix: str) -> None:
         assert fault[1] == f"{prefix}ssl.keystore.location"
     (fault,) = faults(f"{WORKER}rest.extension.classes=com.example.Extension\n")
     assert fault[:2] == (8, "rest.extension.classes")
+
+
+def test_a_dedicated_file_may_name_policies_and_filters_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "acme_names.py").write_text(
+        "class Filter:\n    def __init__(self, config): pass\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("SPARKMIRROR_PLUGIN_MODULES", "acme_names")
+    assert faults(TWO + "A->B.topic.filter.class=acme_names:Filter\n") == []
+    ((line, key, message),) = faults(TWO + "A->B.topic.filter.class=acme_names:Missing\n")
+    assert (line, key) == (5, "A->B.topic.filter.class")
+    assert "acme_names:Missing cannot be loaded" in message
+
+
+def test_a_client_with_config_providers_of_its_own_is_a_fault() -> None:
+    ((line, key, message),) = faults(TWO + "A.consumer.config.providers=x\n")
+    assert (line, key) == (5, "A.consumer.config.providers")
+    assert "declares them in the worker's file, as config.providers" in message

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -97,8 +99,9 @@ def test_the_identity_policy_gets_the_source_alias() -> None:
     assert policy.topic_source("orders") == "A"
 
 
-def test_operators_can_use_their_own_filters_and_policies() -> None:
+def test_operators_can_use_their_own_filters_and_policies(monkeypatch: pytest.MonkeyPatch) -> None:
     here = __name__
+    monkeypatch.setenv("SPARKMIRROR_PLUGIN_MODULES", here)
     config = MirrorSourceConfig.parse(
         BASE
         | {
@@ -112,9 +115,45 @@ def test_operators_can_use_their_own_filters_and_policies() -> None:
     assert config.shared.policy.format_remote_topic("A", "pay") == "A!pay"
 
 
-def test_a_plug_in_that_cannot_be_loaded_is_a_config_error() -> None:
+def test_a_plug_in_that_cannot_be_loaded_is_a_config_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARKMIRROR_PLUGIN_MODULES", "nowhere")
     with pytest.raises(ConfigError, match=r"topic\.filter\.class: nowhere:Filter"):
         MirrorSourceConfig.parse(BASE | {"topic.filter.class": "nowhere:Filter"})
+
+
+def test_a_module_that_the_operator_does_not_name_is_not_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "module_of_a_rest_user.py").write_text("Filter = dict\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("SPARKMIRROR_PLUGIN_MODULES", raising=False)
+    with pytest.raises(ConfigError, match=r"sparkmirror\.plugin\.modules=module_of_a_rest_user"):
+        MirrorSourceConfig.parse(BASE | {"topic.filter.class": "module_of_a_rest_user:Filter"})
+    assert "module_of_a_rest_user" not in sys.modules
+
+
+@pytest.mark.parametrize("member", ["Mapping", "json", "BASE"])
+def test_what_an_allowed_module_only_imports_is_no_plug_in(
+    monkeypatch: pytest.MonkeyPatch, member: str
+) -> None:
+    monkeypatch.setenv("SPARKMIRROR_PLUGIN_MODULES", __name__)
+    with pytest.raises(ConfigError, match="is no class or function of a module in"):
+        MirrorSourceConfig.parse(BASE | {"topic.filter.class": f"{__name__}:{member}"})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "source.consumer.config.providers",
+        "consumer.config.providers.x.class",
+        "target.admin.config.providers.x.param.allowed.paths",
+        "producer.override.config.providers",
+    ],
+)
+def test_a_connector_declares_no_config_providers_for_its_clients(key: str) -> None:
+    with pytest.raises(ConfigError, match="declares them in the worker's file") as caught:
+        MirrorHeartbeatConfig.parse(BASE | {key: "x"})
+    assert [fault.key for fault in caught.value.faults] == [key]
 
 
 def test_all_config_errors_are_reported_at_once() -> None:

@@ -7,10 +7,16 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.config.definition.validation import WorkerCapabilities
+from sparkmirror.config.plugin_modules import PluginModules
 from sparkmirror.connect.herder import config_validator
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.errors import BadRequest, MirrorError, RequestFailed
-from tests.support.connect.in_memory_herder import WORKER_SETTINGS, running_herder
+from tests.support.connect.in_memory_herder import (
+    SOURCE_CONFIG,
+    WORKER_SETTINGS,
+    named_config,
+    running_herder,
+)
 from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
 
 POLICIES = {
@@ -35,6 +41,20 @@ def test_an_override_that_the_policy_forbids_is_rejected(name: str) -> None:
             harness.herder.create_connector(exchange.connector, config, None)
         assert harness.config_log.records == []
     assert str(rejection.value) == exchange.message
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["topic.filter.class", "replication.policy.class", "config.property.filter.class"],
+)
+def test_a_plug_in_of_a_module_that_the_operator_does_not_allow_is_rejected(key: str) -> None:
+    config = named_config("c", SOURCE_CONFIG) | {key: "os:system"}
+    with running_herder() as harness:
+        with pytest.raises(BadRequest, match=r"sparkmirror\.plugin\.modules=os"):
+            harness.herder.create_connector("c", config, None)
+        assert harness.config_log.records == []
+    allowing = WorkerCapabilities(plugin_modules=PluginModules(frozenset({"acme"})))
+    ConfigValidator(allowing, {}).require_valid({**config, key: "acme.mine:Plugin"})
 
 
 WRONG_CLASSES = [

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sparkmirror.config.secrets.variables import ConfigData
+from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
 from sparkmirror.connect.runtime import worker_connectors
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer, task_configs_to_store
 from sparkmirror.errors import BadRequest, ConfigError, MirrorError, RequestFailed
@@ -190,6 +191,40 @@ def test_values_that_change_are_ignored_if_nothing_shall_be_reloaded(
         vault.values = {"pw": "the-next-secret"}
         poll_until(lambda: "restart tasks d [0, 1]" in harness.probe.calls, "the other restarts")
         assert harness.probe.calls.count("start c") == 1
+
+
+def test_changed_values_of_the_workers_file_restart_connectors_without_placeholders(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_connectors, "VALUE_CHECK_INTERVAL_S", 0.02)
+    values = {"producer.sasl.jaas.config": "first"}
+    with running_herder(read_worker_values=lambda: dict(values)) as harness:
+        config = named_config("c", SOURCE_CONFIG)
+        harness.herder.create_connector("c", config, None)
+        harness.herder.create_connector(
+            "d", config | {"name": "d", "config.action.reload": "none"}, None
+        )
+        for name in ("c", "d"):
+            harness.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
+        assert harness.probe.calls.count("start c") == 1
+        values["producer.sasl.jaas.config"] = "second"
+        poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "a restart")
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        assert harness.probe.calls.count("start c") == 2
+        assert harness.probe.calls.count("start d") == 1
+
+
+def test_only_client_properties_with_placeholders_are_compared() -> None:
+    written = {
+        "producer.sasl.jaas.config": "x ${file:/f:a};",
+        "sasl.jaas.config": "${file:/f:b}",
+        "ssl.key.password": "plain",
+        "listeners.https.ssl.key.password": "${file:/f:c}",
+    }
+    read = changing_client_values(written, lambda: dict.fromkeys(written, "now"))
+    assert read is not None
+    assert read() == {"producer.sasl.jaas.config": "now", "sasl.jaas.config": "now"}
+    assert changing_client_values({"sasl.jaas.config": "plain"}, dict) is None
 
 
 def test_deprecated_keys_have_effect_and_are_stored_unchanged() -> None:

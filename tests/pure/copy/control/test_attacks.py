@@ -11,7 +11,6 @@ import pytest
 
 from sparkmirror.copy.control import connection as control_connection
 from sparkmirror.copy.control.connection import (
-    MAX_MESSAGE_BYTES,
     ControlConnection,
     ControlConnectionLost,
 )
@@ -22,6 +21,8 @@ from sparkmirror.copy.control.encryption import (
     new_challenge,
     verify_answer,
 )
+from sparkmirror.copy.control.frames import MAX_MESSAGE_BYTES
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.message_json import encode
 from sparkmirror.copy.control.messages import (
     AbortTask,
@@ -32,6 +33,7 @@ from sparkmirror.copy.control.messages import (
 )
 from tests.support.copy.control_client import handshake_keys
 
+FRAMES = ControlProtocol.ENCRYPTED_FRAMES
 SECRET = b"the secret of one run"
 COMMANDS: list[ControlMessage] = [SetRateLimit(bytes_per_s=number) for number in range(4)]
 
@@ -163,7 +165,7 @@ def server_of(attack: Callable[[socket.socket], None]) -> Iterator[tuple[str, in
 def assert_refused(attack: Callable[[socket.socket], None], reason: str) -> None:
     received: list[ControlMessage] = []
     with server_of(attack) as address, pytest.raises(ControlConnectionLost, match=reason):
-        ControlConnection.connect(address, SECRET, received.append)
+        ControlConnection.connect(address, FRAMES, SECRET, received.append)
     assert received == []
 
 
@@ -210,7 +212,7 @@ def test_a_server_that_replays_a_recorded_driver_is_refused() -> None:
         read_to_the_end(sock)
 
     with server_of(driver) as address:
-        ControlConnection.connect(address, SECRET, lambda _: None).close()
+        ControlConnection.connect(address, FRAMES, SECRET, lambda _: None).close()
     assert_refused(replay, "does not know the secret")
 
 
@@ -237,5 +239,5 @@ def test_a_server_that_sends_single_bytes_does_not_hold_a_task(
 
     with server_of(attack) as address:
         with pytest.raises(ControlConnectionLost, match="timed out"):
-            ControlConnection.connect(address, SECRET, lambda _: None)
+            ControlConnection.connect(address, FRAMES, SECRET, lambda _: None)
         ended.set()

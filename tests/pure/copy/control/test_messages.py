@@ -11,20 +11,7 @@ from sparkmirror.copy.control.connection import ControlConnection, ControlConnec
 from sparkmirror.copy.control.message_json import MalformedMessage, decode, encode
 from sparkmirror.copy.control.messages import (
     ControlMessage,
-    Drain,
-    GrantLeases,
-    Hello,
-    LeaseEnded,
-    LeaseEndReason,
-    LeaseProgress,
-    ProgressReport,
     ReportAck,
-    RevokeLeases,
-    SetRateLimit,
-    SlotHello,
-    StartTask,
-    TaskDone,
-    TaskEnded,
     Welcome,
 )
 from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPosition
@@ -33,46 +20,13 @@ from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.control_client import handshake_keys
-from tests.support.copy.pending_batches import make_lease
+from tests.support.copy.control_messages import CONTROL_MESSAGES
 from tests.support.kafka.record_batches import WITHOUT_ZSTD
 
 CIPHERS = handshake_keys().task_ciphers()
-MESSAGES: list[ControlMessage] = [
-    Hello(task=1, attempt=2, host="h", pid=3),
-    ProgressReport(
-        progress={
-            "t-0": LeaseProgress(position=1, expected=2, records=5, end_offset=3, held_reason="why")
-        },
-        runs=[("t-0", 1, 2, 3)],
-        lanes={"t": {"plain": 4}},
-        bytes={"t-0": 6},
-    ),
-    LeaseEnded(
-        partition="t-0",
-        reason=LeaseEndReason.FENCED,
-        message="w",
-        position=1,
-        expected=2,
-        records=5,
-        is_clean=False,
-    ),
-    TaskDone(),
-    SlotHello(slot=1, attempt=2, host="h", pid=3, epoch=4),
-    StartTask(job="j", flow="f", task=1, attempt=2, retry=3),
-    TaskEnded(job="j", task=1, attempt=2, error="e"),
-    Welcome(settings=CopySettings(source={"a": "b"}).to_json()),
-    GrantLeases(
-        leases=[make_lease()],
-        target_limits={"primary.orders": target_limits_to_json(TargetLimits())},
-    ),
-    RevokeLeases(partitions=["t-0"]),
-    ReportAck(),
-    SetRateLimit(bytes_per_s=9),
-    Drain(),
-]
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("message", CONTROL_MESSAGES, ids=lambda m: type(m).__name__)
 def test_a_message_reads_back_as_it_was_written(message: ControlMessage) -> None:
     assert decode(encode(message)) == message
 
@@ -148,12 +102,12 @@ def test_messages_arrive_whole_from_any_pieces() -> None:
     cipher = keys.task_ciphers().outgoing
     payload = b"".join(
         len(data).to_bytes(4, "big") + data
-        for data in (cipher.encrypt(encode(m)) for m in MESSAGES)
+        for data in (cipher.encrypt(encode(m)) for m in CONTROL_MESSAGES)
     )
     for at in range(0, len(payload), 7):
         theirs.sendall(payload[at : at + 7])
         connection.on_readable()
-    assert received == MESSAGES
+    assert received == list(CONTROL_MESSAGES)
     connection.close()
     theirs.close()
 

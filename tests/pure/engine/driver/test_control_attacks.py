@@ -1,4 +1,4 @@
-"""What a client without the secret can do to the control server: be disconnected."""
+"""What a client without the secret can do to a server of encrypted frames: be disconnected."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from sparkmirror.copy.control.connection import MAX_MESSAGE_BYTES
 from sparkmirror.copy.control.encryption import (
     ANSWER_BYTES,
     NONCE_BYTES,
     PROOF_BYTES,
+    DriverFramesHandshake,
     answer_challenge,
 )
+from sparkmirror.copy.control.frames import MAX_MESSAGE_BYTES
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import ProgressReport, ReportAck, TaskDone, Welcome
 from sparkmirror.engine.driver import control_server
 from sparkmirror.engine.driver.control_connections import Handshake
@@ -40,7 +42,12 @@ class AttackedServer:
 
     def __init__(self) -> None:
         self.conductor = NoopConductor(job_without_partitions(2), hold_tasks=True)
-        self.server = ControlServer(epoch_s=600.0, first_epoch_s=600.0, bind="127.0.0.1")
+        self.server = ControlServer(
+            epoch_s=600.0,
+            first_epoch_s=600.0,
+            protocol=ControlProtocol.ENCRYPTED_FRAMES,
+            bind="127.0.0.1",
+        )
         self.server.set_job("", self.conductor, ())
         self.endpoint = self.server.endpoint
 
@@ -193,7 +200,7 @@ def test_more_silent_clients_than_the_limit_lose_their_connections_and_tasks_do_
 def handshake(deadline: float) -> Handshake:
     ours, theirs = socket.socketpair()
     theirs.close()
-    pending = Handshake(ours, b"secret", deadline, lambda *_: None)
+    pending = Handshake(ours, DriverFramesHandshake(b"secret"), deadline, lambda *_: None)
     ours.close()
     return pending
 

@@ -9,11 +9,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from sparkmirror.copy.control.connection import ControlConnectionLost
-from sparkmirror.copy.control.encryption import NONCE_BYTES, PROOF_BYTES, answer_challenge
+from sparkmirror.copy.control.encryption import (
+    NONCE_BYTES,
+    PROOF_BYTES,
+    DriverFramesHandshake,
+    answer_challenge,
+)
+from sparkmirror.copy.control.handshake import ControlProtocol, preferred_protocol
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
@@ -37,15 +44,23 @@ from sparkmirror.errors import DriverLost
 from tests.support.copy.control_client import ControlClient, task_hello
 from tests.support.waiting import wait_until
 
+PREFERRED = preferred_protocol()
 REPORT = ProgressReport(progress={})
 
 
 @contextmanager
 def serving(
-    conductor: NoopConductor, *, slots: int = 2, epoch_s: float = 60.0, first_epoch_s: float = 60.0
+    conductor: NoopConductor,
+    *,
+    slots: int = 2,
+    epoch_s: float = 60.0,
+    first_epoch_s: float = 60.0,
+    protocol: ControlProtocol = PREFERRED,
 ) -> Iterator[ControlServer]:
     """A control server with one job, whose name is empty, and enough cores for some slots."""
-    server = ControlServer(epoch_s=epoch_s, first_epoch_s=first_epoch_s, bind="127.0.0.1")
+    server = ControlServer(
+        epoch_s=epoch_s, first_epoch_s=first_epoch_s, protocol=protocol, bind="127.0.0.1"
+    )
     server.set_job("", conductor, range(2))
     server.set_slots(available=slots, tasks=slots)
     server.start()
@@ -131,7 +146,7 @@ def test_a_client_with_a_wrong_proof_is_disconnected_before_its_first_message(
     conductor: NoopConductor, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
-        serving(conductor) as server,
+        serving(conductor, protocol=ControlProtocol.ENCRYPTED_FRAMES) as server,
         socket.create_connection(server.endpoint.address) as client,
     ):
         client.settimeout(20)
@@ -170,7 +185,10 @@ def seconds_until_ack_beside_a_silent_client(endpoint: ControlEndpoint) -> float
 def test_a_client_that_sends_a_malformed_message_is_disconnected_and_others_stay(
     conductor: NoopConductor,
 ) -> None:
-    with serving(conductor) as server, ControlClient(server.endpoint) as task:
+    with (
+        serving(conductor, protocol=ControlProtocol.ENCRYPTED_FRAMES) as server,
+        ControlClient(server.endpoint) as task,
+    ):
         task.send(task_hello(0))
         with socket.create_connection(server.endpoint.address) as client:
             client.settimeout(50)
@@ -201,7 +219,7 @@ def test_the_network_sees_no_plain_text(conductor: NoopConductor) -> None:
 
 def test_the_error_names_a_port_that_is_taken(conductor: NoopConductor) -> None:
     with serving(conductor) as server, pytest.raises(DriverLost, match=str(server.endpoint.port)):
-        ControlServer(epoch_s=1, bind="127.0.0.1", port=server.endpoint.port)
+        ControlServer(epoch_s=1, protocol=PREFERRED, bind="127.0.0.1", port=server.endpoint.port)
 
 
 def test_each_request_for_an_epoch_starts_the_next_one(conductor: NoopConductor) -> None:
@@ -410,13 +428,24 @@ def test_many_tasks_are_served_at_once(conductor: NoopConductor) -> None:
         wait_until(has_counted(conductor, "left", 100), "all tasks to leave")
 
 
+@pytest.mark.parametrize("protocol", list(ControlProtocol))
+def test_the_endpoint_tells_planner_and_tasks_which_protocol_the_server_speaks(
+    tmp_path: Path, protocol: ControlProtocol
+) -> None:
+    endpoint = ControlEndpoint(host="h", port=1, protocol=protocol, secret=b"hidden")
+    endpoint.write(tmp_path / "endpoint")
+    assert ControlEndpoint.read(tmp_path / "endpoint") == endpoint
+
+
 def test_the_repr_of_an_endpoint_shows_no_secret() -> None:
-    endpoint = ControlEndpoint(host="h", port=1, secret=b"hidden")
+    endpoint = ControlEndpoint(host="h", port=1, protocol=PREFERRED, secret=b"hidden")
     assert "hidden" not in repr(endpoint)
 
 
 def test_a_peer_without_host_and_port_has_a_name_for_the_log() -> None:
     ours, theirs = socket.socketpair()  # Unix sockets: their name is an empty string
     with ours, theirs:
-        handshake = Handshake(ours, b"secret", time.monotonic(), lambda *_: None)
+        handshake = Handshake(
+            ours, DriverFramesHandshake(b"secret"), time.monotonic(), lambda *_: None
+        )
         assert handshake.peer == "a closed connection"

@@ -8,14 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
+from pyspark.worker_util import check_python_version
 
+from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.engine.driver.spark_conf import (
     CONTROL_PORT_KEY,
+    CONTROL_PROTOCOL_KEY,
     DRIVER_JAVA_OPTIONS,
     SPARE_CORES,
     DriverEnvironment,
     build_spark_conf,
     control_port,
+    control_protocol,
     effective_master,
     is_local_master,
     no_slot_text,
@@ -83,6 +88,40 @@ def test_the_operator_can_set_the_control_port() -> None:
     for wrong in ("x", "-1", "65536"):
         with pytest.raises(ConfigError, match=f"control.port {wrong} is not a port"):
             control_port(replace(SPEC, conf={CONTROL_PORT_KEY: wrong}))
+
+
+@pytest.mark.parametrize(
+    ("given", "has_tls_psk", "expected"),
+    [
+        ("", True, ControlProtocol.TLS_PSK),
+        ("", False, ControlProtocol.ENCRYPTED_FRAMES),
+        ("tls-psk", True, ControlProtocol.TLS_PSK),
+        ("encrypted-frames", True, ControlProtocol.ENCRYPTED_FRAMES),
+        (" encrypted-frames ", False, ControlProtocol.ENCRYPTED_FRAMES),
+    ],
+)
+@pytest.mark.parametrize("master", ["", "local[2]", "spark://here:7077", "yarn"])
+def test_the_control_server_speaks_tls_where_the_python_has_it_unless_the_operator_says_otherwise(
+    given: str, has_tls_psk: bool, expected: ControlProtocol, master: str
+) -> None:
+    spec = replace(SPEC, master=master, conf={CONTROL_PROTOCOL_KEY: given} if given else {})
+    assert control_protocol(spec, has_tls_psk=has_tls_psk) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [("tls-psk", "needs Python 3.13"), ("tls", "is not one of encrypted-frames, tls-psk")],
+)
+def test_a_control_protocol_that_cannot_be_spoken_is_refused(given: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=f"{CONTROL_PROTOCOL_KEY} {given} {reason}"):
+        control_protocol(replace(SPEC, conf={CONTROL_PROTOCOL_KEY: given}), has_tls_psk=False)
+
+
+def test_spark_refuses_workers_and_planners_of_another_python_version_than_the_driver() -> None:
+    """So the driver's Python tells whether theirs have TLS with a pre-shared key."""
+    check_python_version(f"{sys.version_info.major}.{sys.version_info.minor}")
+    with pytest.raises(PySparkRuntimeError, match="PYTHON_VERSION_MISMATCH"):
+        check_python_version("3.10")
 
 
 def test_java_options_of_the_operator_come_last_and_win() -> None:

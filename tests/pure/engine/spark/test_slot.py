@@ -10,6 +10,7 @@ from queue import SimpleQueue
 import pytest
 
 from sparkmirror.copy.control.connection import ControlConnectionLost
+from sparkmirror.copy.control.handshake import preferred_protocol
 from sparkmirror.copy.control.messages import RequestEpoch, StartTask
 from sparkmirror.engine.driver.control_server import ControlServer
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
@@ -64,7 +65,9 @@ class RunningSlot:
 @contextmanager
 def serving(conductor: NoopConductor) -> Iterator[ControlServer]:
     """A control server with two jobs of one task each, in an epoch of one slot."""
-    server = ControlServer(epoch_s=600.0, first_epoch_s=600.0, bind="127.0.0.1")
+    server = ControlServer(
+        epoch_s=600.0, first_epoch_s=600.0, protocol=preferred_protocol(), bind="127.0.0.1"
+    )
     for job in JOBS:
         server.set_job(job, conductor, [0], "A->B")
     server.start()

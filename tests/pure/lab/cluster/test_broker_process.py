@@ -86,6 +86,13 @@ def test_fast_start_limits_the_compiler() -> None:
         assert command.endswith("kafka.Kafka /labs/west/broker-1/server.properties")
 
 
+def test_the_options_of_a_class_archive_are_among_those_of_the_jvm() -> None:
+    spec = ClusterSpec(name="west", jvm_options=("-Dlast=1",))
+    options = ("-XX:SharedArchiveFile=/cache/a b.jsa",)
+    command = broker_command(Path("java"), "jars/*", spec, Path("/labs/west"), options)
+    assert command.index(*options) < command.index("-Dlast=1") < command.index("-cp")
+
+
 def test_random_uuid_has_the_form_of_kafka() -> None:
     ids = {random_uuid() for _ in range(200)}
     assert len(ids) == 200

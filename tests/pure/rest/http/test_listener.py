@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import ssl
-import time
 from pathlib import Path
 
 import pytest
+from cryptography.x509 import load_der_x509_certificate
+from cryptography.x509.oid import NameOID
 
+from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.settings import rest_settings
 from sparkmirror.security.tls.ssl_context import server_context
 from tests.support.rest.rest_client import RestClient, request_once, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder
@@ -73,14 +77,14 @@ def test_if_one_listener_cannot_be_bound_the_others_are_closed() -> None:
         free_listener.bind().close()
 
 
-def test_the_server_answers_within_a_second_of_its_start(herder: ScriptedHerder) -> None:
-    started = time.monotonic()
-    with running_rest_server(herder) as server:
-        herder.set_response(200, [])
-        client = RestClient(server.address)
-        assert client.request("GET", "/connectors").status == 200
-        assert time.monotonic() - started < 1.0
-        client.close()
+def test_the_server_answers_the_first_request_after_its_start(herder: ScriptedHerder) -> None:
+    """A client that connects when `start` has returned is not refused, and need not try again."""
+    herder.set_response(200, [])
+    for _ in range(5):
+        with running_rest_server(herder) as server:
+            client = RestClient(server.address)
+            assert client.request("GET", "/connectors").status == 200
+            client.close()
 
 
 @pytest.mark.skipif(not HAS_IPV6, reason="this computer has no IPv6")
@@ -138,6 +142,51 @@ def test_https_may_require_a_client_certificate(
         client = RestClient(server.address, with_certificate)
         assert client.request("GET", "/connectors").json == []
         client.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"], ids=["named", "by address"])
+def test_a_renewed_certificate_is_served_without_a_restart(
+    authority: CertificateAuthority, herder: ScriptedHerder, tmp_path: Path, host: str
+) -> None:
+    """A client that connects by address sends no server name."""
+    store = tmp_path / "server.pem"
+    shutil.copyfile(authority.key_store("server"), store)
+    properties = {
+        "listeners": "https://127.0.0.1:0",
+        "listeners.https.ssl.keystore.location": str(store),
+    }
+    config = DISTRIBUTED.validate(properties)
+    settings = rest_settings({value.name: value.value for value in config}, properties, {})
+    herder.set_response(200, [])
+    trusting = ssl.create_default_context(cafile=authority.ca_certificate)
+    options = RestOptions(tls=settings.options.tls, access_log=False)
+    with running_rest_server(herder, options, listener="https://127.0.0.1:0") as server:
+        port = int(server.address.rpartition(":")[2])
+        before = RestClient(server.address, trusting)
+        assert before.request("GET", "/connectors").json == []
+        assert _served_name(host, port, trusting) == "server"
+        renewed = tmp_path / "renewed.pem"
+        shutil.copyfile(authority.key_store("alice"), renewed)
+        renewed.replace(store)
+        assert _served_name(host, port, trusting) == "alice"
+        store.write_text("half a file", encoding="utf-8")
+        assert _served_name(host, port, trusting) == "alice"
+        assert before.request("GET", "/connectors").json == []  # its connection is still open
+        before.close()
+
+
+def _served_name(host: str, port: int, context: ssl.SSLContext) -> str:
+    """The common name of the certificate that the server shows."""
+    with (
+        socket.create_connection(("127.0.0.1", port)) as sock,
+        context.wrap_socket(sock, server_hostname=host) as tls,
+    ):
+        certificate = tls.getpeercert(binary_form=True)
+        assert certificate is not None
+        (name,) = load_der_x509_certificate(certificate).subject.get_attributes_for_oid(
+            NameOID.COMMON_NAME
+        )
+        return str(name.value)
 
 
 def test_https_needs_a_key(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Stores that keytool of Java 17 and 21 wrote are read completely."""
+"""Stores that keytool of Java 8, 17 and 21 wrote are read completely."""
 
 from __future__ import annotations
 
@@ -21,13 +21,20 @@ from tests.support.security.keytool_stores import (
 )
 
 STORES = GOLDEN / "stores"
-JAVA = ["java17", "java21"]
+JAVA = ["java8", "java17", "java21"]
 ALGORITHMS = {
     "rsa": "1.2.840.113549.1.1.1",
     "ec": "1.2.840.10045.2.1",
     "dsa": "1.2.840.10040.4.1",
     "ed25519": "1.3.101.112",
 }
+JAVA_8_ALGORITHMS = ("rsa", "ec", "dsa")
+"""Java 8 has no Ed25519."""
+KEYS = [
+    (java, algorithm)
+    for java in JAVA
+    for algorithm in (JAVA_8_ALGORITHMS if java == "java8" else KEY_ALGORITHMS)
+]
 
 
 def read(java: str, name: str, password: str | None = STORE_PASSWORD) -> KeyStore:
@@ -42,9 +49,8 @@ def root_certificate(java: str) -> bytes:
     return ssl.PEM_cert_to_DER_cert((STORES / java / "ca.pem").read_text("ascii"))
 
 
-@pytest.mark.parametrize("java", JAVA)
 @pytest.mark.parametrize("store_type", STORE_TYPES)
-@pytest.mark.parametrize("algorithm", KEY_ALGORITHMS)
+@pytest.mark.parametrize(("java", "algorithm"), KEYS)
 def test_a_key_of_each_algorithm_is_read_from_each_type_of_store(
     java: str, store_type: str, algorithm: str
 ) -> None:
@@ -67,8 +73,9 @@ def test_all_keys_of_a_store_are_read_with_their_certificates(java: str, store_t
         entry.alias: key_algorithm(open_private_key(entry, key_password(store)))
         for entry in store.keys
     }
-    assert algorithms == {f"my-{name}": number for name, number in ALGORITHMS.items()}
-    assert len({entry.certificate_chain for entry in store.keys}) == len(ALGORITHMS)
+    expected = {f"my-{name}": ALGORITHMS[name] for in_java, name in KEYS if in_java == java}
+    assert algorithms == expected
+    assert len({entry.certificate_chain for entry in store.keys}) == len(expected)
 
 
 @pytest.mark.parametrize("java", JAVA)
@@ -86,7 +93,6 @@ def test_a_chain_is_complete_and_in_its_order(java: str, store_type: str) -> Non
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("truststore.jks", StoreType.PKCS12),
         ("trust.jks", StoreType.JKS),
         ("trust.jceks", StoreType.JCEKS),
         ("trust-legacy.pkcs12", StoreType.PKCS12),
@@ -104,11 +110,26 @@ def test_the_content_of_a_trust_store_shows_its_type(
     assert store.trusted_certificates == (root_certificate(java),)
 
 
+@pytest.mark.parametrize(
+    ("java", "found"),
+    [("java8", StoreType.JKS), ("java17", StoreType.PKCS12), ("java21", StoreType.PKCS12)],
+)
+def test_the_default_type_of_keytool_is_found_under_the_name_of_another(
+    java: str, found: StoreType
+) -> None:
+    store = read(java, "truststore.jks")
+    assert store.store_type is found
+    assert store.trusted_certificates == (root_certificate(java),)
+
+
 @pytest.mark.parametrize("java", JAVA)
 def test_certificates_that_are_not_encrypted_are_read_without_a_password(java: str) -> None:
     for name in ("trust.jks", "trust.jceks", "trust-unprotected.pkcs12", "trust-mac-only.pkcs12"):
         assert read(java, name, None).trusted_certificates == (root_certificate(java),)
-    for name in ("truststore.jks", "trust-legacy.pkcs12"):
+    encrypted = {"truststore.jks", "trust-legacy.pkcs12"} - (
+        {"truststore.jks"} if java == "java8" else set()
+    )
+    for name in encrypted:
         with pytest.raises(WrongPassword):
             read(java, name, None)
 

@@ -43,7 +43,14 @@ def test_a_key_with_its_chain_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["encrypted-pkcs8", "encrypted-scrypt", "encrypted-3des", "encrypted-traditional"]
+    "name",
+    [
+        "encrypted-pkcs8",
+        "encrypted-scrypt",
+        "encrypted-scrypt-16",
+        "encrypted-3des",
+        "encrypted-traditional",
+    ],
 )
 def test_an_encrypted_key_in_pem_is_opened_by_its_password(name: str) -> None:
     (entry,) = read_store((STORES / f"{name}.pem").read_bytes(), None).keys

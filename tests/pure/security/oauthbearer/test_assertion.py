@@ -129,3 +129,16 @@ def test_a_key_or_template_that_cannot_be_used_is_named_and_never_quoted(
     with pytest.raises(TokenUnavailable, match=message) as caught:
         source.assertion()
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("mode", "warnings"), [(0o644, 1), (0o600, 0)])
+def test_a_file_of_tokens_that_others_may_read_is_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warnings: int
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("secret-token", encoding="utf-8")
+    file.chmod(mode)
+    for _ in range(2):
+        assert AssertionFile(file=str(file)).assertion() == Password("secret-token")
+    assert [str(file) in message for message in caplog.messages] == [True] * warnings
+    assert "secret-token" not in caplog.text

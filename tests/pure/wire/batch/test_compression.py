@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import tracemalloc
 
 import cramjam
 import pytest
@@ -135,6 +136,38 @@ def test_truncated_data_is_refused(codec: CompressionType) -> None:
     compressed = bytes(compress(codec, TEXT[:3000]))
     with pytest.raises(BatchError):
         decompress(codec, compressed[:-3], limit=10_000)
+
+
+@pytest.mark.parametrize("codec", [CompressionType.LZ4, CompressionType.ZSTD], ids=codec_name)
+def test_damaged_data_takes_no_more_memory_than_it_could_become(codec: CompressionType) -> None:
+    compressed = bytearray(compress(codec, bytes(random.Random(7).choices(b"abcd", k=3000))))
+    refused = 0
+    tracemalloc.start()
+    try:
+        for position in range(len(compressed)):
+            damaged = bytearray(compressed)
+            damaged[position] ^= 0x55
+            try:
+                decompress(codec, damaged)
+            except BatchError:
+                refused += 1
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused > 0
+    assert peak < 2_000_000
+
+
+def test_zstd_frames_of_every_form_are_read() -> None:
+    """With and without a declared size, several in a row, and frames that readers skip."""
+    stream = cramjam.zstd.Compressor(level=3)
+    stream.compress(TEXT)
+    without_size = bytes(stream.finish())
+    skipped = b"\x5f\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
+    data = skipped + without_size + bytes(compress(CompressionType.ZSTD, b"x")) + skipped
+    assert decompress(CompressionType.ZSTD, data) == TEXT + b"x"
+    zeros = bytes(1 << 22)
+    assert decompress(CompressionType.ZSTD, compress(CompressionType.ZSTD, zeros)) == zeros
 
 
 @pytest.mark.parametrize("length", [0, -1, 1 << 20])

@@ -7,6 +7,8 @@ import ssl
 
 import pytest
 
+from sparkmirror.config.files.properties import parse_properties
+from sparkmirror.config.files.written_keys import with_written_keys
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
 from sparkmirror.security.client_security import ClientSecurity
@@ -122,3 +124,21 @@ def test_a_client_does_not_show_its_secrets() -> None:
     client = ClientConfig(cluster="primary", security=security)
     assert "pw" not in repr(client)
     assert "'pw'" not in repr(security)
+
+
+def test_an_error_names_file_and_line_of_the_keys_to_look_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = parse_properties(
+        b"clusters=primary,x\nprimary.ssl.truststore.location=/t\n", file="mm2.properties"
+    )
+    for name, value in with_written_keys(file, {}).items():
+        monkeypatch.setenv(name, value)
+    for error in (
+        ENDPOINT.not_authorized("its certificate is not accepted", "check ssl.truststore.location"),
+        ENDPOINT.unavailable("ssl.truststore.location: /t cannot be read", "it is read again"),
+        ENDPOINT.timed_out("no answer", "check ssl.truststore.location"),
+    ):
+        assert str(error).endswith("; see mm2.properties, line 2: primary.ssl.truststore.location")
+    refused = ENDPOINT.translate_os_error(ConnectionRefusedError(), starting=True)
+    assert str(refused).endswith("connection refused; check whether the broker runs")

@@ -17,6 +17,7 @@ from typing import Self
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.client_configs import (
+    WORKER_PRODUCER_PREFIX,
     ClientType,
     ClusterSide,
     offset_syncs_client_config,
@@ -57,7 +58,9 @@ class CheckpointClients:
                 target, worker.offsets_client_properties(originals)
             ).new_router(),
             producer=ClusterAccess.from_properties(
-                target, worker.producer_properties(originals)
+                target,
+                worker.producer_properties(originals),
+                file_prefix=WORKER_PRODUCER_PREFIX,
             ).new_router(f"connector-producer-{label}"),
         )
 

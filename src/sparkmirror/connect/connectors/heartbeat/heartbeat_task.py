@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
 from sparkmirror.connect.connectors.shared.record_offsets import RecordOffsets
@@ -28,7 +29,9 @@ class MirrorHeartbeatTask:
         self._topic = self._config.heartbeats_topic.name
         shared = self._config.shared
         self._router = ClusterAccess.from_properties(
-            shared.flow.target, worker.producer_properties(config)
+            shared.flow.target,
+            worker.producer_properties(config),
+            file_prefix=WORKER_PRODUCER_PREFIX,
         ).new_router(f"connector-producer-{shared.name}-0")
         self._record_offsets = RecordOffsets(shared.name, config, worker)
         self._written_topics: frozenset[str] = frozenset()

@@ -11,11 +11,13 @@ from sparkmirror.config.client_configs import (
     ClientType,
     ClusterSide,
     client_config,
+    client_provider_faults,
     connector_label,
 )
 from sparkmirror.config.definition.java_classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
 from sparkmirror.config.tables.plugins.filters import GROUP_FILTER, TOPIC_FILTER
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig, load_plugin
+from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.topics.filters import (
     DefaultGroupFilter,
     DefaultTopicFilter,
@@ -49,7 +51,10 @@ class MirrorConnectorConfig:
 
     @classmethod
     def from_config(cls, typed_config: TypedConfig, config: Mapping[str, str]) -> Self:
-        """Read the shared keys."""
+        """Read the shared keys. Raises ConfigError if a client declares config providers."""
+        faults = client_provider_faults(config)
+        if faults:
+            raise ConfigError(faults)
         return cls(
             name=typed_config.get_string("name"),
             flow=SourceAndTarget(

@@ -1,18 +1,20 @@
 """A connector's config, parsed with its table: typed values by key.
 
 Raises ConfigError with all errors. A class name with a colon (`module:Class`) is an operator's own
-plug-in: it is accepted here and loaded later.
+plug-in: it is accepted here and loaded later, if the operator allows its module.
 """
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Mapping
+import importlib
+import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.value_types import ParsedValue
+from sparkmirror.config.plugin_modules import PLUGIN_MODULES, PluginModules
 from sparkmirror.errors import ConfigError
 
 
@@ -55,12 +57,30 @@ class TypedConfig:
         return float(seconds) if self.get_boolean(f"{job}.enabled") and seconds >= 0 else None
 
 
-def load_plugin(name: str, key: str) -> Any:
-    """Load an operator's own plug-in, given as `module:Class`. Raises ConfigError."""
+def load_plugin(
+    name: str, key: str, environment: Mapping[str, str] = os.environ
+) -> Callable[..., Any]:
+    """Load an operator's own plug-in, given as `module:Class`.
+
+    Raises ConfigError, without an import, unless the operator allows the module. What the module
+    only imports from a module that is not allowed is refused too.
+    """
+    modules = PluginModules.from_environment(environment)
+    refusal = modules.refusal(key, name)
+    if refusal:
+        raise ConfigError.of(key, refusal)
+    module, _, member = name.partition(":")
     try:
-        return pkgutil.resolve_name(name)
+        found = getattr(importlib.import_module(module), member)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError.of(key, f"{key}: {name} cannot be loaded: {error}") from error
+    home = str(getattr(found, "__module__", ""))
+    if not callable(found) or not modules.allows_module(home):
+        raise ConfigError.of(
+            key, f"{key}: {name} is no class or function of a module in {PLUGIN_MODULES}"
+        )
+    plugin: Callable[..., Any] = found
+    return plugin
 
 
 def _class_name(name: str) -> str | None:

@@ -9,16 +9,41 @@ target (`producer.override.bootstrap.servers` changes it). Later properties over
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sparkmirror.config.client_configs import worker_producer_config
+from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX, worker_producer_config
+from sparkmirror.config.secrets.variables import find_variables
 from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
 
 _CONNECTOR_OFFSETS_TOPIC = "offsets.storage.topic"
+
+
+def changing_client_values(
+    written: Mapping[str, str], latest: Callable[[], Mapping[str, str]]
+) -> Callable[[], Mapping[str, str]] | None:
+    """Return a function that reads the values of placeholders in the worker's client properties.
+
+    `written` is the worker's config with its placeholders, `latest` returns it with the values of
+    now. None if the properties that tasks use have no placeholders.
+    """
+    keys = [
+        key
+        for key, value in written.items()
+        if (key.startswith(WORKER_PRODUCER_PREFIX) or key in CLIENT_SECURITY_NAMES)
+        and any(find_variables(value))
+    ]
+    if not keys:
+        return None
+
+    def read() -> Mapping[str, str]:
+        values = latest()
+        return {key: values[key] for key in keys if key in values}
+
+    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

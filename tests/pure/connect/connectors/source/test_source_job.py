@@ -19,6 +19,7 @@ from sparkmirror.copy.job import (
 )
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import TopicPartition
+from sparkmirror.security.reloaded_properties import ReloadedProperties
 
 CONNECTOR = {
     "name": "mm2-msc",
@@ -73,6 +74,21 @@ def test_records_go_to_the_cluster_of_the_workers_producer() -> None:
     assert lent.settings.target == {"bootstrap.servers": "w:9092", "security.protocol": "SSL"}
     override = {"producer.override.bootstrap.servers": "b:9092"}
     assert _job(override).settings.target == {"bootstrap.servers": "b:9092"}
+
+
+def test_a_job_has_the_values_that_config_providers_have_now_for_the_workers_file() -> None:
+    now, values = [0.0], {**WORKER, "producer.sasl.jaas.config": "first"}
+    worker = WorkerClientConfig(
+        properties=ReloadedProperties(lambda: dict(values), clock=lambda: now[0])
+    )
+    plan = TaskPlan(connector="mm2-msc", config=CONNECTOR, tasks={}, task_count=0, generation=1)
+    first = build_job(plan, worker)
+    values["producer.sasl.jaas.config"] = "second"
+    now[0] += 60
+    second = build_job(plan, worker)
+    assert first.settings.target["sasl.jaas.config"] == "first"
+    assert second.settings.target["sasl.jaas.config"] == "second"
+    assert first != second  # so the restarted tasks get a new driver
 
 
 def test_offsets_stay_with_the_worker_unless_the_connector_has_its_own_topic() -> None:

@@ -1,0 +1,17 @@
+"""The class archive: brokers with a fast start use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sparkmirror.lab.class_archive_builder import ensure_archive
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from tests.support.kafka.clusters import StartCluster
+
+
+def test_a_broker_maps_the_archive_into_its_memory(start_cluster: StartCluster) -> None:
+    archive = ensure_archive()
+    assert ensure_archive() == archive
+    broker = start_cluster(ClusterSpec(name="archived", fast_start=True)).broker(1)
+    mapped = Path(f"/proc/{broker.pid}/maps").read_text("utf-8")
+    assert archive is None or str(archive) in mapped, "None: this Java writes no archives"
