@@ -100,8 +100,9 @@ class WorkerConnectors:
     def _mark_unassigned(self, before: OwnShare, assignment: Assignment) -> None:
         """Write UNASSIGNED for what comes to this worker.
 
-        The leader also does so for what a lost worker has left and none runs, and it removes the
-        statuses of connectors that were deleted.
+        The leader also does so for what a lost worker has left and none runs, and it removes what
+        a lost worker has left of connectors that were deleted. A present worker does that itself,
+        after the connector has stopped.
         """
         present = {share.worker_id for share in assignment.shares.values()}
 
@@ -115,8 +116,13 @@ class WorkerConnectors:
                 and not assignment.has_owner(status.connector, status.task)
             )
 
+        def is_left(status: ConnectStatus) -> bool:
+            if status.worker_id == assignment.own_share.worker_id:
+                return status.connector not in self._slots
+            return status.worker_id not in present
+
         if assignment.is_leader:
-            self._statuses.remove_deleted(self._configs.snapshot().connectors())
+            self._statuses.remove_deleted(self._configs.snapshot().connectors(), is_left)
         self._statuses.mark_unassigned(is_due)
 
     def _check_work(self) -> None:

@@ -84,12 +84,17 @@ class StatusWriter:
         """Return the statuses of a connector's tasks."""
         return self._store.task_statuses(connector)
 
-    def remove_deleted(self, connectors: Collection[str]) -> None:
-        """Remove the statuses of all connectors but these."""
-        for name in self._store.connectors():
-            if name not in connectors:
+    def remove_deleted(
+        self, connectors: Collection[str], is_due: Callable[[ConnectStatus], bool]
+    ) -> None:
+        """Remove such statuses of all connectors but these."""
+        for name in set(self._store.connectors()).difference(connectors):
+            connector = self._store.connector_status(name)
+            if connector is not None and is_due(connector):
                 self.remove_connector(name)
-                self.remove_tasks(name, range(0))
+            for status in self._store.task_statuses(name):
+                if status.task is not None and is_due(status):
+                    self.put_task(name, status.task, LifecycleState.DESTROYED)
 
     def mark_unassigned(self, is_due: Callable[[ConnectStatus], bool]) -> None:
         """Write UNASSIGNED for connectors and tasks with such a status."""
