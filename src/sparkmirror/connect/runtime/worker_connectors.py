@@ -116,7 +116,8 @@ class WorkerConnectors:
             )
 
         if assignment.is_leader:
-            self._statuses.remove_deleted(self._configs.snapshot().connectors())
+            # what still stops here removes its status itself, after its last one
+            self._statuses.remove_deleted({*self._configs.snapshot().connectors(), *self._slots})
         self._statuses.mark_unassigned(is_due)
 
     def _check_work(self) -> None:
