@@ -54,6 +54,8 @@ class SourcePartitions:
 
     def __init__(self) -> None:
         self._planned: dict[str, PartitionView] = {}
+        self._has_all_tasks = False
+        """Whether the plan has all tasks of the connector. In a group others may have some."""
         self._last: dict[str, PartitionView] = {}
         """The latest view with a position, of each planned partition."""
         self._reported: Mapping[str, PartitionView] = {}
@@ -69,6 +71,7 @@ class SourcePartitions:
             )
             for partition, task in job.task_of_partition().items()
         }
+        self._has_all_tasks = len(job.tasks) == job.task_count
         self._last = {key: view for key, view in self._last.items() if key in self._planned}
 
     def on_requested(self, state: IdleState | None) -> None:
@@ -100,8 +103,13 @@ class SourcePartitions:
         self._reported, self._idle = {}, _Idle(state, problem or SPARK_STARTS)
 
     def partition_counts(self) -> dict[str, int]:
-        """Return the number of partitions of each planned topic."""
+        """Return the number of partitions of each planned topic; none if other workers have some.
+
+        Then the highest planned partition need not be the last one of its topic.
+        """
         counts: dict[str, int] = {}
+        if not self._has_all_tasks:
+            return counts
         for topic, number in map(TopicPartition.parse, self._planned):
             counts[topic] = max(counts.get(topic, 0), number + 1)
         return counts

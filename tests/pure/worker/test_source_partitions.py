@@ -199,3 +199,9 @@ def test_a_stopped_connector_still_knows_how_many_partitions_its_topics_had() ->
     partitions.on_requested(IdleState.STOPPED)
     partitions.on_driver_ended()
     assert partitions.partition_counts() == {"t": 2}
+
+
+def test_a_worker_with_some_of_the_tasks_does_not_know_how_many_partitions_there_are() -> None:
+    partitions = SourcePartitions()
+    partitions.on_plan(replace(JOB, task_count=JOB.task_count + 1))
+    assert partitions.partition_counts() == {}

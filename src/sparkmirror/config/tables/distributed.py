@@ -46,15 +46,16 @@ _GROUP: Final = ConfigDef(
         Type.INT,
         10000,
         HIGH,
-        "How long a worker without heartbeats stays a member of its group. Then other workers "
-        "run its connectors and tasks.",
+        "After how many milliseconds without heartbeats a worker is no member of its group any "
+        "more. Then other workers run its connectors and tasks.",
     ),
     ConfigKey(
         "rebalance.timeout.ms",
         Type.INT,
         60000,
         HIGH,
-        "How long a rebalance of the group waits for a worker that stops connectors and tasks.",
+        "How many milliseconds a rebalance of the group waits for a worker that stops connectors "
+        "and tasks.",
     ),
     ConfigKey(
         "heartbeat.interval.ms",
@@ -106,8 +107,9 @@ _INTER_WORKER: Final = ConfigDef(
         Type.INT,
         300000,
         LOW,
-        "How long the connectors and tasks of a lost worker wait for its return before others run "
-        "them. Without this key 0: other workers run them at once, unlike Connect.",
+        "How many milliseconds the connectors and tasks of a lost worker wait for its return "
+        "before others run them. Without this key 0: other workers run them at once, unlike "
+        "Connect.",
         validator=Range(0, _MAX_INT),
     ),
     ConfigKey(
