@@ -53,7 +53,7 @@ def run_flows(file: Path, targets: Collection[str]) -> int:
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = MirrorMakerConfig.open(properties, os.environ)
-    exposed = exposed_file_notices(properties, os.environ, with_client_files=False)
+    exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
     for notice in (*opened.notices, *exposed):
         log.warning("%s", notice)
     return MirrorMaker(opened, targets, os.environ).run(shutdown)

@@ -46,7 +46,7 @@ def run_worker(file: Path) -> int:
     shutdown.install()
     logs.install(sys.stdout, logging.INFO)
     opened = WorkerFile.open(properties, os.environ)
-    exposed = exposed_file_notices(properties, os.environ, with_client_files=False)
+    exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
     for notice in (*opened.notices, *exposed):
         log.warning("%s", notice)
     return ConnectWorker(opened, os.environ).run(shutdown)

@@ -17,6 +17,7 @@ from pathlib import Path
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.jaas import LoginModule
 from sparkmirror.config.secrets.password import Password
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.java_options import system_property
 from sparkmirror.security.kerberos.kerberos_login import KRB5_LOGIN_MODULES, kerberos_login
@@ -24,7 +25,6 @@ from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import PasswordLogin, SaslLogin
 from sparkmirror.security.msk_iam.msk_login import IAM_LOGIN_MODULE, msk_login
 from sparkmirror.security.oauthbearer.oauth_login import oauth_login
-from sparkmirror.security.warn_once import warn_once
 
 log = logging.getLogger(__name__)
 

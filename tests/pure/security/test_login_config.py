@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.config import warn_once
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
-from sparkmirror.security import warn_once
 from sparkmirror.security.login_config import LOGIN_BUILDERS, read_login
 from sparkmirror.security.logins import PasswordLogin
 

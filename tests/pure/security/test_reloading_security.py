@@ -34,6 +34,7 @@ class ProvidedProperties:
 
     def set_password(self, password: str) -> None:
         self.file.write_text(f"pw={password}\n")
+        self.file.chmod(0o600)
 
     def read(self) -> dict[str, str]:
         return expand_variables(self.raw, create_providers(self.raw, {}).strict().by_name).values

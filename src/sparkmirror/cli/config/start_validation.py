@@ -18,6 +18,7 @@ from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.files.worker_file import is_worker_file
 from sparkmirror.config.review.file_validation import validate_dedicated_file, validate_worker_file
 from sparkmirror.config.review.findings import ValidationReport
+from sparkmirror.config.warn_once import unrecorded_warnings
 from sparkmirror.errors import ConfigError
 
 
@@ -71,12 +72,16 @@ def split_aliases(text: str) -> list[str]:
 
 @contextmanager
 def without_log_lines() -> Iterator[None]:
-    """Drop the log lines inside the block. The findings of a validation contain the same facts."""
+    """Drop the log lines inside the block. The findings of a validation contain the same facts.
+
+    A warning that is logged once only is logged after the block, when the start finds it again.
+    """
     handler = logging.NullHandler()
     root = logging.getLogger()
     root.addHandler(handler)
     try:
-        yield
+        with unrecorded_warnings():
+            yield
     finally:
         root.removeHandler(handler)
 

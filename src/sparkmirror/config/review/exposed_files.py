@@ -41,14 +41,15 @@ _JAAS_SECTION = re.compile(r"\{(.*?)\}\s*;", re.DOTALL)
 
 
 def exposed_file_notices(
-    properties: Properties, environment: Mapping[str, str], *, with_client_files: bool
+    properties: Properties, environment: Mapping[str, str], *, with_read_files: bool
 ) -> tuple[Notice, ...]:
     """Return a notice for each file with secrets that others may read.
 
-    A start leaves out key stores, keytabs and files of tokens: the clients that read them warn.
+    A start leaves out files of config providers, key stores, keytabs and files of tokens: the
+    providers and clients that read them warn, also for the configs of connectors.
     """
     found: dict[Path, Notice] = {}
-    for key, file in _secret_files(properties, environment, with_client_files):
+    for key, file in _secret_files(properties, environment, with_read_files):
         exposure = exposure_of(file) if file not in found else ""
         if exposure:
             found[file] = Notice(
@@ -58,24 +59,22 @@ def exposed_file_notices(
 
 
 def _secret_files(
-    properties: Properties, environment: Mapping[str, str], with_client_files: bool
+    properties: Properties, environment: Mapping[str, str], with_read_files: bool
 ) -> Iterator[tuple[str, Path]]:
     """The key that names each file, and the file."""
     config = properties.mapping
     if any(plain_text_secret_notices(config)):
         yield "", Path(properties.file)
     for key, value in config.items():
-        for file in _provider_files(value, config):
-            yield key, file
         if key == _TOKENS_FILE and value:
             yield key, Path(value.strip())
-        if with_client_files:
-            for file in _client_files(key, value):
+        if with_read_files:
+            for file in (*_provider_files(value, config), *_client_files(key, value)):
                 yield key, file
     for match in _JAAS_FILE.finditer(environment.get("KAFKA_OPTS", "")):
         jaas_file = Path(match[1].strip("\"'"))
         yield "", jaas_file
-        options = (_USERS_FILE_OPTION, *(_CLIENT_FILE_OPTIONS if with_client_files else ()))
+        options = (_USERS_FILE_OPTION, *(_CLIENT_FILE_OPTIONS if with_read_files else ()))
         for section in _JAAS_SECTION.findall(_read(jaas_file)):
             for file in _option_files(section, options):
                 yield "", file

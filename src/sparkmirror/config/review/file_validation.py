@@ -97,7 +97,7 @@ def validate_dedicated_file(
     except ConfigError as error:
         _add_faults(findings, file, error.faults)
         findings.add_notices(file.notices)
-    findings.add_notices(exposed_file_notices(file, environment, with_client_files=True))
+    findings.add_notices(exposed_file_notices(file, environment, with_read_files=True))
     return findings.report()
 
 
@@ -109,7 +109,7 @@ def validate_worker_file(
     providers, faults = try_create_providers(file.mapping, environment)
     _add_faults(findings, file, faults)
     add_worker_file_findings(WorkerFile(file, providers), findings, checks)
-    findings.add_notices(exposed_file_notices(file, environment, with_client_files=True))
+    findings.add_notices(exposed_file_notices(file, environment, with_read_files=True))
     return findings.report()
 
 

@@ -9,6 +9,7 @@ them: `config.providers` lists their names, `config.providers.<name>.class` give
 
 from __future__ import annotations
 
+import logging
 import os.path
 import re
 from collections.abc import Callable, Mapping
@@ -17,9 +18,13 @@ from pathlib import Path
 
 from sparkmirror.config.files import properties
 from sparkmirror.config.notices import Notice, NoticeKind
+from sparkmirror.config.secrets.file_permissions import exposure_of
 from sparkmirror.config.secrets.variables import ConfigData, ConfigProvider, ConfigVariable
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.errors import ConfigError, ConfigFault, JavaRegexError
 from sparkmirror.javaregex.pattern import compile_java_pattern
+
+log = logging.getLogger(__name__)
 
 CONFIG_PROVIDERS_KEY = "config.providers"
 ALLOWED_PATHS = "allowed.paths"
@@ -148,6 +153,7 @@ class FileConfigProvider:
                 values={}, missing_reason=f"{ALLOWED_PATHS} does not allow to read {path}"
             )
         entries = properties.load_properties(file, properties.PropertiesEncoding.UTF_8).mapping
+        _warn_if_exposed(file)
         return ConfigData(
             values={key: entries[key] for key in keys if key in entries},
             missing_reason=f"{path} has no such key",
@@ -171,15 +177,21 @@ class DirectoryConfigProvider:
             )
         if not _check_path(folder, Path.is_dir):
             return ConfigData(values={}, missing_reason=f"{path} is not a directory")
-        files = {key: folder / key for key in keys if key == Path(key).name}
+        named = {key: folder / key for key in keys if key == Path(key).name}
+        files = {key: file for key, file in named.items() if _check_path(file, Path.is_file)}
+        for file in files.values():
+            _warn_if_exposed(file)
         return ConfigData(
-            values={
-                key: _read_text(file)
-                for key, file in files.items()
-                if _check_path(file, Path.is_file)
-            },
+            values={key: _read_text(file) for key, file in files.items()},
             missing_reason=f"{path} has no such file",
         )
+
+
+def _warn_if_exposed(file: Path) -> None:
+    """Log a warning, once, if others may read a file with secrets."""
+    exposure = exposure_of(file)
+    if exposure:
+        warn_once(log, f"{CONFIG_PROVIDERS_KEY}: {exposure}")
 
 
 def _check_path(path: Path, check: Callable[[Path], bool]) -> bool:

@@ -117,6 +117,11 @@ class ControlServer:
 
     def start(self) -> None:
         """Start the thread."""
+        log.info(
+            "Control server listens at %s:%d and speaks %s",
+            *self.endpoint.address,
+            self.endpoint.protocol,
+        )
         self._thread.start()
 
     def set_job(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sparkmirror.config.secrets.file_permissions import exposure_of
 from sparkmirror.config.secrets.jaas import SASL_JAAS_CONFIG
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.kerberos.gss_contexts import (
     KerberosTickets,
@@ -15,7 +16,6 @@ from sparkmirror.security.kerberos.gss_contexts import (
 )
 from sparkmirror.security.login_settings import LoginSettings
 from sparkmirror.security.logins import KerberosLogin
-from sparkmirror.security.warn_once import warn_once
 
 log = logging.getLogger(__name__)
 

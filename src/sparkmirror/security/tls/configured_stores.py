@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sparkmirror.config.secrets.file_permissions import exposure_of
 from sparkmirror.config.secrets.password import Password
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.keystore.entries import (
     KeyStore,
@@ -20,7 +21,6 @@ from sparkmirror.security.keystore.key_choice import in_java_order
 from sparkmirror.security.keystore.keystore import read_store
 from sparkmirror.security.keystore.pem import read_pem
 from sparkmirror.security.tls.ssl_config import KEY_PASSWORD, StoreConfig
-from sparkmirror.security.warn_once import warn_once
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ import secrets
 import ssl
 from collections.abc import Mapping
 
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.keystore.entries import KeyStoreError
 from sparkmirror.security.tls.cipher_suites import CipherSuites, parse_cipher_suites
@@ -28,7 +29,6 @@ from sparkmirror.security.tls.ssl_config import (
     SslConfig,
     StoreConfig,
 )
-from sparkmirror.security.warn_once import warn_once
 
 log = logging.getLogger(__name__)
 

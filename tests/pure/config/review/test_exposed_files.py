@@ -20,14 +20,14 @@ PROVIDERS = (
 
 
 def exposed(
-    tmp_path: Path, text: str, kafka_opts: str = "", *, with_client_files: bool = True
+    tmp_path: Path, text: str, kafka_opts: str = "", *, with_read_files: bool = True
 ) -> list[tuple[str, str]]:
     """The key and the file of each notice about a properties file with this text."""
     file = tmp_path / "mm2.properties"
     file.write_text(text)
     file.chmod(0o644)
     notices = exposed_file_notices(
-        load_properties(file), {"KAFKA_OPTS": kafka_opts}, with_client_files=with_client_files
+        load_properties(file), {"KAFKA_OPTS": kafka_opts}, with_read_files=with_read_files
     )
     assert {notice.kind for notice in notices} <= {NoticeKind.READABLE_BY_OTHERS}
     return [(notice.key, Path(notice.message.split()[0]).name) for notice in notices]
@@ -62,6 +62,7 @@ def test_the_files_of_config_providers_are_checked(tmp_path: Path) -> None:
         ("A.sasl.jaas.config", "access.properties"),
         ("B.sasl.jaas.config", "token"),
     ]
+    assert exposed(tmp_path, text, with_read_files=False) == []
     file.chmod(0o600)
     (folder / "token").chmod(0o600)
     assert exposed(tmp_path, text) == []
@@ -87,7 +88,7 @@ def test_a_file_that_a_key_names_is_checked(tmp_path: Path, key: str) -> None:
     file = secret(tmp_path / "named")
     assert exposed(tmp_path, f"{key}={file}\n") == [(key, "named")]
     is_of_the_server = key == "sparkmirror.rest.bearer.tokens.file"
-    start = exposed(tmp_path, f"{key}={file}\n", with_client_files=False)
+    start = exposed(tmp_path, f"{key}={file}\n", with_read_files=False)
     assert start == ([(key, "named")] if is_of_the_server else [])
 
 
@@ -128,8 +129,8 @@ def test_the_jaas_file_of_kafka_opts_is_checked(tmp_path: Path, quote: str) -> N
     assert exposed(tmp_path, "a=b\n", options) == [("", "jaas.conf")]
 
 
-@pytest.mark.parametrize("with_client_files", [True, False])
-def test_the_file_of_rest_users_is_checked(tmp_path: Path, with_client_files: bool) -> None:
+@pytest.mark.parametrize("with_read_files", [True, False])
+def test_the_file_of_rest_users_is_checked(tmp_path: Path, with_read_files: bool) -> None:
     users, keytab = secret(tmp_path / "users.properties"), secret(tmp_path / "mirror.keytab")
     jaas_file = tmp_path / "jaas.conf"
     jaas_file.write_text(
@@ -138,6 +139,6 @@ def test_the_file_of_rest_users_is_checked(tmp_path: Path, with_client_files: bo
     )
     jaas_file.chmod(0o600)
     options = f"-Djava.security.auth.login.config={jaas_file}"
-    found = exposed(tmp_path, "a=b\n", options, with_client_files=with_client_files)
-    clients = [("", "mirror.keytab")] if with_client_files else []
+    found = exposed(tmp_path, "a=b\n", options, with_read_files=with_read_files)
+    clients = [("", "mirror.keytab")] if with_read_files else []
     assert found == [("", "users.properties"), *clients]

@@ -155,3 +155,21 @@ def test_only_providers_that_config_providers_names_are_created() -> None:
     }
     assert create_providers(raw, {}).by_name.keys() == {"mine"}
     assert create_providers({}, {}).by_name == {}
+
+
+@pytest.mark.parametrize("text", ["${file:%s/in/s.properties:pw}", "${dir:%s/in:token}"])
+def test_a_file_that_others_may_read_is_one_warning_without_its_content(
+    secrets: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for file in ("s.properties", "token"):
+        (secrets / "in" / file).chmod(0o600)
+    found = providers()
+    fetched(text % secrets, found)
+    assert caplog.messages == []
+    for file in ("s.properties", "token"):
+        (secrets / "in" / file).chmod(0o644)
+    values = [fetched(text % secrets, found) for _ in range(2)]
+    (message,) = caplog.messages
+    assert message.startswith(f"config.providers: {secrets / 'in'}")
+    assert "every user may read it: chmod 600" in message
+    assert values[0] not in message

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _said: set[str] = set()
 
@@ -12,3 +14,13 @@ def warn_once(log: logging.Logger, message: str) -> None:
     if message not in _said:
         _said.add(message)
         log.warning("%s", message)
+
+
+@contextmanager
+def unrecorded_warnings() -> Iterator[None]:
+    """Log the warnings of the block again after it: the block shows no log lines."""
+    before = set(_said)
+    try:
+        yield
+    finally:
+        _said.intersection_update(before)
