@@ -84,6 +84,7 @@ def many(
     properties = worker_properties(mirrored_clusters.target, f"group-{secrets.token_hex(3)}")
     with running_worker(properties, tmp_path_factory.mktemp("worker")) as program:
         started = ManyConnectors(program, mirrored_clusters)
+        wait_until(lambda: program.request("GET", "/health").status == 200, "the worker", 400)
         for number in range(CONNECTORS):
             started.create(number)
         for number in range(CONNECTORS):
@@ -150,7 +151,7 @@ def test_a_connector_with_spark_settings_has_an_application_of_its_own(
     many: ManyConnectors,
 ) -> None:
     number = CONNECTORS + 1
-    many.create(number, spark__driver__memory="300m")
+    many.create(number, spark__driver__memory="600m")
     many.wait_until_copied(number)
     assert len(many.program.drivers()) == 2
     logs: list[Path] = list(many.program.log.parent.rglob("spark-application*.log"))

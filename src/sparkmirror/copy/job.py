@@ -97,6 +97,9 @@ class CopyJob:
     flush_interval_s: float = 10.0
     task_timeout_s: float = 10.0
     """A task that sends no report for so long loses its leases."""
+    is_shared: bool = False
+    """Whether workers of a group may run tasks of the connector, each with its own conductor. The
+    conductor then needs the membership of its worker (`copy.driver.sharing.membership`)."""
     syncs: OffsetSyncsTopic | None = None
     """Where offset syncs go; None for no offset syncs."""
     offsets_client: Mapping[str, str] = field(default_factory=dict, repr=False)

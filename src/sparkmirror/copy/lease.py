@@ -20,6 +20,9 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH, NO_PRODUCER_ID
 from sparkmirror.wire.batch.sequence import sequence_at
 
+NO_TASK = -1
+"""Stands for no task: the job no longer contains the partition."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseIdentity:
@@ -58,6 +61,10 @@ class Lease:
     target_topic_id: str = ""
     last_epoch: tuple[int, int] = (NO_EPOCH, -1)
     """Leader epoch of the last copied source record, and the position after that record."""
+    conductor: str = ""
+    """The conductor that granted it, if several share the connector; see `copy.ledger`."""
+    task: int = NO_TASK
+    """The task that it was granted to, if several conductors share the connector."""
 
     def __post_init__(self) -> None:
         assert self.position >= 0

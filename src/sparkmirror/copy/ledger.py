@@ -2,7 +2,8 @@
 
     key    ["<connector>",{"cluster":"A","partition":0,"topic":"t"}]        as Connect writes it
     value  {"offset":N,"target":T,"pid":P,"epoch":E,"anchor":A,"open":true,"records":C,...}
-           with "pid":-1 if it was written in a transaction, together with the copied records
+           with "pid":-1 if it was written in a transaction, together with the copied records,
+           and with "conductor":"<id>","task":K if several conductors share the connector
 
 Java MirrorMaker 2 reads and writes `offset`, the last copied source offset. Only sparkmirror writes
 the other members. Java ignores them and drops them when it writes. So an entry without them was
@@ -12,15 +13,21 @@ Invariant: every pair (offset, target) ever written is true: the records to copy
 exactly the records below `target`, apart from our fences. An old pair stays true, so a late write
 by a stale driver does no harm. In transactions the target is not compared: the last committed pair
 is the truth, so only the owner of a transactional id of the connector may write one.
+
+Several conductors of one connector, one in each worker, share the ledger, and each partition has
+one owner at a time. A conductor claims a partition: it writes an open entry with its own id, and
+reads the records behind the entry that it continues. If another conductor wrote first, the claim is
+lost (`copy.driver.ledger_cache`). So of two conductors that continue the same closed entry one
+gets the partition, without a fence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
+from sparkmirror.copy.lease import NO_TASK, TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
@@ -48,11 +55,22 @@ class LedgerExtension:
     target_topic_id: str = ""
     source_epoch: int = NO_EPOCH
     """Leader epoch of the record before the position."""
+    conductor: str = ""
+    """The conductor that wrote it; empty if no other conductor shared the connector."""
+    task: int = NO_TASK
+    """The task whose transactional id may write the entry, if `conductor` is set."""
 
     @property
     def is_transactional(self) -> bool:
         """Whether it was written in a transaction, together with the copied records."""
         return self.identity == TRANSACTIONAL_IDENTITY
+
+
+class LedgerChange(NamedTuple):
+    """An entry that was stored, by any program; None if it was deleted."""
+
+    partition: TopicPartition
+    entry: LedgerEntry | None
 
 
 class Ledger(Protocol):
@@ -64,6 +82,10 @@ class Ledger(Protocol):
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         """Store entries. Blocks until they are durable."""
+        ...
+
+    def changes(self) -> list[LedgerChange]:
+        """Return what was stored since `load` or the last call, in the order of the log. Blocks."""
         ...
 
     def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
@@ -91,6 +113,8 @@ def entry_for_lease(lease: Lease, *, is_open: bool) -> LedgerEntry:
             source_topic_id=lease.source_topic_id,
             target_topic_id=lease.target_topic_id,
             source_epoch=lease.source_epoch,
+            conductor=lease.conductor,
+            task=lease.task,
         ),
     )
 
@@ -110,6 +134,8 @@ def encode_entry(entry: LedgerEntry) -> dict[str, Any]:
             "target_id": entry.extension.target_topic_id,
             "source_epoch": entry.extension.source_epoch,
         }
+        if entry.extension.conductor:
+            value |= {"conductor": entry.extension.conductor, "task": entry.extension.task}
     return value
 
 
@@ -132,6 +158,8 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
             source_topic_id=str(value.get("source_id", "")),
             target_topic_id=str(value.get("target_id", "")),
             source_epoch=int(value.get("source_epoch", NO_EPOCH)),
+            conductor=str(value.get("conductor", "")),
+            task=int(value.get("task", NO_TASK)),
         )
     except (KeyError, TypeError, ValueError):
         return LedgerEntry(position=last + 1)

@@ -97,6 +97,9 @@ class NoopConductor:
         with self._lock:
             return self._draining and not self._senders
 
+    def renew_membership(self, valid_until: float, *, is_alone: bool) -> None:
+        """Nothing is shared."""
+
     def set_rate(self, bytes_per_s: int) -> None:
         """Keep the rate in the counts; there is nothing to limit."""
         self.counts["rate"] = bytes_per_s

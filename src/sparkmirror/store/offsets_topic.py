@@ -1,4 +1,4 @@
-"""Connect's offsets topic, read once to its end, and written. The format is Java's.
+"""Connect's offsets topic, read to its end, and written. The format is Java's.
 
 The ledger of the driver uses it, with its own router. `offset_backing_store` follows the topic.
 `mirror.connect_topics.connect_offsets` interprets the records.
@@ -21,13 +21,29 @@ class OffsetsTopic:
     def __init__(self, router: Router, topic: str) -> None:
         self._router = router
         self._topic = topic
+        self._reader: TopicReader | None = None
 
     def load(self) -> OffsetsState:
         """Read the topic to its end and return its offsets."""
         state = OffsetsState()
-        for consumed in TopicReader(self._router, self._topic).read_to_end():
+        self._reader = reader = TopicReader(self._router, self._topic)
+        for consumed in reader.read_to_end():
             state.apply(consumed.record, location=str(consumed))
         return state
+
+    def load_new(self) -> list[StoredOffset]:
+        """Return the records behind those of the last call or of `load`, in the order of the log.
+
+        Reads to the end of the topic as it is now. Requires `load` first.
+        """
+        assert self._reader is not None, "load comes first"
+        self._reader.move_end()
+        state = OffsetsState()
+        applied = [
+            state.apply(consumed.record, location=str(consumed))
+            for consumed in self._reader.read_to_end()
+        ]
+        return [stored for stored in applied if stored]
 
     def save(self, offsets: Iterable[StoredOffset], now_ms: int) -> None:
         """Append offsets, each to the partition in which Connect expects its key."""

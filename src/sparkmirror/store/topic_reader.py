@@ -132,6 +132,11 @@ class TopicReader:
             for p in partitions
         }
 
+    def move_end(self, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        """Set `end_offsets` to the ends of the partitions now, so that `read_to_end` goes on."""
+        partitions = [reader.partition for reader in self._readers.values()]
+        self.end_offsets = end_offsets(self._router, partitions, timeout_s)
+
     def positions(self) -> dict[int, int]:
         """Return the next offset to read, by partition."""
         return {number: reader.position for number, reader in self._readers.items()}

@@ -35,6 +35,7 @@ from sparkmirror.worker.connector_wiring import (
     spark_applications,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
+from sparkmirror.worker.group.membership import membership_of
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.monitoring import WorkerMonitor
@@ -78,22 +79,23 @@ class ConnectWorker:
         stores = kafka_backing_stores(properties, access)
         session_keys = SessionKeys(stores.configs, settings.inter_worker)
         requests = WorkerRequests(rest.options.client, session_keys)
+        member = WorkerCoordinator(
+            WorkerGroupSettings.from_config(config, properties), access, self._client_id.value
+        )
         self.herder = DistributedHerder(
             settings,
             stores,
             HerderDependencies(
-                registry=build_connector_registry(reloaded, self._applications, flow_monitor),
+                registry=build_connector_registry(
+                    reloaded, self._applications, flow_monitor, partial(membership_of, member)
+                ),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
                 log_levels=log_levels,
                 on_tasks_ended=flow_monitor.on_tasks_ended,
                 read_worker_values=changing_client_values(file.raw, reloaded.latest),
-                member=WorkerCoordinator(
-                    WorkerGroupSettings.from_config(config, properties),
-                    access,
-                    self._client_id.value,
-                ),
+                member=member,
                 leader_requests=requests,
                 get_url=lambda: advertised_url(rest.advertised, self.rest.address),
                 is_undivided=undivided_rule(spark.master),

@@ -6,7 +6,7 @@ of the worker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
@@ -34,6 +34,7 @@ from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.worker.driver_log_levels import DriverLogLevels
+from sparkmirror.worker.group.membership import Membership
 from sparkmirror.worker.monitoring import FlowMonitor
 from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
@@ -41,7 +42,10 @@ from sparkmirror.worker.spark_task_group import SparkTaskGroup
 
 
 def build_connector_registry(
-    properties: Mapping[str, str], applications: SparkApplications, monitor: FlowMonitor
+    properties: Mapping[str, str],
+    applications: SparkApplications,
+    monitor: FlowMonitor,
+    get_membership: Callable[[], Membership],
 ) -> ConnectorRegistry:
     """The registry of a worker with these expanded properties.
 
@@ -53,7 +57,9 @@ def build_connector_registry(
         return build_job(plan, worker)
 
     def create_spark_tasks(connector: str, listener: TaskListener) -> SparkTaskGroup:
-        return SparkTaskGroup(connector, listener, to_job, applications.start_job, monitor)
+        return SparkTaskGroup(
+            connector, listener, to_job, applications.start_job, monitor, get_membership
+        )
 
     return {
         SOURCE_CONNECTOR: RegisteredConnector(

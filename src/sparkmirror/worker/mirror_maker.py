@@ -54,6 +54,7 @@ from sparkmirror.worker.flow_connectors import (
     repeat_configuration,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
+from sparkmirror.worker.group.membership import membership_of
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
@@ -121,11 +122,20 @@ class FlowHerder:
         stores = kafka_backing_stores(properties, access)
         session_keys = SessionKeys(stores.configs, settings.inter_worker)
         self._requests = WorkerRequests(shared.client, session_keys, flow)
+        member = WorkerCoordinator(
+            WorkerGroupSettings.from_config(
+                config, properties, is_exclusive=not file.internal_rest_enabled
+            ),
+            access,
+            self._client_id.value,
+        )
         self.herder = DistributedHerder(
             settings,
             stores,
             HerderDependencies(
-                registry=build_connector_registry(reloaded, shared.applications, monitor),
+                registry=build_connector_registry(
+                    reloaded, shared.applications, monitor, partial(membership_of, member)
+                ),
                 get_server_info=self._worker_info,
                 providers=file.providers,
                 fencer=partial(fence_producers, access),
@@ -134,13 +144,7 @@ class FlowHerder:
                 read_worker_values=changing_client_values(
                     file.layered_worker_config(flow).props, reloaded.latest
                 ),
-                member=WorkerCoordinator(
-                    WorkerGroupSettings.from_config(
-                        config, properties, is_exclusive=not file.internal_rest_enabled
-                    ),
-                    access,
-                    self._client_id.value,
-                ),
+                member=member,
                 get_url=shared.get_url,
                 leader_requests=self._requests,
                 is_undivided=undivided_rule(shared.spark_master),

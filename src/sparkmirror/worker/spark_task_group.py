@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost
+from sparkmirror.worker.group.membership import Membership
 from sparkmirror.worker.monitoring import FlowMonitor
 from sparkmirror.worker.spark_settings import own_spark_conf
 
@@ -30,6 +32,7 @@ log = logging.getLogger(__name__)
 
 HANDOVER_TIMEOUT_S = 30.0
 """How long a job may take to drain before the next one of its connector begins."""
+GIVEN_BACK_POLL_S = 0.05
 
 
 class SparkTaskGroup:
@@ -42,12 +45,15 @@ class SparkTaskGroup:
         to_job: Callable[[TaskPlan], CopyJob],
         start_job: Callable[[CopyJob, Mapping[str, str]], SupervisedJob],
         monitor: FlowMonitor,
+        get_membership: Callable[[], Membership],
     ) -> None:
         """`start_job` starts a job, with the Spark settings of its connector.
 
-        `monitor` gets the plan, every request and every status of the job.
+        `monitor` gets the plan, every request and every status of the job. The job gets the
+        membership of the worker with every status, about once a second.
         """
         self._monitor = monitor
+        self._get_membership = get_membership
         self._connector = connector
         self._listener = listener
         self._to_job = to_job
@@ -86,8 +92,7 @@ class SparkTaskGroup:
         """Continue with another plan, in the same job if possible."""
         before, old = self._tasks(), self._job
         self._set_plan(plan)
-        for task in sorted(before - self._tasks()):
-            self._listener.on_stopped(task)
+        removed = sorted(before - self._tasks())
         if self._is_paused:
             self._report_paused()
         elif old is None or self._needs_new_job(old):
@@ -95,6 +100,10 @@ class SparkTaskGroup:
             self._start()
         else:
             self._replan()
+            if removed:
+                self._await_given_back(HANDOVER_TIMEOUT_S)
+        for task in removed:
+            self._listener.on_stopped(task)
 
     def pause(self) -> None:
         """Pause. `on_paused` follows when every lease was given back."""
@@ -158,7 +167,8 @@ class SparkTaskGroup:
             start=self._job.start,
             on_loss=self._job.on_loss,
         )
-        return same != self._job or not self._is_running() or self._job.is_exactly_once
+        is_other_set = self._job.is_exactly_once and not is_same_task_set(old, self._job)
+        return same != self._job or not self._is_running() or is_other_set
 
     def _desired_job(self) -> CopyJob:
         assert self._job is not None
@@ -168,6 +178,7 @@ class SparkTaskGroup:
         assert self._plan is not None
         own_conf = own_spark_conf(self._plan.config)
         running = self._running = self._start_job(self._desired_job(), own_conf)
+        self._renew_membership(running)
         self._status_thread = threading.Thread(
             target=self._follow_statuses,
             args=(running,),
@@ -175,6 +186,24 @@ class SparkTaskGroup:
             daemon=True,
         )
         self._status_thread.start()
+
+    def _renew_membership(self, running: SupervisedJob) -> None:
+        membership = self._get_membership()
+        running.renew_membership(membership.valid_until, is_alone=membership.is_alone)
+
+    def _await_given_back(self, within_s: float) -> None:
+        """Wait until the driver has closed what left the plan: another worker may get it then."""
+        deadline = time.monotonic() + within_s
+        while self._is_running() and time.monotonic() < deadline:
+            if (status := self.status) and self._is_given_back(status):
+                return
+            time.sleep(GIVEN_BACK_POLL_S)
+
+    def _is_given_back(self, status: DriverStatus) -> bool:
+        assert self._job is not None
+        planned = {str(partition) for partition in self._job.task_of_partition()}
+        is_current = status.tasks == len(self._job.tasks)
+        return is_current and status.snapshot.partitions.keys() <= planned
 
     def _replan(self) -> None:
         assert self._running is not None
@@ -197,6 +226,7 @@ class SparkTaskGroup:
         for status in running.statuses():
             if running is not self._running:
                 return  # the thread that ends the job reports the tasks
+            self._renew_membership(running)
             self._monitor.on_status(self._connector, status)
             self._report_status(status)
         failure = running.failure()
@@ -231,6 +261,16 @@ class SparkTaskGroup:
     def _report_paused(self) -> None:
         for task in sorted(self._tasks()):
             self._listener.on_paused(task)
+
+
+def is_same_task_set(old: CopyJob, new: CopyJob) -> bool:
+    """Whether two jobs belong to the same set of task configs; a worker may own other tasks of it.
+
+    In exactly-once mode every other set begins with fencing, and every task starts again.
+    """
+    return old.task_count == new.task_count and all(
+        old.tasks[task] == new.tasks[task] for task in old.tasks.keys() & new.tasks.keys()
+    )
 
 
 def problems_by_task(snapshot: CopySnapshot, except_for: str = "") -> dict[int, str]:

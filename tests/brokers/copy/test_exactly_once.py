@@ -195,7 +195,7 @@ def test_a_replaced_conductor_can_neither_commit_nor_fence(
     entry = {TopicPartition(topic, 0): LedgerEntry(position=7)}
     before, after = TransactionalIds(target_router, job), TransactionalIds(target_router, job)
     before.fence_all()
-    before.write_entries(entry)
+    before.write_entries(0, entry)
     producer = before.acquire(0)
     assert producer
     assert producer.transactional_id == f"tests-{flow.name}-0"
@@ -205,7 +205,7 @@ def test_a_replaced_conductor_can_neither_commit_nor_fence(
     with pytest.raises(RequestRefused, match="INVALID_PRODUCER_EPOCH|PRODUCER_FENCED"):
         zombie.commit(entry)
     with pytest.raises(DriverFenced):
-        before.write_entries(entry)
+        before.write_entries(0, entry)
     with pytest.raises(DriverFenced):
         before.fence(0)
     successor = after.acquire(0)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.worker.group.membership import Membership
 from sparkmirror.worker.monitoring import WorkerMonitor
 from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
@@ -95,7 +97,10 @@ def group(
     listener = RecordingListener()
     monitor = WorkerMonitor().for_flow()
     applications = SparkApplications(settings, create=create)
-    tasks = SparkTaskGroup("well", listener, to_job, applications.start_job, monitor)
+    tasks = SparkTaskGroup(
+        *("well", listener, to_job, applications.start_job, monitor),
+        get_membership=lambda: Membership(inf, is_alone=True),
+    )
     try:
         yield tasks, listener
     finally:

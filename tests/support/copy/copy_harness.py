@@ -29,6 +29,9 @@ HARNESS_JOB = ""
 """The name of the job. The harness itself starts its tasks, in processes instead of slots."""
 HARNESS_TIMEOUT_S = 120.0
 """Enough for any step on a slow computer."""
+MEMBERSHIP_S = 60.0
+"""For how long a renewal makes the worker a member: longer than a slow computer needs."""
+RENEWAL_INTERVAL_S = 1.0
 SHORT_TASK_TIMEOUT_S = 2.0
 """The task timeout while `expire_silent_tasks` waits."""
 
@@ -43,6 +46,8 @@ class CopyHarness:
         self.superseded_attempts: list[subprocess.Popen[bytes]] = []
         """Attempts for which a duplicate was started; they may still run."""
         self.restart_tasks = True
+        self.is_member = job.is_shared
+        """Whether the worker of a shared job is a member of its group: the harness renews it."""
         self._attempts: dict[int, int] = {}
         self._control_server = ControlServer(
             epoch_s=NEVER_S,
@@ -52,13 +57,15 @@ class CopyHarness:
         )
         self._closing = False
         self._restarter = threading.Thread(target=self._restart_dead_tasks, daemon=True)
+        self._renewer = threading.Thread(target=self._renew_membership, daemon=True)
 
     def __enter__(self) -> CopyHarness:
+        self._renewer.start()
         self._start_conductor()
         self._control_server.set_job(HARNESS_JOB, self.conductor, ())
         self._control_server.start()
         self._start_epoch()
-        for task in range(len(self.job.tasks)):
+        for task in self.job.tasks:
             self._start_task(task)
         self._restarter.start()
         return self
@@ -70,6 +77,7 @@ class CopyHarness:
             process.kill()
             process.wait()
         self._restarter.join(timeout=10)
+        self._renewer.join(timeout=10)
         self.conductor.stop()
         self._control_server.close()
 
@@ -122,6 +130,26 @@ class CopyHarness:
         self.restart_tasks = False
         self.conductor.drain()
         wait_until(self.conductor.is_drained, "the tasks to drain", timeout_s)
+
+    def replan(self, job: CopyJob) -> None:
+        """Continue with another job; start the tasks that are new."""
+        self.job = job
+        self.conductor.replan(job)
+        for task in job.tasks.keys() - self.tasks.keys():
+            self._start_task(task)
+
+    def give_back(self, job: CopyJob) -> None:
+        """Continue with another job; wait until the partitions that left it are given back."""
+        self.replan(job)
+        wanted = {str(partition) for partition in job.task_of_partition()}
+        self.wait_for_snapshot(
+            "the partitions to be given back", lambda seen: seen.partitions.keys() == wanted
+        )
+
+    def lose_membership(self) -> None:
+        """End the membership of the worker in its group."""
+        self.is_member = False
+        self.conductor.renew_membership(0.0, is_alone=False)
 
     def kill(self, task: int) -> None:
         """Kill a task process."""
@@ -186,6 +214,12 @@ class CopyHarness:
             ],
             cwd=ROOT,
         )
+
+    def _renew_membership(self) -> None:
+        while not self._closing:
+            if self.is_member:
+                self.conductor.renew_membership(time.monotonic() + MEMBERSHIP_S, is_alone=False)
+            threading.Event().wait(RENEWAL_INTERVAL_S)
 
     def _restart_dead_tasks(self) -> None:
         while not self._closing:

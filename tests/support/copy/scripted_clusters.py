@@ -8,7 +8,7 @@ from typing import Any
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange, LogRanges
 from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFencer
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.ledger import LedgerEntry
+from sparkmirror.copy.ledger import LedgerChange, LedgerEntry
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import ClusterError, MirrorError
 from sparkmirror.model import TopicPartition
@@ -107,16 +107,29 @@ class ScriptedFences(PartitionFencer):
 
 
 class InMemoryLedger:
-    """A ledger in memory that keeps every write."""
+    """A ledger in memory that keeps every write. Ledgers with the same log share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: list[LedgerChange] | None = None) -> None:
+        self.log: list[LedgerChange] = [] if log is None else log
+        self._read = 0
         self.entries: dict[TopicPartition, LedgerEntry] = {}
         self.writes: list[dict[TopicPartition, LedgerEntry]] = []
         self.error: MirrorError | None = None
         self.on_retry: Callable[[ClusterError], None] = lambda _: None
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
+        self.changes()
         return dict(self.entries)
+
+    def changes(self) -> list[LedgerChange]:
+        """Return what was written since the last call, by any ledger of the log."""
+        new, self._read = self.log[self._read :], len(self.log)
+        for partition, entry in new:
+            if entry is None:
+                self.entries.pop(partition, None)
+            else:
+                self.entries[partition] = entry
+        return new
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         """Store the entries, or raise the scripted error."""
@@ -124,6 +137,7 @@ class InMemoryLedger:
             raise self.error
         self.writes.append(dict(entries))
         self.entries |= entries
+        self.log += [LedgerChange(partition, entry) for partition, entry in entries.items()]
 
     def cancel(self) -> None:
         """No-op."""

@@ -9,6 +9,11 @@ not end cleanly (`takeover`) before another task attempt gets it.
        ▲                  └──anything else──▶ doubtful ──fence, reconcile──▶ waiting
        └──── after a backoff ── held (with a reason; all other partitions continue)
 
+A conductor of a worker group shares its connector with the conductors of other workers, and each
+partition has one owner. Such a conductor works only while its worker is a member of the group
+(`sharing.membership`). It closes the entries of partitions that leave the job at once, and forgets
+the partitions.
+
 In exactly-once mode a lease belongs to the transactional producer of its task
 (`transactional_ids`), and a doubtful partition resumes at the committed offset
 (`transactional_takeover`).
@@ -26,6 +31,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import secrets
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -43,6 +49,7 @@ from sparkmirror.copy.driver.pending_receipts import MissingReceipt, PendingRece
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume_points import ResumePointFinder
 from sparkmirror.copy.driver.run_map_store import RunMapStore
+from sparkmirror.copy.driver.sharing.membership import NOT_A_MEMBER, GroupMembership
 from sparkmirror.copy.driver.task_attempts import SendMessage, TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
@@ -59,6 +66,9 @@ log = logging.getLogger(__name__)
 TICK_S = 0.1
 IDLE_TICK_S = 1.0
 """How often the thread looks at partitions that are all leased. Messages wake it at once."""
+MEMBERSHIP_TIMEOUT_S = 5.0
+"""How long a conductor that starts waits for the membership of its worker."""
+PROBE_INTERVAL_S = 1.0
 
 
 class Conductor:
@@ -66,22 +76,27 @@ class Conductor:
 
     def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
         """Without a store for run maps, they are lost when the driver ends."""
-        self._progress = ProgressPublisher.for_job(job, runs)
+        self._membership = GroupMembership(is_required=job.is_shared)
+        self._progress = ProgressPublisher.for_job(job, runs, self._membership.is_valid)
         self._lock = threading.Lock()
         self._events = EventLog()
         self._pending_receipts = PendingReceipts(lambda: time.time_ns() // 1_000_000)
         self._clusters = ClusterQueries.create(job.settings)
         self._transactional_ids = TransactionalIds(self._clusters.target, job)
         write = self._transactional_ids.write_entries if job.is_exactly_once else None
-        self._ledger_cache = LedgerCache(ledger, self._lock, write)
+        conductor_id = secrets.token_hex(8) if job.is_shared else ""
+        self._ledger_cache = LedgerCache(ledger, self._lock, write, conductor_id)
         self._transactional_takeover = TransactionalTakeover(
             clusters=self._clusters,
             transactional_ids=self._transactional_ids,
             ledger_cache=self._ledger_cache,
             publish=self._events.publish,
             lock=self._lock,
+            membership=self._membership,
         )
-        fences = PartitionFencer(self._clusters.target, f"{job.group_id}-{job.connector}")
+        fences = PartitionFencer(
+            self._clusters.target, f"{job.group_id}-{job.connector}", self._membership
+        )
         self._resume_points = ResumePointFinder(job, self._clusters, fences)
         self._lease_granter = LeaseGranter(
             self._clusters,
@@ -89,6 +104,7 @@ class Conductor:
             self._ledger_cache,
             self._events,
             job.on_loss,
+            self._membership,
         )
         self._takeover = Takeover(
             clusters=self._clusters,
@@ -104,12 +120,13 @@ class Conductor:
             resume_points=self._resume_points,
             lease_granter=self._lease_granter,
             pending_receipts=self._pending_receipts,
+            membership=self._membership,
         )
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="conductor", daemon=True)
         self._stopping = self._is_cancelled = False
         self._failure: Exception | None = None
-        self._flush_at = 0.0
+        self._flush_at = self._probe_at = 0.0
         self._last_error = self._retry_error = ""
         for router in (self._clusters.source, self._clusters.target):
             router.on_retry = self._on_retry
@@ -137,7 +154,7 @@ class Conductor:
         )
         self._ledger_cache.load()
         if self.job.is_exactly_once or self._ledger_cache.has_transactional_entries:
-            self._transactional_ids.fence_all()
+            self._fence_all()
             self._ledger_cache.load()
             if not self.job.is_exactly_once:
                 self._transactional_ids.end_hanging_transactions(
@@ -145,6 +162,14 @@ class Conductor:
                 )
         self._progress.start()
         self._thread.start()
+
+    def renew_membership(self, valid_until: float, *, is_alone: bool) -> None:
+        """Set until when the worker is a member of its group; only for a job that is shared.
+
+        `valid_until` is a moment of the monotonic clock, `is_alone` says that the group has no
+        other member.
+        """
+        self._membership.renew(valid_until, is_alone=is_alone)
 
     def on_task_joined(self, hello: Hello, send: SendMessage) -> None:
         """Add a task attempt; it gets its Welcome and its leases through `send`."""
@@ -194,8 +219,11 @@ class Conductor:
 
     def snapshot(self) -> CopySnapshot:
         """Return the state of all partitions as of the last reports. Cheap; any thread."""
+        error = self._current_error()
+        if not error and not self._membership.is_valid():
+            error = NOT_A_MEMBER
         with self._lock:
-            return self._task_events.snapshot(time.monotonic(), self._current_error())
+            return self._task_events.snapshot(time.monotonic(), error)
 
     def problems(self) -> list[str]:
         """Return what cannot be written now, and why: positions, run maps, offset syncs."""
@@ -241,6 +269,19 @@ class Conductor:
         self._clusters.close()
         self._ledger_cache.close()
 
+    def _fence_all(self) -> None:
+        """Fence all ids, while the worker is a member of its group."""
+        while True:
+            self._membership.await_valid(MEMBERSHIP_TIMEOUT_S)
+            try:
+                self._transactional_ids.fence_all()
+            except DriverFenced:
+                if not self._membership.is_required:
+                    raise
+                time.sleep(TICK_S)
+            else:
+                return
+
     # -- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -250,6 +291,7 @@ class Conductor:
                 self._tick(time.monotonic())
             if not self._is_cancelled:
                 self._run_inbox()
+            if not self._is_cancelled and self._membership.is_valid():
                 self._progress.flush(self._partitions.values())
                 self._ledger_cache.flush(self._partitions.values())
         except MirrorError as error:
@@ -285,21 +327,54 @@ class Conductor:
                 self._task_events.expire_silent(now)
                 for tracked in self._partitions.values():
                     tracked.end_hold_if_due(now)
-            self._resolve_doubtful(now)
-            self._grant_all(now)
-            self._progress.restore(self._partitions)
-            if self._task_events.is_draining or now >= self._flush_at:
-                self._progress.flush(self._partitions.values())
-                self._ledger_cache.flush(self._partitions.values())
-                self._flush_at = now + self.job.flush_interval_s
+            if self._membership.is_valid():
+                self._work(now)
+            else:
+                self._probe_target(now)
             self._last_error = self._retry_error = ""
-        except DriverFenced:
-            raise
+        except DriverFenced as error:
+            if not self._membership.is_required:
+                raise
+            log.warning(
+                "Connector %s: another conductor uses its ids: %s", self.job.connector, error
+            )
+            with self._lock:
+                self._task_events.on_ids_lost(self._transactional_ids.has_fenced)
         except MirrorError as error:
             text = with_side(error, self.job.settings)
             if text != self._last_error:
                 log.warning("Connector %s: %s", self.job.connector, text)
             self._last_error = text
+
+    def _work(self, now: float) -> None:
+        """Resolve, grant, flush: what only the owner of the partitions may do."""
+        if self.job.is_shared:
+            self._give_back()
+        self._resolve_doubtful(now)
+        self._grant_all(now)
+        self._progress.restore(self._partitions)
+        if self._task_events.is_draining or now >= self._flush_at:
+            self._progress.flush(self._partitions.values())
+            self._ledger_cache.flush(self._partitions.values())
+            self._flush_at = now + self.job.flush_interval_s
+
+    def _give_back(self) -> None:
+        """Close the entries of partitions that left the job, for their next owner; forget them."""
+        returned = self._task_events.returned()
+        if returned:
+            self._progress.flush(returned)
+            self._ledger_cache.flush(returned)
+        with self._lock:
+            self._task_events.forget_unplanned()
+
+    def _probe_target(self, now: float) -> None:
+        """Ask the target for metadata: an operator must see why the membership cannot be renewed.
+
+        Raises ClusterError.
+        """
+        if now >= self._probe_at:
+            self._probe_at = now + PROBE_INTERVAL_S
+            self._clusters.target.refresh({p.target.topic for p in self._partitions.values()})
 
     def _on_retry(self, error: ClusterError) -> None:
         self._retry_error = with_side(error, self.job.settings)
@@ -309,7 +384,13 @@ class Conductor:
         return self._retry_error or self._last_error
 
     def _resolve_doubtful(self, now: float) -> None:
-        before = [p for p in self._partitions.values() if p.state is LeaseState.DOUBTFUL]
+        if self.job.is_shared:
+            self._give_up_lost()
+        before = [
+            p
+            for p in self._partitions.values()
+            if p.state is LeaseState.DOUBTFUL and self._may_take(p)
+        ]
         self._transactional_takeover.resolve(self._partitions.values())
         doubtful = [
             p for p in before if p.state is LeaseState.DOUBTFUL and not p.is_transaction_doubtful
@@ -328,6 +409,24 @@ class Conductor:
                     # What the last owner had appended and not reported.
                     self._pending_receipts.add(tracked.last_owner, tracked)
 
+    def _may_take(self, tracked: TrackedPartition) -> bool:
+        """Whether the worker would know if another worker had the partition."""
+        return tracked.renewals_needed <= self._membership.renewals
+
+    def _give_up_lost(self) -> None:
+        """Find a new resume point for doubtful partitions that another conductor has taken."""
+        doubtful = [
+            p
+            for p in self._partitions.values()
+            if p.state is LeaseState.DOUBTFUL and not p.is_transactional
+        ]
+        if doubtful:
+            self._ledger_cache.reload()
+            with self._lock:
+                for tracked in doubtful:
+                    if self._ledger_cache.is_lost(tracked):
+                        tracked.give_up(self._membership.renewals_after_fence())
+
     def _grant_all(self, now: float) -> None:
         if self._task_events.is_draining:
             return
@@ -335,7 +434,9 @@ class Conductor:
             waiting = [
                 tracked
                 for tracked in self._partitions.values()
-                if tracked.state is LeaseState.WAITING and tracked.task == attempt.hello.task
+                if tracked.state is LeaseState.WAITING
+                and tracked.task == attempt.hello.task
+                and self._may_take(tracked)
             ]
             if waiting and self.job.is_exactly_once:
                 waiting = self._transactional_takeover.grantable(

@@ -3,12 +3,17 @@
 A partition that needs a resume point gets it first (`resume_points`); afterwards it is waiting,
 doubtful, or held because of an error or a loss. The limits of a remote topic are queried once, and
 again after a task reported that the target refused a record.
+
+If several conductors share the connector, a resume point comes from the entries that the ledger has
+now. A partition that its former owner has not given back waits (`sharing.hand_over`). A partition
+is granted only if this conductor wins the claim (`ledger_cache`).
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.copy.control.messages import GrantLeases
@@ -17,12 +22,20 @@ from sparkmirror.copy.driver.data_loss import DataLoss
 from sparkmirror.copy.driver.event_log import EventLog
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.resume_points import ResumePoint, ResumePointFinder
+from sparkmirror.copy.driver.sharing.hand_over import (
+    POLL_INTERVAL_S,
+    WAITS_FOR_FORMER_OWNER,
+    HandOvers,
+)
+from sparkmirror.copy.driver.sharing.membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import UNKNOWN_END, LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.settings import target_limits_to_json
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
+
+log = logging.getLogger(__name__)
 
 MAX_PARTITIONS_PER_GRANT = 500
 """Few requests per grant; and the conductor handles messages between two grants."""
@@ -65,7 +78,11 @@ class LeaseGranter:
         ledger_cache: LedgerCache,
         events: EventLog,
         on_loss: DataLossPolicy,
+        membership: GroupMembership | None = None,
     ) -> None:
+        """Without a membership no other conductor shares the connector."""
+        self._membership = membership or GroupMembership(is_required=False)
+        self._hand_overs = HandOvers()
         self._clusters = clusters
         self._resume_points = resume_points
         self._ledger_cache = ledger_cache
@@ -111,17 +128,27 @@ class LeaseGranter:
         lock: threading.Lock,
     ) -> None:
         unresolved = [tracked for tracked in partitions if tracked.needs_resume_point]
-        entries = self._ledger_cache.entries
-        resume_points = self._resume_points.find(unresolved, entries) if unresolved else {}
+        resume_points = self._find_resume_points(unresolved) if unresolved else {}
         with lock:
             for tracked, resume_point in resume_points.items():
-                self._apply_resume_point(tracked, resume_point, now)
+                if self._is_held_by_former_owner(tracked, resume_point, now):
+                    tracked.wait_for(WAITS_FOR_FORMER_OWNER, now, POLL_INTERVAL_S)
+                else:
+                    self._apply_resume_point(tracked, resume_point, now)
         self.target_limits(partitions)
         with lock:
             ready = [tracked for tracked in partitions if self._is_ready(tracked, now)]
         if not ready:
             return
-        self._ledger_cache.save(ready, is_open=True)
+        won = self._ledger_cache.claim(ready)
+        with lock:
+            for lost in set(ready) - won:
+                self._on_claim_lost(lost)
+            ready = [tracked for tracked in ready if tracked in won]
+            for tracked in ready:
+                tracked.set_grantor(self._ledger_cache.conductor, attempt.hello.task)
+        if not ready:
+            return
         leases = [tracked.lease for tracked in ready if tracked.lease]
         limits = {tracked.target.topic: self._limits_json(tracked) for tracked in ready}
         with lock:
@@ -134,6 +161,36 @@ class LeaseGranter:
                 transactional_producer=attempt.transactional_producer,
             )
         )
+
+    def _find_resume_points(
+        self, partitions: list[TrackedPartition]
+    ) -> Mapping[TrackedPartition, ResumePoint]:
+        if self._membership.is_required:
+            self._ledger_cache.reload()
+        self._ledger_cache.continue_from(partitions)
+        return self._resume_points.find(partitions, self._ledger_cache.entries)
+
+    def _is_held_by_former_owner(
+        self, tracked: TrackedPartition, resume_point: ResumePoint, now: float
+    ) -> bool:
+        """Whether a conductor of another worker may still give the partition back."""
+        entry = self._ledger_cache.entries.get(tracked.source)
+        if (
+            self._membership.is_alone
+            or not resume_point.is_doubtful
+            or entry is None
+            or entry.extension is None
+            or not entry.extension.is_open
+            or not self._ledger_cache.is_foreign(entry)
+        ):
+            self._hand_overs.forget(tracked.source)
+            return False
+        return self._hand_overs.is_waiting(tracked.source, entry, resume_point.target_end, now)
+
+    def _on_claim_lost(self, tracked: TrackedPartition) -> None:
+        """Another conductor took the partition: compare it again when that one is not the owner."""
+        log.info("%s: another conductor of the connector has claimed it", tracked.source)
+        tracked.give_up(self._membership.renewals_after_fence())
 
     def _apply_resume_point(
         self, tracked: TrackedPartition, resume_point: ResumePoint, now: float
@@ -151,6 +208,7 @@ class LeaseGranter:
             tracked.hold(resume_point.error, now, then=LeaseState.WAITING)
             return
         tracked.set_lease(resume_point.lease)
+        tracked.needs_run_map = self._membership.is_required
         if existing and existing.copied:
             tracked.add_run(*existing.copied)
         if resume_point.is_doubtful:

@@ -4,31 +4,56 @@ An entry is open while a task may append, and closed when every sent batch is ac
 entries are written when a lease has ended cleanly; open ones before a lease is granted and then at
 the flush interval, so that a takeover has little to read. A transactional partition's entries are
 written by its task, in the same transaction as the records; only the first one is written here.
+
+If several conductors share the connector, a partition is granted only after a claim. The records of
+one key have an order, so one claim wins:
+
+    log     closed entry | open, conductor A | open, conductor B
+                           A reads: no foreign record before its own one, the claim is won
+                           B reads: A wrote first, the claim is lost
+
+A closed entry that two conductors read is thus continued by one of them, and no fence is needed.
+Every other takeover needs a fence, and the target broker then refuses the owner before it. Each
+write of an entry names the conductor, so that a late write of a former owner is recognised.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
+from sparkmirror.copy.lease import NO_TASK, Lease
 from sparkmirror.copy.ledger import Ledger, LedgerEntry, entry_for_lease
 from sparkmirror.model import TopicPartition
 
-WriteEntries = Callable[[Mapping[TopicPartition, LedgerEntry]], None]
+WriteTaskEntries = Callable[[int, Mapping[TopicPartition, LedgerEntry]], None]
+"""Writes the entries of one task's partitions in a transaction."""
 
 
 class LedgerCache:
     """Reads and writes the ledger, and keeps its entries."""
 
     def __init__(
-        self, ledger: Ledger, lock: threading.Lock, write: WriteEntries | None = None
+        self,
+        ledger: Ledger,
+        lock: threading.Lock,
+        write: WriteTaskEntries | None = None,
+        conductor: str = "",
     ) -> None:
-        """`write` replaces `ledger.save`, for a ledger that only a transaction may write."""
+        """`write` replaces `ledger.save`, for a ledger that only a transaction may write.
+
+        `conductor` is the id of this conductor if it shares the connector with others.
+        """
+        self.conductor = conductor
         self._ledger = ledger
-        self._write = write or ledger.save
+        self._write_in_transaction = write
         self._lock = lock
         self.entries: dict[TopicPartition, LedgerEntry] = {}
+        self._foreign: set[TopicPartition] = set()
+        """Partitions whose entry was not written by this conductor since its last resume point."""
 
     def load(self) -> None:
         """Read the ledger. Blocks."""
@@ -38,12 +63,88 @@ class LedgerCache:
         """End the running call and all later ones with CallCancelled. Any thread may call this."""
         self._ledger.cancel()
 
+    def reload(self) -> None:
+        """Read what was written since the last read. Blocks. Requires `load` first."""
+        if self.conductor:
+            self._apply_changes()
+        else:
+            self.load()
+
+    def is_foreign(self, entry: LedgerEntry | None) -> bool:
+        """Whether another conductor or another program wrote an entry."""
+        return not (entry and entry.extension and entry.extension.conductor == self.conductor)
+
+    def is_lost(self, tracked: TrackedPartition) -> bool:
+        """Whether another conductor has written the entry since the last resume point."""
+        return tracked.source in self._foreign
+
+    def continue_from(self, partitions: Iterable[TrackedPartition]) -> None:
+        """Take the present entries as those that the next claims continue."""
+        self._foreign -= {tracked.source for tracked in partitions}
+
+    def guarding_task(self, tracked: TrackedPartition) -> int:
+        """Return the task whose transactional ids guard the entry in exactly-once mode.
+
+        Only under the conductor id of that task may the entry be written.
+        """
+        entry = self.entries.get(tracked.source)
+        extension = entry.extension if entry else None
+        if extension and extension.is_transactional and extension.task != NO_TASK:
+            return extension.task
+        return tracked.writing_task
+
+    def claim(self, partitions: Collection[TrackedPartition]) -> set[TrackedPartition]:
+        """Write open entries; return the partitions that this conductor may grant. Blocks.
+
+        A conductor that shares its connector with no other gets all of them.
+        """
+        if not self.conductor:
+            self.save(partitions, is_open=True)
+            return set(partitions)
+        kept = {tracked for tracked in partitions if not self.is_lost(tracked)}
+        written = self.save(kept, is_open=True)
+        changes = self._apply_changes()
+        won: set[TrackedPartition] = set()
+        for tracked in kept:
+            entries = changes.get(tracked.source, [])
+            if self._is_won(entries, tracked.source in written):
+                won.add(tracked)
+            elif foreign := [entry for entry in entries if entry and self.is_foreign(entry)]:
+                self.entries[tracked.source] = foreign[-1]
+        return won
+
+    def _is_won(self, entries: Sequence[LedgerEntry | None], has_written: bool) -> bool:
+        """Whether no foreign record precedes the claim, the last record of this conductor.
+
+        Without a claim no foreign record may be there at all.
+        """
+        foreign = [self.is_foreign(entry) for entry in entries]
+        if has_written and False in foreign:
+            last = len(foreign) - 1 - foreign[::-1].index(False)
+            foreign = foreign[:last]
+        return True not in foreign
+
+    def _apply_changes(self) -> dict[TopicPartition, list[LedgerEntry | None]]:
+        """Read the new records; return them by partition, in order."""
+        changes: dict[TopicPartition, list[LedgerEntry | None]] = defaultdict(list)
+        for partition, entry in self._ledger.changes():
+            changes[partition].append(entry)
+            if entry is None:
+                self.entries.pop(partition, None)
+            else:
+                self.entries[partition] = entry
+            if self.is_foreign(entry):
+                self._foreign.add(partition)
+        return changes
+
     def close(self) -> None:
         """Close the ledger."""
         self._ledger.close()
 
-    def save(self, partitions: Iterable[TrackedPartition], *, is_open: bool) -> None:
-        """Write the leases of partitions; blocks until they are stored.
+    def save(
+        self, partitions: Iterable[TrackedPartition], *, is_open: bool
+    ) -> frozenset[TopicPartition]:
+        """Write the leases of partitions; blocks until they are stored. Returns what was written.
 
         After an error the partitions stay dirty.
         """
@@ -52,15 +153,36 @@ class LedgerCache:
         entries = {
             tracked.source: entry
             for tracked, lease in leases.items()
-            if not self._is_stored(tracked, entry := entry_for_lease(lease, is_open=is_open))
+            if not self._is_stored(tracked, entry := self._entry(tracked, lease, is_open=is_open))
         }
         if not entries:
-            return
-        self._write(entries)
+            return frozenset()
+        self._write(entries, {tracked.source: self.guarding_task(tracked) for tracked in leases})
         self.entries |= entries
         with self._lock:
             for tracked, lease in leases.items():
                 tracked.is_dirty = tracked.lease is not lease
+        return frozenset(entries)
+
+    def _write(
+        self,
+        entries: Mapping[TopicPartition, LedgerEntry],
+        tasks: Mapping[TopicPartition, int],
+    ) -> None:
+        if self._write_in_transaction is None:
+            self._ledger.save(entries)
+            return
+        by_task: dict[int, dict[TopicPartition, LedgerEntry]] = defaultdict(dict)
+        for partition, entry in entries.items():
+            by_task[tasks[partition]][partition] = entry
+        for task, group in by_task.items():
+            self._write_in_transaction(task, group)
+
+    def _entry(self, tracked: TrackedPartition, lease: Lease, *, is_open: bool) -> LedgerEntry:
+        """The entry of a lease, with the id of this conductor if it shares the connector."""
+        if self.conductor:
+            lease = replace(lease, conductor=self.conductor, task=tracked.writing_task)
+        return entry_for_lease(lease, is_open=is_open)
 
     def flush(self, partitions: Iterable[TrackedPartition]) -> None:
         """Write the entries of partitions that changed since the last write."""
@@ -111,4 +233,4 @@ class LedgerCache:
         """
         assert tracked.lease is not None
         is_open = tracked.state is not LeaseState.WAITING
-        self.entries[tracked.source] = entry_for_lease(tracked.lease, is_open=is_open)
+        self.entries[tracked.source] = self._entry(tracked, tracked.lease, is_open=is_open)

@@ -4,6 +4,8 @@ The conductor adds the acknowledged runs and reports when offsets are committed;
 `mirror.offsets.offset_sync_queue` decides when a sync is due, and which. A separate thread writes
 the syncs, so that an unavailable cluster does not delay copying. A sync that cannot be written is
 kept until it can, or until a later sync of its partition replaces it; `problem` says why meanwhile.
+While the worker is not a member of its group no sync is written: another worker may write newer
+ones of the same partitions.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.client_setup import resolve_client
@@ -31,12 +34,16 @@ MAX_SYNCS_PER_BATCH = 500
 """Each partition has at most one pending sync."""
 STOP_TIMEOUT_S = 5.0
 MAX_RETRY_DELAY_S = 3.0
+MEMBERSHIP_POLL_S = 0.2
 
 
 class OffsetSyncWriter:
     """Writes the offset syncs of one job. Its methods do not block, except `stop`."""
 
-    def __init__(self, topic: OffsetSyncsTopic, client_id: str) -> None:
+    def __init__(
+        self, topic: OffsetSyncsTopic, client_id: str, may_write: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._may_write = may_write
         self._topic = topic
         self._router = Router(*resolve_client(topic.cluster, topic.client, client_id))
         self._queue = OffsetSyncQueue(topic.offset_lag_max, max_in_flight=MAX_SYNCS_PER_BATCH)
@@ -55,6 +62,12 @@ class OffsetSyncWriter:
         with self._condition:
             self._queue.queue_run(partition, run)
             self._condition.notify()
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Drop the syncs of a partition that another conductor has taken."""
+        with self._condition:
+            self._queue.discard(partition)
+            self._unwritten.pop(partition, None)
 
     def on_offsets_committed(self) -> None:
         """Make delayed syncs due: offsets were committed."""
@@ -88,6 +101,11 @@ class OffsetSyncWriter:
         backoff = Backoff(initial_s=0.2, max_s=MAX_RETRY_DELAY_S)
         try:
             while self._await_due():
+                if not self._may_write():
+                    if self._stopping:
+                        return
+                    self._pause(MEMBERSHIP_POLL_S)
+                    continue
                 try:
                     self._write()
                     backoff.reset()
@@ -113,14 +131,16 @@ class OffsetSyncWriter:
 
     def _write(self) -> None:
         now_ms = time.time_ns() // 1_000_000
-        syncs = list(self._unwritten.values())[:MAX_SYNCS_PER_BATCH]
+        with self._condition:
+            syncs = list(self._unwritten.values())[:MAX_SYNCS_PER_BATCH]
         append_records(
             self._router,
             TopicPartition(self._topic.name, 0),
             [Record(0, now_ms, *sync.encode()) for sync in syncs],
         )
-        for sync in syncs:
-            del self._unwritten[sync.partition]
+        with self._condition:
+            for sync in syncs:
+                self._unwritten.pop(sync.partition, None)
         self._error = None
 
     def _set_error(self, error: MirrorError) -> None:

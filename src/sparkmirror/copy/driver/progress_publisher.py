@@ -5,7 +5,7 @@ Passes what tasks reported to `offset_sync_writer` and `run_map_store`, if the j
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Self
 
 from sparkmirror.copy.driver.offset_sync_writer import OffsetSyncWriter
@@ -25,9 +25,16 @@ class ProgressPublisher:
         self._run_maps = run_maps
 
     @classmethod
-    def for_job(cls, job: CopyJob, store: RunMapStore | None) -> Self:
-        """Create it for a job. Without a store, run maps are not stored."""
-        syncs = OffsetSyncWriter(job.syncs, job.settings.client_id) if job.syncs else None
+    def for_job(
+        cls, job: CopyJob, store: RunMapStore | None, may_write: Callable[[], bool]
+    ) -> Self:
+        """Create it for a job. Without a store, run maps are not stored.
+
+        `may_write` says whether the worker is a member of its group.
+        """
+        syncs = (
+            OffsetSyncWriter(job.syncs, job.settings.client_id, may_write) if job.syncs else None
+        )
         return cls(syncs, RunMapCache(store) if store else None)
 
     def start(self) -> None:
@@ -39,8 +46,21 @@ class ProgressPublisher:
 
     def restore(self, partitions: Mapping[TopicPartition, TrackedPartition]) -> None:
         """Give partitions that have got their first lease their stored run maps."""
-        if self._run_maps:
-            self._run_maps.restore(partitions)
+        if self._run_maps is None:
+            return
+        self._run_maps.restore(partitions)
+        moved = [
+            tracked
+            for tracked in partitions.values()
+            if tracked.needs_run_map and tracked.lease and not tracked.needs_resume_point
+        ]
+        if moved:
+            self._run_maps.reload(moved)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Drop the offset syncs of a partition that another conductor has taken."""
+        if self._syncs:
+            self._syncs.forget(partition)
 
     def on_copied(self, partition: TopicPartition, run: OffsetRun) -> None:
         """Publish a run that a task has reported."""

@@ -67,6 +67,7 @@ class ResumePoint:
     error: str = ""
     warning: str = ""
     source_end: int = -1
+    target_end: int = -1
     existing: ExistingDecision | None = None
     """What was decided about records in the remote partition; without a position it is held."""
 
@@ -298,7 +299,13 @@ def resume_point(
         loss = None
     if is_exactly_once and not is_doubtful:
         lease = lease.as_transactional()
-    return ResumePoint(lease=lease, is_doubtful=is_doubtful, loss=loss, source_end=source_end)
+    return ResumePoint(
+        lease=lease,
+        is_doubtful=is_doubtful,
+        loss=loss,
+        source_end=source_end,
+        target_end=logs.target_end,
+    )
 
 
 def truncation_warning(target: TopicPartition, expected: int, end: int) -> str:

@@ -12,7 +12,7 @@ Losing maps makes translation less exact and loses no record: an error of the st
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
@@ -81,6 +81,17 @@ class RunMapCache:
             tracked = partitions.get(partition)
             if tracked and tracked.lease and not tracked.needs_resume_point:
                 tracked.runs = restore_run_map(self._loaded.pop(partition), tracked.lease)
+
+    def reload(self, partitions: Collection[TrackedPartition]) -> None:
+        """Give partitions that another conductor may have had the maps that are stored now."""
+        self.load()
+        for tracked in partitions:
+            assert tracked.lease is not None
+            tracked.needs_run_map = False
+            if segments := self._loaded.get(tracked.source):
+                tracked.runs = restore_run_map(segments, tracked.lease)
+                self._complete_to.pop(tracked.source, None)
+        self._loaded = {}
 
     def save(self, partitions: Iterable[TrackedPartition]) -> None:
         """Write the segments that have changed."""

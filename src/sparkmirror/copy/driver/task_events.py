@@ -19,7 +19,7 @@ import enum
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.control.messages import (
@@ -39,14 +39,15 @@ from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.pending_receipts import PendingReceipts
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume_points import ResumePointFinder
+from sparkmirror.copy.driver.sharing.membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt, TaskAttempts
 from sparkmirror.copy.driver.tracked_partition import (
     MAX_END_AGE_S,
-    NO_TASK,
     LeaseState,
     TrackedPartition,
 )
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
@@ -107,6 +108,7 @@ class TaskEventHandler:
     resume_points: ResumePointFinder
     lease_granter: LeaseGranter
     pending_receipts: PendingReceipts
+    membership: GroupMembership = field(default_factory=lambda: GroupMembership(is_required=False))
     attempts: TaskAttempts = field(default_factory=TaskAttempts)
     partitions: dict[TopicPartition, TrackedPartition] = field(init=False)
     is_draining: bool = False
@@ -135,7 +137,7 @@ class TaskEventHandler:
                     ),
                 )
                 for partition, tracked in self.partitions.items()
-                if tracked.is_planned or tracked.state is LeaseState.LEASED
+                if tracked.is_planned or self._is_being_given_back(tracked)
             },
             lanes={topic: dict(counts) for topic, counts in self._lanes.items()},
             events=self.events.latest(),
@@ -147,6 +149,28 @@ class TaskEventHandler:
         return self.is_draining and all(
             tracked.state is not LeaseState.LEASED for tracked in self.partitions.values()
         )
+
+    def _is_being_given_back(self, tracked: TrackedPartition) -> bool:
+        """Whether a partition that left the job is still leased, or its entry still open."""
+        is_unwritten = tracked.state is LeaseState.WAITING and tracked.is_dirty
+        return tracked.state is LeaseState.LEASED or (
+            self.job.is_shared and is_unwritten and not tracked.is_transactional
+        )
+
+    def returned(self) -> list[TrackedPartition]:
+        """Return the partitions that left the job, and whose last owner gave them back."""
+        return [
+            tracked
+            for tracked in self.partitions.values()
+            if not tracked.is_planned and tracked.state is LeaseState.WAITING
+        ]
+
+    def forget_unplanned(self) -> None:
+        """Forget what left the job: another conductor has it now, or will fence it."""
+        for tracked in list(self.partitions.values()):
+            if not tracked.is_planned and not self._is_being_given_back(tracked):
+                del self.partitions[tracked.source]
+                self.progress.forget(tracked.source)
 
     # -- tasks -----------------------------------------------------------------------------------
 
@@ -216,6 +240,8 @@ class TaskEventHandler:
         tracked.release(clean=ended.is_clean, now=now)
         if tracked.is_transactional:
             self._on_transactional_end(hello, tracked)
+        elif ended.reason is LeaseEndReason.FENCED and self.job.is_shared:
+            tracked.renewals_needed = self.membership.renewals_after_fence()
         if ended.reason is LeaseEndReason.CLOSED:
             return
         if ended.message != tracked.last_event_text:
@@ -259,6 +285,28 @@ class TaskEventHandler:
                 reason,
                 len(owned),
             )
+
+    def on_ids_lost(self, has_fenced: Callable[[int], bool]) -> None:
+        """Begin again with the tasks whose transactional ids another conductor has fenced.
+
+        Their attempts give all leases back and then get a new producer. Their partitions wait until
+        the worker would know that it has lost them, and get a new resume point.
+        """
+        for attempt in self.attempts.active():
+            if attempt.transactional_producer and not has_fenced(attempt.hello.task):
+                attempt.transactional_producer = None
+                owned = [
+                    str(p.source) for p in self.partitions.values() if p.owner == attempt.hello
+                ]
+                if owned:
+                    attempt.send(RevokeLeases(partitions=owned))
+        for tracked in self.partitions.values():
+            if has_fenced(tracked.writing_task):
+                continue
+            if tracked.state is LeaseState.WAITING:
+                tracked.give_up(self.membership.renewals_after_fence())
+            elif tracked.state is LeaseState.DOUBTFUL:
+                tracked.renewals_needed = self.membership.renewals_after_fence()
 
     def _on_done(self, hello: Hello) -> None:
         """Remove an attempt that gave everything back; it used no lease granted since then."""
@@ -312,14 +360,22 @@ class TaskEventHandler:
                     partition, job.remote_partition(partition), task
                 )
             else:
-                if not tracked.is_planned and tracked.lease and tracked.state is LeaseState.WAITING:
-                    # It may have been out of the job for long: query both logs again.
-                    self.ledger_cache.record_and_reopen(tracked)
+                if not tracked.is_planned:
+                    self._take_back(tracked)
                 tracked.task = task
         for partition, tracked in self.partitions.items():
             if partition not in tasks:
                 tracked.task = NO_TASK
         self._revoke_moved()
+
+    def _take_back(self, tracked: TrackedPartition) -> None:
+        """Query both logs again for a partition that may have been out of the job for long."""
+        if tracked.state is LeaseState.LEASED or tracked.lease is None:
+            return
+        if self.job.is_shared:  # another conductor may have had it: the ledger says how far it came
+            tracked.state, tracked.needs_resume_point = LeaseState.WAITING, True
+        elif tracked.state is LeaseState.WAITING:
+            self.ledger_cache.record_and_reopen(tracked)
 
     def _end_halts(self) -> None:
         for halted in [one for one in self.partitions.values() if one.is_halted]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import Hello, LeaseProgress
-from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.lease import NO_TASK, Lease
 from sparkmirror.copy.receipt import Receipt
 from sparkmirror.copy.snapshot import PartitionView
 from sparkmirror.errors import RunMapConflict
@@ -22,8 +22,6 @@ from sparkmirror.mirror.offsets.run_map_segments import SegmentedRunMap
 from sparkmirror.model import TopicPartition
 
 NEVER = float("inf")
-NO_TASK = -1
-"""The task of a partition that the job no longer contains."""
 UNKNOWN_END = -1
 MAX_END_AGE_S = 5.0
 """After so long without an owner that reports, the end of the source's log may have moved."""
@@ -73,6 +71,11 @@ class TrackedPartition:
     last_owner: Hello | None = None
     last_task: int = NO_TASK
     """The task that had the last lease; `task` may be another one by now."""
+    renewals_needed: int = 0
+    """How often the worker's membership must be renewed before this conductor takes it again:
+    another conductor took it, and this one may not be its owner any more."""
+    needs_run_map: bool = False
+    """Whether the stored run map must be read: another conductor may have extended it."""
     last_event_text: str = ""
     """The text of the last event since the position last changed."""
     _receipt_base: tuple[Lease, int] | None = None
@@ -86,6 +89,11 @@ class TrackedPartition:
     def is_planned(self) -> bool:
         """Whether the job contains it."""
         return self.task != NO_TASK
+
+    @property
+    def writing_task(self) -> int:
+        """The task whose conductor id writes its entry in exactly-once mode."""
+        return self.task if self.is_planned else max(self.last_task, 0)
 
     @property
     def is_transactional(self) -> bool:
@@ -180,6 +188,12 @@ class TrackedPartition:
         self.may_have_hanging_transaction = self.may_have_hanging_transaction or not clean
         self.doubtful_since = self.waiting_since = now
 
+    def wait_for(self, reason: str, now: float, seconds: float) -> None:
+        """Hold it for a given time; then it is waiting."""
+        self.hold(reason, now, then=LeaseState.WAITING)
+        self.held_until = now + seconds
+        self._end_retries()
+
     def hold(self, reason: str, now: float, *, then: LeaseState, forever: bool = False) -> None:
         """Hold it for the backoff time, or `forever`; then it gets the state `then`."""
         self.state, self.owner, self.reason, self._state_after_hold = (
@@ -201,10 +215,24 @@ class TrackedPartition:
         assert self.is_halted
         self.state, self.held_until, self.needs_resume_point = LeaseState.WAITING, 0.0, True
 
+    def give_up(self, renewals_needed: int) -> None:
+        """Require a new resume point: another conductor has taken it, rightly or not.
+
+        If the worker is still the owner after so many renewals of its membership, it takes it back.
+        """
+        self.state, self.owner = LeaseState.WAITING, None
+        self.needs_resume_point, self.renewals_needed = True, renewals_needed
+
     def set_lease(self, lease: Lease) -> None:
         """Set the lease that the next owner gets; the state becomes WAITING."""
         self.lease, self.state, self.owner = lease, LeaseState.WAITING, None
         self.is_dirty, self.is_repositioned, self.needs_resume_point = True, False, False
+
+    def set_grantor(self, conductor: str, task: int) -> None:
+        """Set which conductor grants the lease to which task, if several share the connector."""
+        assert self.lease is not None
+        if conductor:
+            self.lease = replace(self.lease, conductor=conductor, task=task)
 
     def make_transactional(self) -> None:
         """Replace the identity of the lease: from now on the task commits in transactions."""

@@ -54,6 +54,10 @@ class ConductorApi(Protocol):
         """Continue with another job of the same connector, without a new epoch."""
         ...
 
+    def renew_membership(self, valid_until: float, *, is_alone: bool) -> None:
+        """The worker is a member of its group until then, by the monotonic clock."""
+        ...
+
     def snapshot(self) -> CopySnapshot:
         """The state of all partitions."""
         ...

@@ -133,6 +133,8 @@ class Driver:
                 job.restart_tasks(command.tasks)
             case DriverAction.SET_RATE:
                 job.set_rate(command.bytes_per_s)
+            case DriverAction.RENEW_MEMBERSHIP:
+                job.renew_membership(command.valid_until, is_alone=command.is_alone)
             case DriverAction.DRAIN_JOB:
                 job.drain()
             case DriverAction.STOP_JOB:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Self
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.ledger import LedgerEntry, decode_entry, encode_entry
+from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry
 from sparkmirror.errors import ClusterError, RecordError
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
 from sparkmirror.mirror.offsets.run_map_records import (
@@ -71,14 +71,20 @@ class OffsetsTopicLedger(_OffsetsTopicStore):
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
         """All entries of this connector, by source partition. Reads the topic to its end."""
-        entries: dict[TopicPartition, LedgerEntry] = {}
-        for stored in self._topic.load().of_connector(self._connector):
+        loaded = self._decode(self._topic.load().of_connector(self._connector))
+        return {partition: entry for partition, entry in loaded if entry}
+
+    def changes(self) -> list[LedgerChange]:
+        """The entries of this connector since `load` or the last call, in the order of the log."""
+        return list(self._decode(self._topic.load_new()))
+
+    def _decode(self, records: Iterable[StoredOffset]) -> Iterator[LedgerChange]:
+        for stored in records:
             match dict(stored.partition or {}):
                 case {"cluster": cluster, "topic": str(topic), "partition": int(number)}:
-                    entry = decode_entry(stored.offset or {})
-                    if entry and cluster == self._cluster:
-                        entries[TopicPartition(topic, number)] = entry
-        return entries
+                    if stored.connector == self._connector and cluster == self._cluster:
+                        entry = decode_entry(stored.offset or {})
+                        yield LedgerChange(TopicPartition(topic, number), entry)
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         """Write entries; returns when the brokers have acknowledged them."""

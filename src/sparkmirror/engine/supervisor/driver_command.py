@@ -30,6 +30,8 @@ class DriverAction(enum.StrEnum):
     """End a job now."""
     SET_RATE = "rate"
     """Limit each task of a job to so many bytes per second; 0 means no limit."""
+    RENEW_MEMBERSHIP = "membership"
+    """The worker of a job is a member of its group until `valid_until`."""
     NEXT_EPOCH = "epoch"
     """End this epoch: every task of every job gives its leases back and starts again."""
     SET_LOG_LEVELS = "log-levels"
@@ -52,6 +54,10 @@ class DriverCommand:
     log it."""
     log_levels: Mapping[str, int] = field(default_factory=dict)
     """The levels of SET_LOG_LEVELS, by Python logger."""
+    valid_until: float = 0.0
+    """The end of RENEW_MEMBERSHIP, by the monotonic clock of the machine."""
+    is_alone: bool = False
+    """For RENEW_MEMBERSHIP: whether the group has no other member."""
 
     def to_line(self) -> bytes:
         """The command as one line."""
@@ -65,6 +71,8 @@ class DriverCommand:
             value["job"] = self.job.to_json()
         if self.log_levels:
             value["log_levels"] = dict(self.log_levels)
+        if self.action is DriverAction.RENEW_MEMBERSHIP:
+            value |= {"valid_until": self.valid_until, "is_alone": self.is_alone}
         return json.dumps(value).encode() + b"\n"
 
     @classmethod
@@ -78,4 +86,6 @@ class DriverCommand:
             tasks=tuple(value.get("tasks", ())),
             job=CopyJob.from_json(value["job"]) if "job" in value else None,
             log_levels=value.get("log_levels", {}),
+            valid_until=float(value.get("valid_until", 0.0)),
+            is_alone=bool(value.get("is_alone", False)),
         )

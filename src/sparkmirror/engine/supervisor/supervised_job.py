@@ -89,6 +89,20 @@ class SupervisedJob:
         self.job = job
         self._command(DriverAction.REPLAN, job=job)
 
+    def renew_membership(self, valid_until: float, *, is_alone: bool) -> None:
+        """Say until when the worker is a member of its group, by the monotonic clock.
+
+        A job that shares its connector takes over no partition without a membership.
+        """
+        self._send(
+            DriverCommand(
+                action=DriverAction.RENEW_MEMBERSHIP,
+                job_name=self.job.name,
+                valid_until=valid_until,
+                is_alone=is_alone,
+            )
+        )
+
     def restart_tasks(self, tasks: Collection[int]) -> None:
         """Have these tasks give their leases back and start again."""
         self._command(DriverAction.RESTART_TASKS, tasks=tuple(tasks))

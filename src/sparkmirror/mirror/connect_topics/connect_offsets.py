@@ -40,6 +40,8 @@ SPARKMIRROR_MEMBERS = frozenset(
         "source_id",
         "target_id",
         "source_epoch",
+        "conductor",
+        "task",
     }
 )
 """The members that this program adds to Java's `offset` for a partition that it copies."""

@@ -123,6 +123,11 @@ class OffsetSyncQueue:
         if behind != 0:
             self._delayed[partition] = _sync_at(run, last, partition)
 
+    def discard(self, partition: TopicPartition) -> None:
+        """Forget a partition and its syncs that were not sent."""
+        for of_partition in (self._states, self._pending, self._delayed):
+            of_partition.pop(partition, None)
+
     def promote_delayed(self) -> None:
         """Make delayed syncs due, in place of older pending ones. Called at each commit."""
         self._pending.update(self._delayed)

@@ -78,7 +78,7 @@ def test_after_an_error_a_partition_stays_dirty() -> None:
 def test_what_moves_while_it_is_written_stays_dirty() -> None:
     tracked = tracked_partition()
 
-    def write(_: object) -> None:
+    def write(_task: int, _entries: object) -> None:
         tracked.advance_to(110, 60, 10)
 
     cache = LedgerCache(InMemoryLedger(), threading.Lock(), write)

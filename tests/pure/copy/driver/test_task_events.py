@@ -314,6 +314,15 @@ def test_a_new_plan_revokes_only_what_moves() -> None:
     assert driver.states() == ["leased", "leased", "leased"], "until the task gives it back"
 
 
+def test_only_the_attempts_of_the_named_tasks_are_drained() -> None:
+    driver = Driver()
+    first, second = driver.join(0), driver.join(1)
+    driver.handler.drain_tasks((1,))
+    driver.handler.drain_tasks((1, 7))
+    assert Drain() not in driver.sent[first]
+    assert driver.sent[second].count(Drain()) == 1
+
+
 def test_a_partition_that_left_the_job_is_hidden_and_reopened_when_it_returns() -> None:
     driver = Driver()
     hello = driver.join()

@@ -101,6 +101,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
         },
         tasks=tasks,
+        is_shared=True,
         task_count=plan.task_count,
         start=parse_offset_reset(consumer[_RESET], time.time()),
         on_loss=_choice(originals, ON_LOSS, DataLossPolicy, DataLossPolicy.HALT),

@@ -18,6 +18,9 @@ Rules, each observed on a broker:
     - one partition that cannot be added keeps all others out: leave it out and try again
     - several transactional ids share the partitions, so that one blocked transaction does not
       block every takeover
+    - conductors of several workers use the same ids. Each InitProducerId refuses the fence that
+      another conductor is making at that moment; that one begins again, as long as its worker is a
+      member of its group. Their partitions are different, so no fence undoes another one
 
 If the principal may not use transactional ids there is no fence, only a plain producer id.
 
@@ -32,6 +35,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sparkmirror.backoff import Backoff
+from sparkmirror.copy.driver.sharing.membership import GroupMembership
 from sparkmirror.errors import ClusterError, ClusterTimeout, NotAuthorized, RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import BatchHeader
@@ -51,6 +56,8 @@ from sparkmirror.wire.protocol.transactions import (
 FENCE_IDS = 8
 END_TIMEOUT_S = 30.0
 POLL_INTERVAL_S = 0.01
+MAX_ATTEMPTS = 10
+"""How often a fence begins again because another conductor took its id."""
 CONFIRM_TIMEOUT_S = 10.0
 MAX_BATCHES_BACK = 100
 """How many batches of other producers may follow the marker before it is confirmed."""
@@ -90,7 +97,11 @@ class PartitionFencer:
     Blocks; belongs to the conductor's thread.
     """
 
-    def __init__(self, router: Router, prefix: str) -> None:
+    def __init__(
+        self, router: Router, prefix: str, membership: GroupMembership | None = None
+    ) -> None:
+        """Without a membership no other conductor may use the ids."""
+        self._membership = membership or GroupMembership(is_required=False)
         self._router = router
         self._prefix = prefix
         self._identities: dict[str, ProducerIdAndEpoch] = {}
@@ -131,6 +142,24 @@ class PartitionFencer:
         return outcomes
 
     def _fence_group(
+        self, fence_id: str, partitions: set[TopicPartition]
+    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+        """Fence partitions of one fence id; begin again if another conductor takes the id."""
+        backoff = Backoff(initial_s=0.02, max_s=0.5)
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return self._fence_once(fence_id, partitions)
+            except DriverFenced:
+                if not self._membership.is_required or not self._membership.is_valid():
+                    raise
+                del self._identities[fence_id]
+                time.sleep(backoff.next_delay_s())
+        raise ClusterTimeout(
+            self._router.client.cluster,
+            f"other workers have used the fence {fence_id} {MAX_ATTEMPTS} times meanwhile",
+        )
+
+    def _fence_once(
         self, fence_id: str, partitions: set[TopicPartition]
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
         identity = self._identity(fence_id)

@@ -1,14 +1,30 @@
 """The transactional ids of a connector: which producer may commit, and how others are fenced.
 
     <group id>-<connector>-<task>        a task's id, named as Kafka Connect names it
-    <group id>-<connector>-conductor     the conductor's id, for what it writes to the ledger
+    <group id>-<connector>-conductor-<task>   the conductor's, for what it writes to the ledger
+                                              about the task's partitions
+    <group id>-<connector>-conductor     what older versions used for all tasks; only fenced
 
 InitProducerId for an id aborts its open transaction and fences the producer that had it: workers of
-Java and of sparkmirror stop one another. A conductor that starts first fences its own id, so that
-no earlier conductor can write or grant anything, and then the id of every task that the connector
-has had, whatever the number of tasks is now. After that, committed offsets do not change any more.
-Later an id is fenced when its task is replaced or has failed; before that the conductor checks that
-no other conductor has fenced its own id.
+Java and of sparkmirror stop one another. A conductor that starts first fences the conductor ids, so
+that no earlier conductor can write or grant anything, and then the task ids, whatever the number of
+tasks is now. After that, committed offsets do not change any more. Later an id is fenced when its
+task is replaced or has failed; before that the conductor checks that no other conductor has fenced
+the conductor id of the task.
+
+If several conductors share the connector, the two ids of a task are a lock on the entries that name
+the task (`copy.ledger`):
+
+    1  InitProducerId for the conductor id, then for the task id
+    2  check that the conductor id is still this conductor's: otherwise begin again
+    3  read the ledger: no other conductor can write these entries before step 4
+    4  write an entry that names another task under the conductor id of the task that it names now;
+       the broker refuses that if another conductor has begun with step 1 meanwhile
+
+So a partition that moves to another task has one owner at every moment. A conductor fences its own
+tasks, those that the connector no longer has, and those that guard an entry that it needs. A
+conductor whose ids another one has fenced takes them back only while its worker is a member of its
+group, and reads the ledger again: it may not be the owner of every partition any more.
 
 Blocks; belongs to the conductor's thread.
 """
@@ -17,8 +33,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.backoff import Backoff
@@ -70,15 +86,26 @@ class TransactionalIds:
         self._job = job
         self._prefix = f"{job.group_id}-{job.connector}-"
         self._version = 0
-        self._own_identity: ProducerIdAndEpoch | None = None
+        self._conductor_ids: dict[int, ProducerIdAndEpoch] = {}
         self._task_ids: dict[int, _TaskTransactionalId] = {}
 
     def fence_all(self) -> None:
-        """Fence every earlier conductor and task of the connector."""
+        """Fence every conductor and task of an earlier driver, see `fenceable_tasks`."""
         self._version = transaction_version(self._router)
-        self._own_identity = self._init_producer(self._prefix + CONDUCTOR)
-        for task in sorted(self._known_tasks()):
+        self._init_producer(self._prefix + CONDUCTOR)
+        self.fence_tasks(self._known_tasks())
+
+    def fence_tasks(self, tasks: Iterable[int]) -> None:
+        """Fence the conductor and the producer of each task. The ledger must be read after it."""
+        wanted = sorted(tasks)
+        for task in wanted:
+            self._conductor_ids[task] = self._init_producer(self._conductor_id(task))
+        for task in wanted:
             self._fence_task(task)
+
+    def has_fenced(self, task: int) -> bool:
+        """Whether this conductor has fenced a task, and has not noticed another one since then."""
+        return task in self._conductor_ids
 
     def acquire(self, task: int) -> TransactionalProducer | None:
         """Return a producer for a task attempt; None while the task must wait for its backoff."""
@@ -93,10 +120,13 @@ class TransactionalIds:
         task_id, now = self._id_for_task(task), time.monotonic()
         if now < task_id.retry_at:
             return False
-        self._check_not_fenced()
         if now - task_id.fenced_at > BACKOFF_RESET_S:
             task_id.backoff.reset()
-        self._fence_task(task)
+        if self.has_fenced(task):
+            self._check_not_fenced(task)
+            self._fence_task(task)
+        else:
+            self.fence_tasks([task])
         task_id.retry_at = now + task_id.backoff.next_delay_s()
         return True
 
@@ -123,8 +153,11 @@ class TransactionalIds:
 
     def _end_hanging_one(self, task: int, partition: TopicPartition, commit: bool) -> bool:
         task_id = self._id_for_task(task)
-        if task_id.unused_producer is None and not self.fence(task):
-            return False
+        if task_id.unused_producer is None:
+            if not self.fence(task):
+                return False
+            if self._job.is_shared:
+                return False  # another conductor may have had the task: read the ledger first
         assert task_id.unused_producer is not None
         log.warning(
             "%s: a transaction of %s hangs: it is now %s",
@@ -132,33 +165,44 @@ class TransactionalIds:
             task_id.unused_producer.transactional_id,
             "committed" if commit else "aborted",
         )
-        task_id.unused_producer = self._write_marker(
-            task_id.unused_producer, partition, commit=commit
-        )
+        with self._raise_driver_fenced(task) if self._job.is_shared else nullcontext():
+            task_id.unused_producer = self._write_marker(
+                task_id.unused_producer, partition, commit=commit
+            )
         return True
 
-    def write_entries(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
-        """Write to the offsets topic in a transaction of the conductor."""
-        identity = self._check_not_fenced()
-        producer = self._make_producer(self._prefix + CONDUCTOR, identity)
-        with self._raise_driver_fenced():
+    def write_entries(self, task: int, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
+        """Write entries of a task's partitions in a transaction of the conductor."""
+        identity = self._check_not_fenced(task)
+        producer = self._make_producer(self._conductor_id(task), identity)
+        with self._raise_driver_fenced(task):
             committer = Committer(self._router, producer, self._job.settings.source_alias)
-            self._own_identity = committer.commit(entries)
+            self._conductor_ids[task] = committer.commit(entries)
 
-    def _check_not_fenced(self) -> ProducerIdAndEpoch:
-        """Abort our open transaction. Raises DriverFenced if another conductor fenced our id."""
-        assert self._own_identity is not None, "fence_all comes first"
-        with self._raise_driver_fenced():
-            self._own_identity = self._init_producer(
-                self._prefix + CONDUCTOR, present=self._own_identity
-            )
-        return self._own_identity
+    def _check_not_fenced(self, task: int) -> ProducerIdAndEpoch:
+        """Abort our open transaction; return the identity of the conductor id.
+
+        Raises DriverFenced if another conductor fenced it: the task must be fenced again.
+        """
+        present = self._conductor_ids.get(task)
+        if present is None:
+            raise self._driver_fenced(task)
+        with self._raise_driver_fenced(task):
+            identity = self._init_producer(self._conductor_id(task), present=present)
+        self._conductor_ids[task] = identity
+        return identity
+
+    def _conductor_id(self, task: int) -> str:
+        return f"{self._prefix}{CONDUCTOR}-{task}"
 
     def _fence_task(self, task: int) -> None:
         transactional_id = f"{self._prefix}{task}"
         task_id = self._id_for_task(task)
-        task_id.fenced_at = time.monotonic()
+        began_at = time.monotonic()
         identity = self._init_producer(transactional_id)
+        if self._job.is_shared:
+            self._check_not_fenced(task)
+        task_id.fenced_at = began_at
         task_id.producer_id = identity.producer_id
         task_id.unused_producer = self._make_producer(transactional_id, identity)
 
@@ -182,7 +226,10 @@ class TransactionalIds:
         return replace(producer, identity=identity)
 
     def _known_tasks(self) -> set[int]:
-        """Every task that the connector has or had, as far as the job and the brokers know."""
+        """Every task that the connector has or had, as far as the job and the brokers know.
+
+        Leaves out the tasks that other workers run.
+        """
         tasks = set(range(max(self._job.task_count, self._job.previous_task_count)))
         try:
             listed = list_transactional_ids(self._router)
@@ -193,11 +240,14 @@ class TransactionalIds:
                 error,
                 sorted(tasks),
             )
-            return tasks
+            listed = frozenset()
         numbers = {
-            name.removeprefix(self._prefix) for name in listed if name.startswith(self._prefix)
+            name.removeprefix(self._prefix).removeprefix(f"{CONDUCTOR}-")
+            for name in listed
+            if name.startswith(self._prefix)
         }
-        return tasks | {int(number) for number in numbers if number.isdecimal()}
+        tasks |= {int(number) for number in numbers if number.isdecimal()}
+        return fenceable_tasks(tasks, self._job)
 
     def _init_producer(
         self, transactional_id: str, present: ProducerIdAndEpoch | None = None
@@ -228,13 +278,32 @@ class TransactionalIds:
         return self._task_ids.setdefault(task, _TaskTransactionalId())
 
     @contextmanager
-    def _raise_driver_fenced(self) -> Iterator[None]:
+    def _raise_driver_fenced(self, task: int) -> Iterator[None]:
         try:
             yield
         except RequestRefused as error:
             if ErrorCode(error.code).action is not ErrorAction.FENCED:
                 raise
-            raise DriverFenced(
-                self._router.client.cluster,
-                f"another driver has taken over {self._prefix}{CONDUCTOR}; this one stops",
-            ) from error
+            if self._job.is_shared:
+                self._conductor_ids.pop(task, None)
+                self._id_for_task(task).unused_producer = None
+            raise self._driver_fenced(task) from error
+
+    def _driver_fenced(self, task: int) -> DriverFenced:
+        return DriverFenced(
+            self._router.client.cluster,
+            f"another driver has taken over {self._conductor_id(task)}; this one stops",
+        )
+
+
+def fenceable_tasks(tasks: Iterable[int], job: CopyJob) -> set[int]:
+    """Return which tasks a conductor fences when it starts.
+
+    If several workers share the connector: those that the connector no longer has. It fences its
+    own when it needs them; each other task belongs to the conductor of another worker. A job that
+    follows one in exactly-once mode fences its own tasks at once.
+    """
+    if not job.is_shared:
+        return set(tasks)
+    own = set() if job.is_exactly_once else set(job.tasks)
+    return {task for task in tasks if task in own or task >= job.task_count}

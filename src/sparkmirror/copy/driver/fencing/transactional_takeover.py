@@ -6,6 +6,11 @@ offsets topic says where copying resumes. A task has one id for all its partitio
 fenced only when the task holds no lease any more. Before a partition is granted, a transaction that
 may hang in its remote partition is ended (`hanging_transactions`).
 
+If several conductors share the connector, each InitProducerId for a task's id is followed by a read
+of the ledger: an entry of another conductor means that the partition is no longer this conductor's.
+It takes such a partition as a new one. If another task guards the entry, the conductor fences that
+task too, reads the position, and writes the entry under the conductor id of that task.
+
 Blocks; belongs to the conductor's thread.
 """
 
@@ -13,13 +18,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.fencing.takeover import PublishEvent
 from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.resume_points import truncation_warning
+from sparkmirror.copy.driver.sharing.membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import Lease
@@ -36,20 +42,29 @@ class TransactionalTakeover:
     ledger_cache: LedgerCache
     publish: PublishEvent
     lock: threading.Lock
+    membership: GroupMembership = field(default_factory=lambda: GroupMembership(is_required=False))
 
     def resolve(self, partitions: Collection[TrackedPartition]) -> None:
         """Fence tasks; partitions of fenced tasks become waiting, at the committed offset."""
-        doubtful = [tracked for tracked in partitions if tracked.is_transaction_doubtful]
+        doubtful = [
+            tracked
+            for tracked in partitions
+            if tracked.is_transaction_doubtful
+            and tracked.renewals_needed <= self.membership.renewals
+        ]
         leasing = {tracked.owner.task for tracked in partitions if tracked.owner}
         unfenced = {tracked.last_task for tracked in doubtful if not self._is_fenced(tracked)}
         for task in unfenced - leasing:
             self.transactional_ids.fence(task)
         fenced = [tracked for tracked in doubtful if self._is_fenced(tracked)]
         if fenced:
-            self.ledger_cache.load()
+            self.ledger_cache.reload()
             with self.lock:
                 for tracked in fenced:
-                    self._resume_at_committed(tracked)
+                    if self.ledger_cache.is_lost(tracked):
+                        tracked.give_up(self.membership.renewals_after_fence())
+                    else:
+                        self._resume_at_committed(tracked)
 
     def grantable(
         self,
@@ -67,10 +82,31 @@ class TransactionalTakeover:
             tracked.owner == attempt.hello for tracked in partitions
         ):
             return []
+        self._fence_guarding_tasks(waiting)
         clear = self._without_hanging(waiting, now)
         if clear and attempt.transactional_producer is None:
             attempt.transactional_producer = self.transactional_ids.acquire(attempt.hello.task)
+            if self.membership.is_required:
+                self.ledger_cache.reload()
+                with self.lock:
+                    for tracked in clear:
+                        if self.ledger_cache.is_lost(tracked) and not tracked.needs_resume_point:
+                            tracked.give_up(self.membership.renewals_after_fence())
+                clear = [p for p in clear if p.renewals_needed <= self.membership.renewals]
         return clear if attempt.transactional_producer else []
+
+    def _fence_guarding_tasks(self, waiting: list[TrackedPartition]) -> None:
+        """Fence the tasks whose ids guard the entries of these partitions."""
+        if not self.membership.is_required:
+            return
+        new = [tracked for tracked in waiting if tracked.needs_resume_point]
+        if not new:
+            return
+        self.ledger_cache.reload()
+        guarding = {self.ledger_cache.guarding_task(tracked) for tracked in new}
+        if unfenced := {task for task in guarding if not self.transactional_ids.has_fenced(task)}:
+            self.transactional_ids.fence_tasks(unfenced)
+            self.ledger_cache.reload()
 
     def _without_hanging(
         self, waiting: list[TrackedPartition], now: float
@@ -78,6 +114,8 @@ class TransactionalTakeover:
         """The waiting partitions in whose remote partition no transaction hangs."""
         unchecked = [tracked for tracked in waiting if tracked.may_have_hanging_transaction]
         if unchecked:
+            if self.membership.is_required:
+                self.ledger_cache.reload()
             committed = self.ledger_cache.committed_target_ends(unchecked)
             clear = self.transactional_ids.end_hanging_transactions(committed)
             with self.lock:

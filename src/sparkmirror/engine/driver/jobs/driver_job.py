@@ -77,6 +77,8 @@ class DriverJob:
         self._conductor: ConductorApi | None = None
         self._ended_conductors: list[ConductorApi] = []
         """They may still have receipts of the running epoch."""
+        self._membership = (0.0, False)
+        """Until when the worker is a member of its group, and whether it is the only member."""
         self._failed_starts = 0
         self._condition = threading.Condition()
         self._is_ending = False
@@ -110,6 +112,13 @@ class DriverJob:
             self.job = replace(self.job, settings=settings)
             if self._conductor:
                 self._conductor.set_rate(bytes_per_s)
+
+    def renew_membership(self, valid_until: float, *, is_alone: bool) -> None:
+        """Pass on until when the worker is a member of its group; later conductors get it too."""
+        with self._condition:
+            self._membership = (valid_until, is_alone)
+            if self._conductor:
+                self._conductor.renew_membership(valid_until, is_alone=is_alone)
 
     def restart_tasks(self, tasks: Collection[int]) -> None:
         """Drain these tasks and start them again."""
@@ -186,6 +195,8 @@ class DriverJob:
             return error
         with self._condition:
             self._conductor = conductor
+            valid_until, is_alone = self._membership
+            conductor.renew_membership(valid_until, is_alone=is_alone)
             if self._is_ending:
                 conductor.cancel()
         try:

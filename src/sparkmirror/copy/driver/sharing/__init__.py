@@ -1,0 +1,1 @@
+"""What conductors of several workers need to share one connector."""

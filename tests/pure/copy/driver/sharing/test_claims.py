@@ -1,0 +1,171 @@
+"""Claims: of several conductors that continue one entry, one gets the partition."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.tracked_partition import TrackedPartition
+from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
+from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry
+from sparkmirror.model import TopicPartition
+from tests.support.copy.scripted_clusters import InMemoryLedger
+
+SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
+IDENTITY = LeaseIdentity(producer_id=9, producer_epoch=1, anchor=0)
+
+
+class Worker:
+    """The ledger cache of one conductor, and the partition as it tracks it."""
+
+    def __init__(self, name: str, log: list[LedgerChange], *, task: int = 0) -> None:
+        self.ledger = InMemoryLedger(log)
+        self.cache = LedgerCache(self.ledger, threading.Lock(), conductor=name)
+        self.cache.load()
+        self.tracked = TrackedPartition(SOURCE, TARGET, task)
+
+    def continue_entry(self, position: int = 100) -> None:
+        """Take the present entry as resume point."""
+        self.cache.reload()
+        self.cache.continue_from([self.tracked])
+        self.tracked.set_lease(
+            Lease(source=SOURCE, target=TARGET, position=position, expected=50, identity=IDENTITY)
+        )
+
+    def claims(self) -> bool:
+        return self.cache.claim([self.tracked]) == {self.tracked}
+
+    def close(self) -> None:
+        self.cache.save([self.tracked], is_open=False)
+
+
+@pytest.fixture
+def workers() -> tuple[Worker, Worker]:
+    log: list[LedgerChange] = []
+    return Worker("a", log), Worker("b", log)
+
+
+def test_of_two_conductors_that_read_the_same_entry_the_first_one_wins(
+    workers: tuple[Worker, Worker],
+) -> None:
+    first, second = workers
+    first.continue_entry()
+    second.continue_entry()
+    assert first.claims()
+    assert not second.claims()
+    assert second.cache.is_lost(second.tracked)
+    entry = second.cache.entries[SOURCE]
+    assert entry.extension
+    assert entry.extension.conductor == "a", "it continues with the entry of the winner"
+
+
+def test_a_conductor_keeps_what_another_one_claims_in_vain(
+    workers: tuple[Worker, Worker],
+) -> None:
+    first, second = workers
+    first.continue_entry()
+    second.continue_entry()
+    second.cache.save([second.tracked], is_open=True)
+    second.ledger.log.insert(0, second.ledger.log.pop())
+    assert not first.claims(), "the other one wrote first"
+
+
+def test_a_closed_entry_is_handed_over(workers: tuple[Worker, Worker]) -> None:
+    first, second = workers
+    first.continue_entry()
+    assert first.claims()
+    first.close()
+    second.continue_entry()
+    assert second.claims()
+
+
+def test_a_former_owner_cannot_grant_again_from_its_memory(
+    workers: tuple[Worker, Worker],
+) -> None:
+    """It was suspended after a clean end of its lease, and another conductor went on."""
+    first, second = workers
+    first.continue_entry()
+    assert first.claims()
+    first.close()
+    second.continue_entry()
+    assert second.claims()
+    assert not first.claims()
+
+
+def test_a_late_flush_of_a_former_owner_does_not_hide_the_owner(
+    workers: tuple[Worker, Worker],
+) -> None:
+    first, second = workers
+    first.continue_entry()
+    assert first.claims()
+    second.continue_entry()
+    assert second.claims(), "behind a fence"
+    first.cache.save([first.tracked], is_open=True)
+    assert not first.claims(), "its own last record does not hide the other one before it"
+
+
+def test_an_operator_who_changes_the_offset_ends_a_claim(workers: tuple[Worker, Worker]) -> None:
+    first, _ = workers
+    first.continue_entry()
+    assert first.claims()
+    first.close()
+    first.ledger.log.append(LedgerChange(SOURCE, LedgerEntry(position=7)))
+    assert not first.claims()
+    assert first.cache.entries[SOURCE] == LedgerEntry(position=7)
+
+
+def test_a_conductor_claims_its_own_partition_again(workers: tuple[Worker, Worker]) -> None:
+    first, _ = workers
+    first.continue_entry()
+    for _ in range(3):
+        assert first.claims()
+        first.close()
+
+
+def test_a_conductor_that_shares_nothing_reads_nothing() -> None:
+    log: list[LedgerChange] = []
+    alone, other = Worker("", log), Worker("b", log)
+    other.continue_entry()
+    assert other.claims()
+    alone.continue_entry()
+    assert alone.claims()
+    written = log[-1].entry
+    assert written
+    assert "conductor" not in encode_entry(written)
+
+
+def test_an_entry_names_conductor_and_task() -> None:
+    log: list[LedgerChange] = []
+    worker = Worker("a", log, task=3)
+    worker.continue_entry()
+    assert worker.claims()
+    entry = log[-1].entry
+    assert entry
+    value = encode_entry(entry)
+    assert (value["conductor"], value["task"]) == ("a", 3)
+    assert decode_entry(value) == entry
+
+
+def test_a_transactional_entry_is_written_under_the_task_that_guards_it() -> None:
+    log: list[LedgerChange] = []
+    former, owner = Worker("a", log, task=0), Worker("b", log, task=1)
+    written: list[int] = []
+
+    def write(task: int, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
+        written.append(task)
+        former.ledger.save(entries)
+
+    for worker in (former, owner):
+        name = worker.cache.conductor
+        worker.cache = LedgerCache(worker.ledger, threading.Lock(), write, name)
+    for worker in (former, owner):
+        worker.continue_entry()
+        assert worker.tracked.lease
+        worker.tracked.set_lease(replace(worker.tracked.lease, identity=TRANSACTIONAL_IDENTITY))
+        assert worker.claims()
+    assert written == [0, 0], "the second conductor must hold the ids of task 0"
+    assert owner.cache.guarding_task(owner.tracked) == 1, "from now on its own task guards it"
