@@ -204,8 +204,6 @@ class WorkerCoordinator:
 
     def _on_retry(self, error: ClusterError) -> None:
         self._is_reachable = False
-        if self._assignment is None:
-            self._problem = str(error)
 
     def _on_cluster_error(self, error: ClusterError) -> None:
         """Try again after a pause. Without the right to the group, run everything meanwhile."""
