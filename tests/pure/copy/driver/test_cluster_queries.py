@@ -94,7 +94,7 @@ def listed(code: ErrorCode, offset: int) -> Any:
 
 
 def test_an_error_code_is_not_taken_for_an_offset(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_queries, "QUERY_TIMEOUT_S", 0.5)  # the code may pass: it is retried
+    monkeypatch.setattr(cluster_queries, "QUERY_TIMEOUT_S", 1.5)  # the code may pass: it is retried
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
     with epoch_broker(
         {METADATA: leader_metadata, LIST_OFFSETS: lambda _: listed(refused, -1)}
@@ -131,8 +131,12 @@ def test_the_range_of_a_log_is_what_its_leader_lists() -> None:
     ],
 )
 def test_a_retriable_error_is_not_taken_for_an_unknown_epoch(
-    code: ErrorCode, end: int, found: dict[TopicPartition, int | ErrorCode]
+    code: ErrorCode,
+    end: int,
+    found: dict[TopicPartition, int | ErrorCode],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(cluster_queries, "QUERY_TIMEOUT_S", 1.5)
     answers = {METADATA: leader_metadata, OFFSET_FOR_LEADER_EPOCH: lambda _: epoch_end(code, end)}
     with epoch_broker(answers) as broker:
         queries = clusters(str(broker.address))

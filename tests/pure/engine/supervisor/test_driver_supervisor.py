@@ -289,6 +289,7 @@ def test_a_driver_without_a_status_is_a_problem_before_it_is_killed(
     with supervisor(directory, "mute") as supervised:
         wait_until(lambda: "has sent no status" in supervised.status.problem, "the problem")
         assert supervised.status.phase is DriverPhase.STARTING
+        supervised.stop(within_s=0.1)  # it reads no command
 
 
 def test_a_silent_driver_that_was_running_is_a_problem(
