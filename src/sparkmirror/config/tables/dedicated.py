@@ -32,8 +32,8 @@ DEDICATED: Final = (
             Type.BOOLEAN,
             False,
             HIGH,
-            "Changes only the worker id in statuses: with true it begins with the host and port "
-            "of the REST listener. Processes do not call each other; the REST API is always on.",
+            "Whether several nodes with this file share the work of each flow and reach each other "
+            "at their listeners. Without it a flow belongs to one node. The REST API is always on.",
         ),
         CONFIG_PROVIDERS_KEY,
         SECURITY_PROTOCOL,
