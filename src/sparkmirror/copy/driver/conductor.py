@@ -329,6 +329,8 @@ class Conductor:
                     tracked.end_hold_if_due(now)
             if self._membership.is_valid():
                 self._work(now)
+            elif now < self._probe_at:
+                return  # the error of the last probe stands
             else:
                 self._probe_target(now)
             self._last_error = self._retry_error = ""
@@ -372,9 +374,8 @@ class Conductor:
 
         Raises ClusterError.
         """
-        if now >= self._probe_at:
-            self._probe_at = now + PROBE_INTERVAL_S
-            self._clusters.target.refresh({p.target.topic for p in self._partitions.values()})
+        self._probe_at = now + PROBE_INTERVAL_S
+        self._clusters.target.refresh({p.target.topic for p in self._partitions.values()})
 
     def _on_retry(self, error: ClusterError) -> None:
         self._retry_error = with_side(error, self.job.settings)
