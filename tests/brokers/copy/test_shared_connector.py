@@ -215,11 +215,11 @@ def test_a_task_moves_to_another_worker_and_back_without_a_fence_while_records_f
             end = log_start_and_end(router, moved)[1]
             began = time.monotonic()
             owner.replan(shared.job(both if owner is first else lower))
-            wait_until(
-                lambda end=end: log_start_and_end(router, moved)[1] > end,  # type: ignore[misc]
-                "the next owner to copy",
-                HARNESS_TIMEOUT_S,
-            )
+
+            def has_copied(end: int = end) -> bool:
+                return log_start_and_end(router, moved)[1] > end
+
+            wait_until(has_copied, "the next owner to copy", HARNESS_TIMEOUT_S)
             pauses.append(time.monotonic() - began)
         events = [*first.snapshot.events, *second.snapshot.events]
     log.info("Seconds from the end of a hand-over to the next record: %s", pauses)
