@@ -152,7 +152,11 @@ class TaskEventHandler:
 
     def _is_being_given_back(self, tracked: TrackedPartition) -> bool:
         """Whether a partition that left the job is still leased, or its entry still open."""
-        is_unwritten = tracked.state is LeaseState.WAITING and tracked.is_dirty
+        is_unwritten = (
+            tracked.state is LeaseState.WAITING
+            and tracked.is_dirty
+            and not tracked.needs_resume_point  # another conductor has it: its entry stays
+        )
         return tracked.state is LeaseState.LEASED or (
             self.job.is_shared and is_unwritten and not tracked.is_transactional
         )

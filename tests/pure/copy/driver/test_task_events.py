@@ -323,6 +323,29 @@ def test_only_the_attempts_of_the_named_tasks_are_drained() -> None:
     assert driver.sent[second].count(Drain()) == 1
 
 
+def test_a_shared_partition_that_left_the_job_is_shown_until_its_entry_is_closed() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.handler.replan(replace(driver.handler.job, is_shared=True, tasks={0: (P1,), 1: (P2,)}))
+    tracked = driver.end(hello, LeaseEndReason.CLOSED)
+    assert driver.handler.returned() == [tracked]
+    driver.handler.forget_unplanned()
+    assert str(P0) in driver.handler.snapshot(0.0).partitions
+    driver.cache.flush(driver.handler.returned())
+    driver.handler.forget_unplanned()
+    assert P0 not in driver.handler.partitions
+
+
+def test_a_partition_that_another_conductor_has_taken_is_forgotten_with_its_plan() -> None:
+    driver = Driver()
+    driver.grant(driver.join(), P0)
+    driver.tracked(P0).give_up(renewals_needed=2)
+    driver.handler.replan(replace(driver.handler.job, is_shared=True, tasks={1: (P1, P2)}))
+    driver.handler.forget_unplanned()
+    assert P0 not in driver.handler.partitions, "its entry is not this conductor's to close"
+
+
 def test_a_partition_that_left_the_job_is_hidden_and_reopened_when_it_returns() -> None:
     driver = Driver()
     hello = driver.join()
