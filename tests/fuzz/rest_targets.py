@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 import socket
@@ -119,6 +120,10 @@ def _http_server() -> Iterator[Parse]:
                 answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
             except ConnectionError:
                 return
+            except OSError as error:
+                if error.errno == errno.ENOTCONN:  # the server has closed the connection
+                    return
+                raise
         for status in _STATUS.findall(answer):
             assert int(status) < 500 or _SERVER_ERRORS.search(answer), answer[:500]
 
