@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 import socket
@@ -102,7 +103,8 @@ class _ErrorCollector(logging.Handler):
 @contextmanager
 def _http_server() -> Iterator[Parse]:
     herder = ScriptedHerder()
-    herder.set_response(200, [])
+    # A changed request may still be valid: then the herder refuses it.
+    herder.set_response(404, {"error_code": 404, "message": "there is no such connector"})
     options = RestOptions(access_log=False, limits=RestLimits(max_body_bytes=1 << 16))
     server = RestServer(herder, [RestListener.parse("http://127.0.0.1:0")], options)
     server.start()
@@ -118,6 +120,10 @@ def _http_server() -> Iterator[Parse]:
                 answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
             except ConnectionError:
                 return
+            except OSError as error:
+                if error.errno == errno.ENOTCONN:  # the server has closed the connection
+                    return
+                raise
         for status in _STATUS.findall(answer):
             assert int(status) < 500 or _SERVER_ERRORS.search(answer), answer[:500]
 
@@ -135,6 +141,8 @@ HTTP = FuzzTarget(
     name="HTTP",
     seeds=[
         b"GET /nope HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        b"PUT /connectors/a/config HTTP/1.1" + _JSON + b"Content-Length: 2\r\n\r\n{}",
         b"PUT /connectors/a/config HTTP/1.1" + _JSON + b'Content-Length: 9\r\n\r\n{"a": []}',
         b"OPTIONS /connectors HTTP/1.1\r\nHost: x\r\nOrigin: http://a\r\nConnection: close\r\n\r\n",
         b"POST /connectors HTTP/1.1" + _JSON + _CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\r\n",

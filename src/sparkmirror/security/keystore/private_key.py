@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -22,6 +24,13 @@ from sparkmirror.security.keystore.entries import (
 from sparkmirror.security.keystore.pbe import EncryptionAlgorithm, decrypt
 
 _ENCRYPTED_HEADER = b"ENCRYPTED"
+
+_CIPHER_HEADER = b"DEK-Info:"
+_CIPHER = re.compile(
+    rb"DEK-Info: *(?:AES-(?:128|192|256)-CBC,[0-9A-Fa-f]{32}"
+    rb"|DES-(?:EDE3-)?CBC,[0-9A-Fa-f]{16})[ \t\r]*\n"
+)
+"""The cipher of an encrypted key, with its complete initialization vector."""
 
 
 def open_private_key(entry: PrivateKeyEntry, password: str | None) -> bytes:
@@ -64,6 +73,9 @@ def _open_traditional(pem: bytes, password: str | None) -> bytes:
     is_encrypted = _ENCRYPTED_HEADER in pem
     if is_encrypted and not password:
         raise WrongPassword("the key is encrypted, and there is no password")
+    if is_encrypted and (pem.count(_CIPHER_HEADER) != 1 or not _CIPHER.search(pem)):
+        # With a vector that is too short, the library raises what is no Exception.
+        raise KeyStoreError("the private key is damaged or of an unknown kind")
     try:
         key = load_pem_private_key(
             pem, password=(password or "").encode("utf-8") if is_encrypted else None

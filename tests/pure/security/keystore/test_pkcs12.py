@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 
 import pytest
 
@@ -58,6 +59,25 @@ def test_an_encrypted_key_in_pem_is_opened_by_its_password(name: str) -> None:
     for wrong in (None, "wrong"):
         with pytest.raises(WrongPassword):
             open_private_key(entry, wrong)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pem: pem.replace(b"08F5C4AC5E878C3A09AB87AC0B3EE70A", b"08F5C4AC5E878C3A"),
+        lambda pem: pem.replace(b"AES-128-CBC", b"AES-128-CTR"),
+        lambda pem: pem.replace(b"DEK-Info", b"DEK-Info: AES-128-CBC,08\nDEK-Info"),
+        lambda pem: pem.replace(b"DEK-Info", b"DEX-Info"),
+    ],
+    ids=["short vector", "other cipher", "two ciphers", "no cipher"],
+)
+def test_an_encrypted_key_without_a_complete_cipher_is_damaged(
+    change: Callable[[bytes], bytes],
+) -> None:
+    content = (STORES / "encrypted-traditional.pem").read_bytes()
+    (entry,) = read_store(change(content), None).keys
+    with pytest.raises(KeyStoreError):
+        open_private_key(entry, KEY_PASSWORD)
 
 
 def test_a_traditional_key_in_pem_needs_no_password() -> None:
