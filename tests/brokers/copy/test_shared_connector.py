@@ -280,9 +280,10 @@ def test_two_owners_of_the_same_tasks_copy_nothing_twice(
     with flow.harness(job) as stale:
         stale.wait_until_all_tasks_copy()
         with flow.harness(job) as owner:
-            owner.wait_until_all_tasks_copy()
-            stale.wait_for_event("fenced")
-            owner.wait_for_more_records()
+            with shared.written_all_the_time():  # the stale worker has records to append
+                owner.wait_until_all_tasks_copy()
+                stale.wait_for_event("fenced")
+                owner.wait_for_more_records()
             stale.give_back(shared.job({}))
             shared.wait_until_copied(owner)
             owner.drain()
