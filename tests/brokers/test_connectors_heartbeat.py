@@ -7,12 +7,12 @@ import time
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topic_contents import read_topic
 from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
-from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.offsets.records import Heartbeat, RecordBytes
 from sparkmirror.worker.connector_wiring import heartbeat_task_groups
 from tests.support.connect.connector_context import RecordingContext, RecordingListener
 from tests.support.connect.connector_flow import ConnectorFlow
+from tests.support.connect.task_plans import plan_of_all_tasks
 from tests.support.kafka.clusters import SharedCluster, UniqueName
 from tests.support.waiting import wait_until
 
@@ -44,13 +44,7 @@ def test_heartbeats_are_written_while_the_task_runs(
     assert tasks == (config,), "one task, with the connector's own config"
     listener = RecordingListener()
     group = heartbeat_task_groups(mirroring.worker)(config["name"], listener)
-    plan = TaskPlan(
-        connector=config["name"],
-        config=config,
-        tasks=dict(enumerate(tasks)),
-        task_count=len(tasks),
-        generation=1,
-    )
+    plan = plan_of_all_tasks(config, tasks)
     began_ms = time.time_ns() // 1_000_000
     group.start(plan, paused=True)
     wait_until(lambda: listener.last_report() == "paused", "the task to hold still")

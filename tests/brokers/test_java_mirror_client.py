@@ -13,7 +13,6 @@ from sparkmirror.cluster.groups import alter_consumer_group_offsets
 from sparkmirror.connect.connectors.checkpoint.checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
 from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
-from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.worker.connector_wiring import checkpoint_task_groups, heartbeat_task_groups
@@ -23,6 +22,7 @@ from tests.support.connect.connector_context import (
     can_plan_tasks,
 )
 from tests.support.connect.connector_flow import ConnectorFlow
+from tests.support.connect.task_plans import plan_of_all_tasks
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 from tests.support.kafka.clusters import SharedCluster, UniqueName
 from tests.support.lab.java_library import running_jvm
@@ -47,13 +47,7 @@ def _emit_heartbeat(mirroring: ConnectorFlow) -> None:
     tasks = tuple(connector.task_configs(1))
     group = heartbeat_task_groups(mirroring.worker)(config["name"], listener)
     group.start(
-        TaskPlan(
-            connector=config["name"],
-            config=config,
-            tasks=dict(enumerate(tasks)),
-            task_count=len(tasks),
-            generation=1,
-        ),
+        plan_of_all_tasks(config, tasks),
         paused=False,
     )
     wait_until(lambda: "heartbeats" in listener.topics, "a heartbeat")
@@ -74,13 +68,7 @@ def _emit_checkpoint(mirroring: ConnectorFlow, group_id: str) -> None:
     tasks = tuple(connector.task_configs(1))
     group = checkpoint_task_groups(mirroring.worker, explanations)(config["name"], listener)
     group.start(
-        TaskPlan(
-            connector=config["name"],
-            config=config,
-            tasks=dict(enumerate(tasks)),
-            task_count=len(tasks),
-            generation=1,
-        ),
+        plan_of_all_tasks(config, tasks),
         paused=False,
     )
     wait_until(lambda: bool(explanations.reports_for(config["name"], group_id)), "a checkpoint")

@@ -14,7 +14,7 @@ from sparkmirror.config.secrets.password import Password
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import PutConnectorResult, RawConfig
-from sparkmirror.connect.herder.monitoring import MirrorEvent, MirrorPartitionStatus
+from sparkmirror.connect.herder.monitoring import MirrorEvent
 from sparkmirror.errors import NotLeader
 from sparkmirror.mirror.connect_topics.connect_configs import SessionKey, TargetState
 from sparkmirror.model import SourceAndTarget, TopicPartition
@@ -25,7 +25,7 @@ from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
-from tests.support.rest.listed_monitor import ListedMonitor
+from tests.support.rest.listed_monitor import LEASED_PARTITION, ListedMonitor
 from tests.support.rest.rest_client import RestClient, RestResponse
 from tests.support.rest.scripted_herder import ScriptedHerder
 from tests.support.rest.worker_group import (
@@ -38,19 +38,6 @@ KEY = SessionKey(key=base64.b64encode(b"k" * 32).decode(), algorithm="HmacSHA256
 USERS = BasicAuthUsers({"ada": Password("lovelace")})
 ADA = {"Authorization": "Basic " + base64.b64encode(b"ada:lovelace").decode()}
 CREATED = {"name": "c", "config": {"a": "b"}, "tasks": [], "type": "source"}
-PARTITION = MirrorPartitionStatus(
-    topic="orders",
-    partition=0,
-    remote_topic="A.orders",
-    task=0,
-    state="leased",
-    position=7,
-    end=9,
-    lag=2,
-    records=7,
-    bytes=70,
-    reason="",
-)
 REPORT = GroupPartitionReport(
     group="g",
     partition=TopicPartition("orders", 0),
@@ -187,8 +174,8 @@ def test_credentials_are_carried_to_the_leader() -> None:
 
 def test_either_worker_shows_the_partitions_of_both(group: tuple[Member, Member]) -> None:
     leader, follower = group
-    leader.monitor.listed_partitions = [PARTITION]
-    follower.monitor.listed_partitions = [replace(PARTITION, partition=1, task=1, lag=3)]
+    leader.monitor.listed_partitions = [LEASED_PARTITION]
+    follower.monitor.listed_partitions = [replace(LEASED_PARTITION, partition=1, task=1, lag=3)]
     for member in group:
         found = member.request("GET", "/connectors/c/partitions").json
         assert [(one["partition"], one["task"]) for one in found["partitions"]] == [(0, 0), (1, 1)]
@@ -200,8 +187,8 @@ def test_a_partition_that_two_workers_know_is_shown_as_its_owner_sees_it(
     group: tuple[Member, Member],
 ) -> None:
     leader, follower = group
-    leader.monitor.listed_partitions = [replace(PARTITION, position=9)]
-    follower.monitor.listed_partitions = [replace(PARTITION, state="held", position=5)]
+    leader.monitor.listed_partitions = [replace(LEASED_PARTITION, position=9)]
+    follower.monitor.listed_partitions = [replace(LEASED_PARTITION, state="held", position=5)]
     for member in group:
         (found,) = member.request("GET", "/connectors/c/partitions").json["partitions"]
         assert (found["state"], found["position"]) == ("leased", 9)
@@ -215,7 +202,7 @@ def test_a_worker_that_does_not_answer_is_named_and_the_lag_is_unknown(
         port = listening.getsockname()[1]
     urls = {"leader:1": f"http://127.0.0.1:{port}", "follower:1": follower.server.address}
     follower.internal.current = two_worker_assignment("follower:1", urls)
-    follower.monitor.listed_partitions = [PARTITION]
+    follower.monitor.listed_partitions = [LEASED_PARTITION]
     found = follower.request("GET", "/connectors/c/partitions").json
     assert len(found["partitions"]) == 1
     assert found["lag"] is None
@@ -248,7 +235,7 @@ def test_reads_between_workers_need_no_password() -> None:
     with running_group(USERS) as (leader, follower):
         for member in (leader, follower):
             member.herder.set_response(200, {})
-            member.monitor.listed_partitions = [PARTITION]
+            member.monitor.listed_partitions = [LEASED_PARTITION]
         found = follower.request("GET", "/connectors/c/partitions", headers=ADA).json
         assert "unreachable_workers" not in found
         unsigned = follower.request("GET", "/worker/connectors/c/partitions")
@@ -265,7 +252,7 @@ def test_in_dedicated_mode_nodes_ask_each_other_for_the_connector_of_the_flow() 
             member.herder.set_response(
                 200, {"name": "A->B.c", "config": {}, "tasks": [], "type": "source"}
             )
-        leader.monitor.listed_partitions = [PARTITION]
+        leader.monitor.listed_partitions = [LEASED_PARTITION]
         found = follower.request("GET", "/connectors/c/partitions").json
     assert found["name"] == "A->B.c"
     assert len(found["partitions"]) == 1

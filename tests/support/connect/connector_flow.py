@@ -11,7 +11,6 @@ from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
 from sparkmirror.connect.connectors.source.source_job import build_job
-from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
@@ -26,6 +25,7 @@ from tests.support.connect.connector_context import (
     connector_config,
     worker_clients_on,
 )
+from tests.support.connect.task_plans import plan_of_all_tasks
 from tests.support.copy.copy_flow import FAST_REPORT_SETTINGS, TASK_TIMEOUT_S
 from tests.support.copy.copy_harness import CopyHarness
 from tests.support.kafka.clusters import SharedCluster
@@ -79,13 +79,7 @@ class ConnectorFlow:
             tasks = tuple(connector.task_configs(2))
         finally:
             connector.stop()
-        plan = TaskPlan(
-            connector=config["name"],
-            config=config,
-            tasks=dict(enumerate(tasks)),
-            task_count=len(tasks),
-            generation=1,
-        )
+        plan = plan_of_all_tasks(config, tasks)
         job = build_job(plan, self.worker)
         settings = CopySettings.from_json(job.settings.to_json() | FAST_REPORT_SETTINGS)
         return replace(job, settings=settings, task_timeout_s=TASK_TIMEOUT_S)

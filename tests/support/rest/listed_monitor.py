@@ -7,6 +7,20 @@ from collections.abc import Sequence
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.monitoring import MirrorEvent, MirrorPartitionStatus
 
+LEASED_PARTITION = MirrorPartitionStatus(
+    topic="orders",
+    partition=0,
+    remote_topic="A.orders",
+    task=0,
+    state="leased",
+    position=7,
+    end=9,
+    lag=2,
+    records=7,
+    bytes=70,
+    reason="",
+)
+
 
 class ListedMonitor:
     """A `MirrorMonitor` with what a test lists, the same for every connector."""

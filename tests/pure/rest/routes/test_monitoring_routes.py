@@ -11,23 +11,10 @@ from sparkmirror.connect.herder.monitoring import MirrorEvent, MirrorPartitionSt
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
-from tests.support.rest.listed_monitor import ListedMonitor
+from tests.support.rest.listed_monitor import LEASED_PARTITION, ListedMonitor
 from tests.support.rest.rest_client import RestClient
 from tests.support.rest.scripted_herder import ScriptedHerder
 
-KNOWN = MirrorPartitionStatus(
-    topic="orders",
-    partition=0,
-    remote_topic="A.orders",
-    task=0,
-    state="leased",
-    position=7,
-    end=9,
-    lag=2,
-    records=7,
-    bytes=70,
-    reason="",
-)
 UNKNOWN = MirrorPartitionStatus(
     topic="orders",
     partition=1,
@@ -68,7 +55,11 @@ def rest(scripted: ScriptedHerder, monitor: ListedMonitor) -> Iterator[RestClien
 
 @pytest.mark.parametrize(
     ("listed", "lag"),
-    [([KNOWN, replace(KNOWN, partition=2)], 4), ([KNOWN, UNKNOWN], None), ([], None)],
+    [
+        ([LEASED_PARTITION, replace(LEASED_PARTITION, partition=2)], 4),
+        ([LEASED_PARTITION, UNKNOWN], None),
+        ([], None),
+    ],
 )
 def test_lag_of_a_connector_is_null_unless_it_is_known_for_every_partition(
     rest: RestClient, monitor: ListedMonitor, listed: list[MirrorPartitionStatus], lag: int | None

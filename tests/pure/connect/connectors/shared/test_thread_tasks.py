@@ -12,6 +12,7 @@ from sparkmirror.connect.connectors.shared.thread_tasks import RetryingClient, T
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
 from tests.support.connect.connector_context import RecordingListener
+from tests.support.connect.task_plans import plan_of_all_tasks
 from tests.support.waiting import wait_until
 
 
@@ -93,9 +94,7 @@ class TaskGroupHarness:
 
 
 def _plan(*tasks: Mapping[str, str]) -> TaskPlan:
-    return TaskPlan(
-        connector="c", config={}, tasks=dict(enumerate(tasks)), task_count=len(tasks), generation=1
-    )
+    return plan_of_all_tasks({}, tasks, "c")
 
 
 def test_a_task_runs_pauses_resumes_and_stops() -> None:

@@ -20,6 +20,7 @@ from sparkmirror.copy.job import (
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import TopicPartition
 from sparkmirror.security.reloaded_properties import ReloadedProperties
+from tests.support.connect.task_plans import plan_of_all_tasks
 
 CONNECTOR = {
     "name": "mm2-msc",
@@ -46,13 +47,7 @@ def _job(connector: dict[str, str] | None = None, worker: dict[str, str] | None 
         {**config, "task.assigned.partitions": text, "task.index": str(number)}
         for number, text in enumerate(("orders-0,orders-2", "orders-1,pay.me-0"))
     )
-    plan = TaskPlan(
-        connector="mm2-msc",
-        config=config,
-        tasks=dict(enumerate(tasks)),
-        task_count=len(tasks),
-        generation=1,
-    )
+    plan = plan_of_all_tasks(config, tasks, "mm2-msc")
     return build_job(plan, WorkerClientConfig(properties={**WORKER, **(worker or {})}))
 
 
