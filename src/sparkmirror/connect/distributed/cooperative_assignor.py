@@ -249,6 +249,6 @@ def _former_owners(members: Mapping[str, WorkerState], memory: AssignorMemory) -
         work: loss.worker_id for work, loss in memory.lost.items() if loss.worker_id in member_ids
     }
     for share in memory.shares:
-        for work in (*share.connectors, *share.tasks):
+        for work in _works(share):
             former[work] = share.worker_id
     return {work: member_ids[one] for work, one in former.items() if one in member_ids}

@@ -7,7 +7,7 @@ other states overwrite it. An ended connector or task has no version. Belongs to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
@@ -88,23 +88,29 @@ class StatusWriter:
         self, connectors: Collection[str], is_due: Callable[[ConnectStatus], bool]
     ) -> None:
         """Remove such statuses of all connectors but these."""
-        for name in set(self._store.connectors()).difference(connectors):
-            connector = self._store.connector_status(name)
-            if connector is not None and is_due(connector):
-                self.remove_connector(name)
-            for status in self._store.task_statuses(name):
-                if status.task is not None and is_due(status):
-                    self.put_task(name, status.task, LifecycleState.DESTROYED)
+        for status in self._stored_statuses():
+            if status.connector not in connectors and is_due(status):
+                self._put_state(status, LifecycleState.DESTROYED)
 
     def mark_unassigned(self, is_due: Callable[[ConnectStatus], bool]) -> None:
         """Write UNASSIGNED for connectors and tasks with such a status."""
+        for status in self._stored_statuses():
+            if is_due(status):
+                self._put_state(status, LifecycleState.UNASSIGNED)
+
+    def _stored_statuses(self) -> Iterator[ConnectStatus]:
+        """Yield the statuses of all connectors and tasks."""
         for name in self._store.connectors():
             connector = self._store.connector_status(name)
-            if connector is not None and is_due(connector):
-                self.put_connector(name, LifecycleState.UNASSIGNED)
-            for status in self._store.task_statuses(name):
-                if status.task is not None and is_due(status):
-                    self.put_task(name, status.task, LifecycleState.UNASSIGNED)
+            if connector is not None:
+                yield connector
+            yield from self._store.task_statuses(name)
+
+    def _put_state(self, status: ConnectStatus, state: LifecycleState) -> None:
+        if status.task is None:
+            self.put_connector(status.connector, state)
+        else:
+            self.put_task(status.connector, status.task, state)
 
     def record_topics(self, connector: str, task: int, topics: Collection[str]) -> None:
         """Write that a task uses topics, except those already written."""
