@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed fuzz lint types imports fmt docs bench check lock clean
+.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed soak fuzz lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -13,8 +13,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 ARGS ?=
-# Tests on brokers wait for them half of the time: more of them run than a small machine has cores.
-TEST_WORKERS ?= 3
+# Tests wait a third of their time: more of them run than a small machine has cores.
+TEST_WORKERS ?= 4
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	tests/lab_plugin.py requirements pyproject.toml
 
@@ -59,12 +59,12 @@ test-pure: $(READY) ## the tests that need nothing but Python
 test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
 	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
-	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/brokers --ignore tests/brokers/lab $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers --ignore tests/brokers/lab $(ARGS)
 
 test-spark: jars ## the tests on real Spark
 	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
 	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
-	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/spark $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/spark $(ARGS)
 
 test-lab: jars ## the tests of the lab itself
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
@@ -76,6 +76,12 @@ test-lab-if-changed: $(READY) ## the same, if the lab changed since the last lan
 	else \
 		echo "The lab has not changed: its own tests are skipped (make test-lab runs them)."; \
 	fi
+
+soak: jars ## the tests that take long, on real brokers and real Spark (SOAK_MINUTES=60 SOAK_SEED=5)
+	@$(BIN)/sparkmirror lab jars --version 3.9.2
+	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
+	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
+	@$(BIN)/pytest -n 0 -s -m soak tests/brokers tests/spark $(ARGS)
 
 fuzz: $(READY) ## 10,000 changed inputs for each parser (ARGS="--seed 5 --only rest --inputs 100000")
 	@$(BIN)/python -m tests.fuzz $(ARGS)
@@ -99,7 +105,7 @@ docs: $(READY) ## print docs/configuration.md and the troubles of docs/operate.m
 	@mv docs/configuration.md.new docs/configuration.md
 	@$(BIN)/python -m tests.spark.troubles.markdown
 
-bench: jars ## side by side with Java MirrorMaker 2, about an hour (ARGS="--quick")
+bench: jars ## side by side with Java MirrorMaker 2, about two hours (ARGS="--quick")
 	@$(BIN)/python -m bench $(ARGS)
 
 check: test ## the same as test: all that CI runs, in CI's order
@@ -112,6 +118,8 @@ lock: $(READY) ## pin the newest dependencies, with hashes
 	@$(PIP) -q uv
 	@$(COMPILE) pyproject.toml --extra spark --extra lab --extra msk --group dev --output-file requirements/dev.txt
 	@$(BIN)/python -c '$(JAVA_PACKAGE)' | $(COMPILE) - --output-file requirements/java.txt
+	@$(COMPILE) pyproject.toml --extra spark --extra msk --constraints requirements/dev.txt --output-file requirements/image.txt
+	@printf 'hatchling\nsetuptools\n' | $(COMPILE) - --constraints requirements/dev.txt --output-file requirements/image-build.txt
 
 clean: ## remove the virtual environment and the tools' caches (not the jars)
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 import rich.console
 import rich.progress
 
-from bench import idle, latency, memory, throughput, tls, wan
+from bench import (
+    connectors,
+    idle,
+    latency,
+    many_partitions,
+    memory,
+    throughput,
+    tls,
+    wan,
+    worker_group,
+)
 from bench.bench_run import BenchRun
 from bench.report_rows import build_rows
 from bench.report_tables import terminal_table
@@ -39,6 +49,9 @@ PARTS = {
     idle.NAME: Part(expected_s=idle.expected_s, run=idle.run),
     tls.NAME: Part(expected_s=tls.expected_s, run=tls.run),
     wan.NAME: Part(expected_s=wan.expected_s, run=wan.run),
+    connectors.NAME: Part(expected_s=connectors.expected_s, run=connectors.run),
+    worker_group.NAME: Part(expected_s=worker_group.expected_s, run=worker_group.run),
+    many_partitions.NAME: Part(expected_s=many_partitions.expected_s, run=many_partitions.run),
 }
 
 

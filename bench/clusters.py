@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.connect_worker import ConnectWorker
 from bench.flow import Flow
 from bench.system_process import SystemProcess
 from bench.systems import System
@@ -91,6 +92,18 @@ class BenchClusters:
             yield process
         finally:
             process.kill()
+            self._delete_target_topics()
+
+    @contextmanager
+    def running_worker(
+        self, system: System, properties: Mapping[str, str], directory: Path
+    ) -> Iterator[ConnectWorker]:
+        """Start a Connect worker. After the block, kill it and delete all topics of the target."""
+        worker = ConnectWorker(system, properties, directory, self.reaper)
+        try:
+            yield worker
+        finally:
+            worker.kill()
             self._delete_target_topics()
 
     def delete_source_topics(self, topics: Sequence[str]) -> None:

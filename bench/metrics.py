@@ -29,13 +29,29 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """The highest value that sparkmirror may have, whatever other systems have."""
+
+    value: float
+    """In the unit of the metric."""
+
+    def is_met(self, value: float) -> bool:
+        """Return whether a value in the unit of the metric is within the limit."""
+        return value <= self.value
+
+    def text(self) -> str:
+        """Return the limit as text, for example ≤ 15."""
+        return f"≤ {self.value:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One line of the report: a figure of every system, and the requirement for sparkmirror."""
 
     title: str
     key: MetricKey
     unit: str
-    requirement: Requirement
+    requirement: Requirement | Limit
     scale: float = 1.0
     """The divisor that converts a value to the unit."""
 
@@ -97,6 +113,29 @@ def _wan(limit: float, baseline: System) -> Metric:
     )
 
 
+def _connectors(title: str, name: str, unit: str, scale: float) -> Metric:
+    return Metric(
+        title=title,
+        key=MetricKey("connectors", "idle", name),
+        unit=unit,
+        scale=scale,
+        requirement=Requirement(limit=1.5, at_least=False, baseline=System.MM2_DEFAULT),
+    )
+
+
+def _within(title: str, key: MetricKey, unit: str, limit: float, scale: float = 1.0) -> Metric:
+    return Metric(title=title, key=key, unit=unit, scale=scale, requirement=Limit(value=limit))
+
+
+def _group(title: str, name: str, unit: str, limit: float) -> Metric:
+    return _within(
+        f"3 workers, 200 connectors: {title}",
+        MetricKey("group", "200-connectors", name),
+        unit,
+        limit,
+    )
+
+
 METRICS = (
     _throughput("1 KB, batches of 128 KB", "1k-128k", 4),
     _throughput("100 B, batches of 128 KB", "100b-128k", 8),
@@ -136,4 +175,32 @@ METRICS = (
     _tls_cpu("100 B", "100b-128k"),
     _wan(30, System.MM2_DEFAULT),
     _wan(1.2, System.MM2_TUNED),
+    _connectors("Connect worker, 1 idle connector: memory", "memory_bytes_1", "MB", 1e6),
+    _connectors("Connect worker, 20 idle connectors: memory", "memory_bytes_20", "MB", 1e6),
+    _connectors(
+        "Connect worker, 50 idle connectors: processor", "cpu_share_50", "% of a core", 0.01
+    ),
+    _within(
+        "Connect worker: memory of a further connector",
+        MetricKey("connectors", "idle", "bytes_per_connector"),
+        *("MB", 15.0, 1e6),
+    ),
+    _within(
+        "Connect worker: further processes, 50 instead of 5 connectors",
+        MetricKey("connectors", "idle", "further_processes"),
+        *("processes", 0.0),
+    ),
+    _within(
+        "Connect worker: PUT of the 20th connector to its first record",
+        MetricKey("connectors", "idle", "first_record_s_20"),
+        *("s", 3.0),
+    ),
+    _group("REST at 99 % while a worker dies", "rest_p99_ms", "ms", 100.0),
+    _group("end of the rebalance after a worker died", "rebalance_s", "s", 30.0),
+    _group("config topic read at the start of a worker", "configs_read_s", "s", 5.0),
+    _within(
+        "10,000 partitions in one connector: start to all leased",
+        MetricKey("partitions", "10000-partitions", "leased_again_s"),
+        *("s", 30.0),
+    ),
 )

@@ -84,6 +84,10 @@ class ProcessTree:
         """Return the memory in use now."""
         return sum(_pss_bytes(member.pid) for member in self._members())
 
+    def process_count(self) -> int:
+        """Return the number of running processes."""
+        return len(self._members())
+
     def kill(self) -> None:
         """Kill every member."""
         for member in self._members():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.bench_run import BenchRun
-from bench.metrics import METRICS, Metric, Requirement
+from bench.metrics import METRICS, Limit, Metric, Requirement
 from bench.run_statistics import Spread, ratio_of, spread_of
 from bench.systems import System
 
@@ -63,17 +63,20 @@ def format_spread(spread: Spread | None, scale: float = 1.0) -> str:
 
 
 def _row(runs: Sequence[BenchRun], metric: Metric) -> Row:
+    row = _row_of_limit if isinstance(metric.requirement, Limit) else _row_of_ratio
+    return row(runs, metric)
+
+
+def _row_of_ratio(runs: Sequence[BenchRun], metric: Metric) -> Row:
     requirement = metric.requirement
+    assert isinstance(requirement, Requirement)
     baseline = SYSTEM_TITLES[requirement.baseline]
     ratio = ratio_of(runs, metric.key, System.SPARKMIRROR, requirement.baseline)
     plain = ratio_of(runs, metric.key, System.SPARKMIRROR, System.PLAIN_LOOP)
     ahead = Requirement(limit=1.0, at_least=requirement.at_least)
     return Row(
         title=f"{metric.title} [{metric.unit}]",
-        values={
-            system: format_spread(spread_of(runs, metric.key, system), metric.scale)
-            for system in System
-        },
+        values=_values(runs, metric),
         ratio=format_spread(ratio) + ("x" if ratio else ""),
         requirement=f"{requirement.text()} {baseline.removeprefix('MM2 ')}",
         verdict=_verdict(ratio, requirement),
@@ -81,7 +84,28 @@ def _row(runs: Sequence[BenchRun], metric: Metric) -> Row:
     )
 
 
-def _verdict(ratio: Spread | None, requirement: Requirement) -> Verdict:
-    if ratio is None:
+def _row_of_limit(runs: Sequence[BenchRun], metric: Metric) -> Row:
+    limit = metric.requirement
+    assert isinstance(limit, Limit)
+    ours = spread_of(runs, metric.key, System.SPARKMIRROR)
+    return Row(
+        title=f"{metric.title} [{metric.unit}]",
+        values=_values(runs, metric),
+        ratio="–",
+        requirement=f"{limit.text()} {metric.unit}",
+        verdict=_verdict(ours and ours.divided_by(metric.scale), limit),
+        versus_plain_loop=Verdict.UNKNOWN,
+    )
+
+
+def _values(runs: Sequence[BenchRun], metric: Metric) -> dict[System, str]:
+    return {
+        system: format_spread(spread_of(runs, metric.key, system), metric.scale)
+        for system in System
+    }
+
+
+def _verdict(value: Spread | None, requirement: Requirement | Limit) -> Verdict:
+    if value is None:
         return Verdict.UNKNOWN
-    return Verdict.MET if requirement.is_met(ratio.median) else Verdict.MISSED
+    return Verdict.MET if requirement.is_met(value.median) else Verdict.MISSED

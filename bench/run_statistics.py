@@ -36,6 +36,10 @@ class Spread(NamedTuple):
             return None
         return cls(statistics.median(values), min(values), max(values))
 
+    def divided_by(self, divisor: float) -> Spread:
+        """Return the spread in another unit."""
+        return Spread(self.median / divisor, self.lowest / divisor, self.highest / divisor)
+
 
 def values_by_round(
     runs: Iterable[BenchRun], figure: MetricKey, system: System

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.bench_run import BenchRun
-from bench.metrics import METRICS, Metric
+from bench.metrics import METRICS, Metric, Requirement
 from bench.report_rows import SYSTEM_TITLES
 from bench.run_statistics import Spread, ratio_of
 from bench.systems import System
@@ -33,16 +33,20 @@ class Speedup(NamedTuple):
 
 
 def compute_speedups(runs: Sequence[BenchRun]) -> list[Speedup]:
-    """Return the speedup for each metric that sparkmirror and the baseline have."""
-    return [found for metric in METRICS if (found := _speedup(runs, metric))]
+    """Return the speedup for each metric with a ratio that sparkmirror and the baseline have."""
+    return [
+        found
+        for metric in METRICS
+        if isinstance(metric.requirement, Requirement)
+        and (found := _speedup(runs, metric, metric.requirement))
+    ]
 
 
-def _speedup(runs: Sequence[BenchRun], metric: Metric) -> Speedup | None:
-    ours = _times_better(runs, metric, System.SPARKMIRROR)
+def _speedup(runs: Sequence[BenchRun], metric: Metric, requirement: Requirement) -> Speedup | None:
+    ours = _times_better(runs, metric, requirement, System.SPARKMIRROR)
     if ours is None:
         return None
-    plain = _times_better(runs, metric, System.PLAIN_LOOP)
-    requirement = metric.requirement
+    plain = _times_better(runs, metric, requirement, System.PLAIN_LOOP)
     return Speedup(
         title=metric.title,
         baseline=SYSTEM_TITLES[requirement.baseline],
@@ -52,8 +56,10 @@ def _speedup(runs: Sequence[BenchRun], metric: Metric) -> Speedup | None:
     )
 
 
-def _times_better(runs: Sequence[BenchRun], metric: Metric, system: System) -> Spread | None:
-    ratio = ratio_of(runs, metric.key, system, metric.requirement.baseline)
-    if ratio is None or metric.requirement.at_least:
+def _times_better(
+    runs: Sequence[BenchRun], metric: Metric, requirement: Requirement, system: System
+) -> Spread | None:
+    ratio = ratio_of(runs, metric.key, system, requirement.baseline)
+    if ratio is None or requirement.at_least:
         return ratio
     return Spread(1 / ratio.median, 1 / ratio.highest, 1 / ratio.lowest)

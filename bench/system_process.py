@@ -9,7 +9,7 @@ from bench.flow import Flow
 from bench.process_tree import ProcessTree
 from bench.systems import ROOT, System, start_command
 from sparkmirror.errors import LabError
-from sparkmirror.lab.processes.process import Process
+from sparkmirror.lab.processes.process_identity import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 STOP_TIMEOUT_S = 30.0

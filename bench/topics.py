@@ -40,7 +40,7 @@ def fill_topic(access: ClusterAccess, topic: str, workload: Workload, partitions
     create_topic(access, topic, partitions)
     router = make_router(access)
     try:
-        _write(router, topic, workload, partitions)
+        write_batches(router, topic, workload, partitions)
     finally:
         router.close()
     return workload.total(partitions)
@@ -52,7 +52,8 @@ def make_router(access: ClusterAccess) -> Router:
     return Router(client, [Address(*address) for address in access.bootstrap_servers])
 
 
-def _write(router: Router, topic: str, workload: Workload, partitions: int) -> None:
+def write_batches(router: Router, topic: str, workload: Workload, partitions: int) -> None:
+    """Append the batches of a workload to the partitions of a topic."""
     batches = [memoryview(workload.batch(seed)) for seed in range(_VARIANTS)]
     parts = [forward_batch(read_header(b), b, BatchProducer(), NO_SEQUENCE) for b in batches]
     connection = router.connection_to(LeaderOf(TopicPartition(topic, 0)), timeout_s=_WRITE_S)

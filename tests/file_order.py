@@ -3,19 +3,38 @@
 With several workers a long file that starts last keeps one of them busy while the others wait. The
 durations come from `tests/durations.json`; `--write-durations` writes that file. Inside a file
 the order stays random. A file without a duration starts first.
+
+One worker runs all files that share an expensive cluster, so that only one is started.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 DURATIONS = Path(__file__).parent / "durations.json"
 UNKNOWN_S = float("inf")
+FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
+    "three-brokers": (
+        "tests/brokers/copy/test_exactly_once_brokers.py",
+        "tests/brokers/copy/test_faults_leaders.py",
+        "tests/brokers/copy/test_unreachable_brokers.py",
+        "tests/brokers/test_kafka_based_log_outages.py",
+        "tests/brokers/test_wire_leaders.py",
+    ),
+    "authorizer": (
+        "tests/brokers/test_connectors_source.py",
+        "tests/brokers/test_topic_acls.py",
+        "tests/brokers/test_worker_group.py",
+    ),
+}
+"""The files that share a cluster of their session, beside those with one broker."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,6 +46,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Record durations if the option is there. Only the controller of the workers records."""
     if config.getoption("--write-durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(DurationRecorder(DURATIONS))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """With `--dist loadfile`, give the files of a cluster to one worker."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    return ClusterScheduling(config, log)
 
 
 @pytest.hookimpl(trylast=True)
@@ -48,6 +75,19 @@ def longest_first(items: list[pytest.Item], durations: Mapping[str, float]) -> l
 def file_of(nodeid: str) -> str:
     """Return the file part of a node id."""
     return nodeid.partition("::")[0]
+
+
+def scope_of(nodeid: str) -> str:
+    """Return the name of the cluster that the file of a test shares with others, or the file."""
+    file = file_of(nodeid)
+    return next((name for name, files in FILES_OF_CLUSTERS.items() if file in files), file)
+
+
+class ClusterScheduling(LoadFileScheduling):
+    """Gives all tests of one scope to the same worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
 
 
 class DurationRecorder:

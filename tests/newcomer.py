@@ -40,6 +40,8 @@ def unprivileged_user(home: Path) -> Iterator[tuple[str, ...]]:
     if os.geteuid() != 0:
         yield ()
         return
+    # A run that was killed has left its user.
+    subprocess.run(["userdel", USER], check=False, stderr=subprocess.DEVNULL)
     subprocess.run(["useradd", "--no-create-home", "--home-dir", str(home), USER], check=True)
     try:
         subprocess.run(["chown", "-R", f"{USER}:{USER}", str(home.parent)], check=True)

@@ -4,7 +4,8 @@ What these tests touch (elections, compilers that warm up, a computer shared wit
 and then for reasons that are not the product's. So a failed test is run once more, with everything
 it needs created again. Its first failure is printed in full all the same, under "second tries", and
 more of them than ALLOWED fail the run even if every one passed in the end. A second try is a defect
-of the test or of the product: the list says where to look. Pure tests have one try.
+of the test or of the product: the list says where to look. Pure tests have one try, and so has
+`make soak`, which looks for what happens once in an hour.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ RERUN = "second try"
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a test of these tiers, and run it again if it fails."""
+    if item.get_closest_marker("soak"):
+        return None
     if not any(item.get_closest_marker(tier) for tier in TIERS):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)

@@ -19,7 +19,7 @@
     │  ├─ UnsupportedByBroker      the broker's version lacks a feature
     │  ├─ CallCancelled            another thread has ended the call
     │  ├─ RequestRefused           any other Kafka error code; has the code
-    │  └─ TopicMissing  TopicRejected
+    │  └─ TopicMissing  TopicRejected  TopicExists
     ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
     ├─ TooManyTasks                a connector returned more tasks than `tasks.max` allows
     ├─ LeadershipLost              another worker is the leader of the group now
@@ -228,6 +228,10 @@ class TopicMissing(ClusterError):
 
 class TopicRejected(ClusterError):
     """The cluster rejected the creation or change of a topic."""
+
+
+class TopicExists(TopicRejected):
+    """The cluster rejected the creation of a topic that it has."""
 
 
 class TasksNotPlanned(MirrorError):

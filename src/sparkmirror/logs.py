@@ -2,8 +2,9 @@
 
 Modules log through `logging.getLogger(__name__)` with lazy arguments and never set a handler; only
 a process's main module calls `install`. Inside `with context(connector="c", task=0):` every line of
-every logger is prefixed `[c|task-0] `, as Kafka Connect's log pattern does. A process that runs one
-connector passes `connector_prefix("c")` to `install`: it prefixes the lines outside such a block.
+every logger is prefixed `[c|task-0] `, as Kafka Connect's log pattern does. A process with several
+flows has each in a block `with flow_context("A->B"):`, and the prefixes are `[A->B.c|task-0] ` and
+`[A->B] `. A `ContextThread` has the prefix of the code that starts it.
 
 A warning or an error that repeats is written once, and then at growing intervals with a count: a
 cluster that is down does not fill the log.
@@ -14,13 +15,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TextIO
 
 _prefix: ContextVar[str] = ContextVar("sparkmirror_log_prefix", default="")
+_flow: ContextVar[str] = ContextVar("sparkmirror_log_flow", default="")
 
 FORMAT = "[%(asctime)s] %(levelname)s %(context)s%(message)s%(repeats)s (%(name)s:%(lineno)d)"
 
@@ -43,23 +45,51 @@ def connector_prefix(connector: str, task: int | None = None, scope: str = "") -
 @contextmanager
 def context(*, connector: str, task: int | None = None, scope: str = "") -> Iterator[None]:
     """Prefix every log line inside the block with the connector, its task and a scope."""
-    token = _prefix.set(connector_prefix(connector, task, scope))
+    flow = _flow.get()
+    name = f"{flow}.{connector}" if flow else connector
+    token = _prefix.set(connector_prefix(name, task, scope))
     try:
         yield
     finally:
         _prefix.reset(token)
 
 
-class ContextFilter(logging.Filter):
-    """Adds the current prefix to each record, as `%(context)s`; `default` outside a context."""
+@contextmanager
+def flow_context(flow: str) -> Iterator[None]:
+    """Prefix every log line inside the block with the flow, and its connectors' names with it."""
+    tokens = _flow.set(flow), _prefix.set(connector_prefix(flow))
+    try:
+        yield
+    finally:
+        _flow.reset(tokens[0])
+        _prefix.reset(tokens[1])
 
-    def __init__(self, default: str = "") -> None:
-        super().__init__()
-        self._default = default
+
+class ContextThread(threading.Thread):
+    """A daemon thread whose log lines have the prefix of the code that starts it."""
+
+    def __init__(
+        self, *, target: Callable[..., object], name: str, args: Sequence[object] = ()
+    ) -> None:
+        super().__init__(target=target, args=args, name=name, daemon=True)
+        self._context = copy_context()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._context = copy_context()
+        super().start()
+
+    def run(self) -> None:
+        """Run the target."""
+        self._context.run(super().run)
+
+
+class ContextFilter(logging.Filter):
+    """Adds the current prefix to each record, as `%(context)s`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Attach the prefix; never drop the record."""
-        record.context = _prefix.get() or self._default
+        record.context = _prefix.get()
         return True
 
 
@@ -130,11 +160,11 @@ def _message(record: logging.LogRecord) -> str:
         return str(record.msg)
 
 
-def install(stream: TextIO, level: int = logging.INFO, prefix: str = "") -> logging.Handler:
-    """Send log lines to `stream`, with `prefix` outside a context. Call it once per process."""
+def install(stream: TextIO, level: int = logging.INFO) -> logging.Handler:
+    """Send log lines to `stream`. Call it once per process."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter(FORMAT))
-    handler.addFilter(ContextFilter(prefix))
+    handler.addFilter(ContextFilter())
     handler.addFilter(RepeatedLineFilter())
     root = logging.getLogger()
     root.addHandler(handler)

@@ -2,8 +2,9 @@
 
 `primary` and `backup` are two one-broker clusters that all tests share. The first test that needs
 one starts both. SOURCE_BOOTSTRAP and TARGET_BOOTSTRAP name other clusters to use instead.
-`start_cluster` and `start_module_cluster` start clusters that end with the test or the module. The
-reaper of `tests.lab_plugin` ends all processes, even if the test run is killed.
+`three_broker_cluster` and `cluster_with_authorizer` are shared, too (`tests.file_order` names the
+files). `start_cluster` and `start_module_cluster` start clusters that end with the test or the
+module. The reaper of `tests.lab_plugin` ends all processes, even if the test run is killed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,19 @@ HERE = Path(__file__).parent
 TIMEOUT_S = 400  # of both tries together
 # Tests do not stop shared brokers. A broker that pauses for a while must keep its partitions.
 SHARED_PROPERTIES = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
+COPY_PROPERTIES = {
+    "auto.create.topics.enable": "false",
+    "log.cleaner.backoff.ms": "100",
+    "log.retention.ms": "-1",
+    "broker.session.timeout.ms": "6000",
+    "broker.heartbeat.interval.ms": "500",
+    "socket.request.max.bytes": "209715200",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+}
+"""Clusters on which copies run. They compact logs at once and notice dead brokers soon."""
+RACKS = ("north", "south", "west")
+"""The racks of brokers 1, 2 and 3 of the three-broker cluster."""
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 BOOTSTRAP_VARIABLES = {"primary": "SOURCE_BOOTSTRAP", "backup": "TARGET_BOOTSTRAP"}
 
 
@@ -110,19 +124,41 @@ def start_module_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator
         yield start
 
 
-@pytest.fixture(scope="module")
-def cluster_with_authorizer(start_module_cluster: StartCluster) -> Cluster:
-    """A cluster with an authorizer. Only alice has rights."""
-    return start_module_cluster(
-        ClusterSpec(
-            name="authorizer",
-            listeners=(ListenerProtocol.SASL_PLAINTEXT,),
-            authorizer=True,
-            users={"alice": "secret-a", "bob": "secret-b"},
-            super_users=("alice",),
-            fast_start=True,
-        )
+@pytest.fixture(scope="session")
+def started_three_broker_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+    """Use `three_broker_cluster` instead."""
+    spec = ClusterSpec(
+        name="three",
+        brokers=3,
+        fast_start=True,
+        racks=RACKS,
+        properties={**COPY_PROPERTIES, "replica.selector.class": RACK_AWARE_SELECTOR},
     )
+    (cluster,) = Cluster.start_all([spec], lab_directory, reaper, log.info)
+    yield cluster
+    cluster.remove()
+
+
+@pytest.fixture
+def three_broker_cluster(started_three_broker_cluster: Cluster) -> Cluster:
+    """Three brokers, each in its own rack. All run, whatever the test before stopped."""
+    started_three_broker_cluster.start_brokers()
+    return started_three_broker_cluster
+
+
+@pytest.fixture(scope="session")
+def cluster_with_authorizer(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+    """A cluster with an authorizer. Only alice has rights, and bob those that a test grants."""
+    spec = ClusterSpec(
+        name="authorizer",
+        listeners=(ListenerProtocol.SASL_PLAINTEXT,),
+        authorizer=True,
+        users={"alice": "secret-a", "bob": "secret-b"},
+        super_users=("alice",),
+        fast_start=True,
+    )
+    with _clusters_removed_after(reaper, lab_directory) as start:
+        yield start(spec)
 
 
 @contextmanager

@@ -11,10 +11,11 @@ import pytest
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.sasl_config import client_jaas_config
-from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
+from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.lab.properties_file import write_properties
 from tests.support.cli.command_line import CommandLine, CommandResult
 from tests.support.kafka.clusters import StartCluster, create_topic
+from tests.support.lab.java_library import running_jvm
 
 TOPIC = "orders"
 TLS = ListenerProtocol.SASL_SSL
@@ -83,12 +84,24 @@ def test_the_printed_kafka_acls_lines_grant_exactly_what_a_flow_lacks(
     admin = write_properties(tmp_path / "admin.properties", cluster.client_properties(TLS, "alice"))
     answer = json.loads(check(str(file), "--format", "json").stdout)
     lines = {line for one in answer["connections"] for line in one["kafka_acls"]}
-    for line in sorted(lines):
-        tool, *arguments = shlex.split(line.replace("admin.properties", str(admin)))
-        KafkaToolRunner().run(tool.removesuffix(".sh"), arguments, timeout_s=180)
+    run_kafka_acls([line.replace("admin.properties", str(admin)) for line in sorted(lines)])
     after = check(str(file), "--no-acls")
     assert after.exit_code == 0, after.stdout + after.stderr
     assert " 0 missing" in after.stdout
+
+
+def run_kafka_acls(lines: list[str]) -> None:
+    """Run the main class of the tool once for each line. It ends its JVM if it fails."""
+    with running_jvm(JarCache().ensure(DEFAULT_VERSION)) as packages:
+        for line in lines:
+            tool, *arguments = shlex.split(line)
+            assert tool == "kafka-acls.sh"
+            strings = packages.java.lang.reflect.Array.newInstance(
+                packages.java.lang.Class.forName("java.lang.String"), len(arguments)
+            )
+            for index, argument in enumerate(arguments):
+                strings[index] = argument
+            packages.org.apache.kafka.tools.AclCommand.main(strings)
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,14 @@ import threading
 
 import pytest
 
+from sparkmirror.errors import ClusterTimeout
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.config_backing_store import KafkaConfigBackingStore
 from tests.support.connect.log_collector import LogCollector, collecting_log, create_compacted_topic
-from tests.support.kafka.clusters import StartCluster
 from tests.support.waiting import wait_until
 
-FAST_FAILOVER = {
-    "broker.session.timeout.ms": "5000",
-    "broker.heartbeat.interval.ms": "250",
-    "log.cleaner.backoff.ms": "100",
-}
 FAST_COMPACTION = {
     "segment.ms": "100",
     "min.cleanable.dirty.ratio": "0.001",
@@ -29,43 +23,29 @@ FAST_COMPACTION = {
 }
 
 
-@pytest.fixture(scope="module")
-def three_brokers(start_module_cluster: StartCluster) -> Cluster:
-    return start_module_cluster(
-        ClusterSpec(name="three-brokers", brokers=3, fast_start=True, properties=FAST_FAILOVER)
-    )
-
-
-@pytest.fixture
-def cluster(three_brokers: Cluster) -> Cluster:
-    """Three brokers with fast failover. All run when a test starts."""
-    three_brokers.start_brokers()
-    return three_brokers
-
-
 def test_following_and_appending_survive_broker_failures(
-    cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+    three_broker_cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    create_compacted_topic(cluster.access(), topic, partitions=6, replicas=3)
+    create_compacted_topic(three_broker_cluster.access(), topic, partitions=6, replicas=3)
     written: dict[bytes | None, bytes | None] = {}
-    with collecting_log(cluster.access(), topic) as collector:
+    with collecting_log(three_broker_cluster.access(), topic) as collector:
 
         def write(phase: str) -> None:
             for n in range(12):
                 record = RecordBytes(b"key %d" % n, f"{phase} {n}".encode())
-                collector.log.append([record])
+                append_until_acknowledged(collector, record)
                 written[record.key] = record.value
             collector.log.read_to_end()
             assert collector.latest_values == written
 
         write("before")
-        cluster.kill_broker(1)
+        three_broker_cluster.kill_broker(1)
         write("one killed")
-        cluster.start_broker(1)
-        cluster.stop_broker(2)
+        three_broker_cluster.start_broker(1)
+        three_broker_cluster.stop_broker(2)
         write("another stopped")
-        cluster.start_broker(2)
+        three_broker_cluster.start_broker(2)
         write("after")
         offsets = [(entry.partition, entry.offset) for entry in collector.entries]
         assert len(offsets) == len(set(offsets)), "no record was consumed twice"
@@ -73,14 +53,31 @@ def test_following_and_appending_survive_broker_failures(
     assert f"Topic {topic} can be read again, after" in caplog.text
 
 
+def append_until_acknowledged(collector: LogCollector, record: RecordBytes) -> None:
+    """Append again after a timeout, as the writers of statuses do.
+
+    On a busy computer the controllers need more than the thirty seconds of one append to notice
+    that a broker is dead. The records have keys, so a second one changes nothing.
+    """
+    wait_until(lambda: _is_acknowledged(collector, record), "the record to be appended", 180)
+
+
+def _is_acknowledged(collector: LogCollector, record: RecordBytes) -> bool:
+    try:
+        collector.log.append([record])
+    except ClusterTimeout:
+        return False
+    return True
+
+
 def test_start_waits_for_unavailable_brokers(
-    cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+    three_broker_cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    create_compacted_topic(cluster.access(), topic, replicas=3)
-    with collecting_log(cluster.access(), topic) as first:
+    create_compacted_topic(three_broker_cluster.access(), topic, replicas=3)
+    with collecting_log(three_broker_cluster.access(), topic) as first:
         first.log.append([RecordBytes(b"a", b"1")])
-    cluster.kill()
-    late = LogCollector(cluster.access(), topic)
+    three_broker_cluster.kill()
+    late = LogCollector(three_broker_cluster.access(), topic)
     starting = threading.Thread(target=late.log.start, args=[late.entries.append])
     starting.start()
     try:
@@ -88,7 +85,7 @@ def test_start_waits_for_unavailable_brokers(
             lambda: f"Topic {topic} cannot be read" in caplog.text, "the log to say that it waits"
         )
         assert starting.is_alive()
-        cluster.start_brokers()
+        three_broker_cluster.start_brokers()
         starting.join(120)
         assert late.records == [RecordBytes(b"a", b"1")]
     finally:
@@ -97,10 +94,12 @@ def test_start_waits_for_unavailable_brokers(
 
 
 def test_a_compacted_topic_gives_the_same_snapshot(
-    cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
+    three_broker_cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    create_compacted_topic(cluster.access(), topic, replicas=3, configs=FAST_COMPACTION)
-    writer = LogCollector(cluster.access(), topic)
+    create_compacted_topic(
+        three_broker_cluster.access(), topic, replicas=3, configs=FAST_COMPACTION
+    )
+    writer = LogCollector(three_broker_cluster.access(), topic)
     store = KafkaConfigBackingStore(writer.log)
     store.start(lambda change: None)
     for turn in range(3):
@@ -110,10 +109,10 @@ def test_a_compacted_topic_gives_the_same_snapshot(
     store.put_task_configs("whole", [{"task": "0"}, {"task": "1"}])
     store.put_target_state("whole", TargetState.PAUSED)
     store.remove_connector_config("gone")
-    wait_until(lambda: is_cleaned(cluster, topic), "the brokers to compact", 120)
+    wait_until(lambda: is_cleaned(three_broker_cluster, topic), "the brokers to compact", 120)
     store.stop()
     caplog.set_level(logging.INFO)
-    again = KafkaConfigBackingStore(LogCollector(cluster.access(), topic).log)
+    again = KafkaConfigBackingStore(LogCollector(three_broker_cluster.access(), topic).log)
     again.start(lambda change: None)
     state = again.snapshot()
     again.stop()

@@ -22,7 +22,6 @@ from sparkmirror.cluster.groups import (
 from sparkmirror.cluster.topic_contents import ProducerRecord
 from sparkmirror.cluster.topic_contents import produce_records as write_records
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer
 from sparkmirror.wire.net.address import Address
@@ -44,9 +43,9 @@ from sparkmirror.wire.protocol.fetch import (
 )
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
-from sparkmirror.wire.protocol.topics.leaders import LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.current_leader import LeaderAndEpoch
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
-from tests.support.kafka.clusters import StartCluster, create_topic
+from tests.support.kafka.clusters import create_topic
 from tests.support.kafka.wire_copier import (
     WireCopier,
     build_recent_batch,
@@ -56,23 +55,6 @@ from tests.support.kafka.wire_copier import (
     wire_client,
 )
 from tests.support.waiting import wait_until
-
-# A broker that pauses for a moment must keep its partitions: many tests depend on the leader.
-SESSIONS = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "500"}
-
-
-@pytest.fixture(scope="module")
-def started_three_broker_cluster(start_module_cluster: StartCluster) -> Cluster:
-    return start_module_cluster(
-        ClusterSpec(name="three", brokers=3, fast_start=True, properties=SESSIONS)
-    )
-
-
-@pytest.fixture
-def three_broker_cluster(started_three_broker_cluster: Cluster) -> Cluster:
-    """Three brokers. All run, also if the test before stopped some."""
-    started_three_broker_cluster.start_brokers()
-    return started_three_broker_cluster
 
 
 @pytest.fixture
@@ -198,7 +180,7 @@ def test_copies_and_requests_continue_after_a_broker_was_killed(
     copier = WireCopier(router, target, topics, (16, 13))
     copier.run(30)
     before = init_producer_id(router, transactional_id=topic)
-    gone = coordinator_of(router, topic)
+    gone = coordinator_of(router, CoordinatorType.TRANSACTION, topic)
     three_broker_cluster.kill_broker(gone)
     try:
         copier.run(150)
@@ -220,8 +202,8 @@ def test_copies_and_requests_continue_after_a_broker_was_killed(
     target.close()
 
 
-def coordinator_of(router: Router, transactional_id: str) -> int:
-    to = CoordinatorOf(CoordinatorType.TRANSACTION, transactional_id)
+def coordinator_of(router: Router, kind: CoordinatorType, key: str) -> int:
+    to = CoordinatorOf(kind, key)
     address = router.find_address(to, time.monotonic() + 30)
     brokers = router.refresh().brokers
     return next(node for node, broker in brokers.items() if broker.address == address)
@@ -247,10 +229,15 @@ def test_a_suspended_broker_does_not_delay_requests_to_others(
     assert set(codes.values()) == {ErrorCode.NONE}
 
 
-def test_groups_are_read_and_written_while_every_broker_restarts(
-    three_broker_cluster: Cluster, router: Router, topic: str
+@pytest.mark.parametrize("brokers", ["coordinator", pytest.param("all", marks=pytest.mark.soak)])
+def test_groups_are_read_and_written_while_brokers_restart(
+    three_broker_cluster: Cluster, router: Router, topic: str, brokers: str
 ) -> None:
     (partition,) = create_replicated_topic(three_broker_cluster, topic, partitions=1)
+    assert alter_consumer_group_offsets(router, topic, {partition: OffsetAndMetadata(0)}) == {
+        partition: ErrorCode.NONE
+    }
+    group_coordinator = coordinator_of(router, CoordinatorType.GROUP, topic)
     over = threading.Event()
     rounds: list[int] = []
 
@@ -273,7 +260,8 @@ def test_groups_are_read_and_written_while_every_broker_restarts(
     with ThreadPoolExecutor(1) as pool:
         using = pool.submit(use)
         try:
-            for node_id in three_broker_cluster.brokers:
+            every = list(three_broker_cluster.brokers)
+            for node_id in every if brokers == "all" else [group_coordinator]:
                 before = len(rounds)
                 three_broker_cluster.restart_broker(node_id)
                 wait_until(lambda: len(rounds) > before or using.done(), "more rounds", 90)  # noqa: B023

@@ -25,6 +25,7 @@ from sparkmirror.wire.protocol.group_membership import (
     sync_group,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
+from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from tests.support.kafka.admin_operations import denied, grant_acls
 from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
@@ -46,6 +47,7 @@ class Member:
         state_version: int = 1,
         is_exclusive: bool = False,
         max_delay_ms: int = 0,
+        readiness: TakeoverReadiness | None = None,
     ) -> None:
         self.worker_id = worker_id
         self.task_count = TASKS
@@ -61,6 +63,7 @@ class Member:
             ),
             cluster.access,
             f"client-{worker_id}",
+            readiness,
         )
         self.coordinator.start(self, self._state, self._configured)
 
@@ -173,6 +176,43 @@ def test_a_task_is_assigned_to_another_worker_only_after_it_has_stopped(
     assert second.tasks() == 0
     first.release_stop.set()
     wait_until(lambda: second.tasks() == TASKS // 2, "the second to take over")
+
+
+class SlowSpark:
+    """Spark that is ready when the test says so."""
+
+    def __init__(self) -> None:
+        self.ready = False
+        self.kept: list[int] = []
+
+    def keep_ready(self, group: str, tasks: int) -> None:
+        self.kept.append(tasks)
+
+    def is_ready(self) -> bool:
+        return self.ready
+
+
+def test_a_worker_joins_others_when_its_spark_is_ready_and_gives_up_the_place_of_a_killed_one(
+    primary: SharedCluster, unique_name: UniqueName, stack: ExitStack, router: Router
+) -> None:
+    group, spark = unique_name("workers"), SlowSpark()
+    first = joined(stack, Member(primary, group, "w1"), TASKS)
+    killed = joined(stack, Member(primary, group, "w2"), TASKS // 2)
+    readiness = TakeoverReadiness(group, spark, lambda: TASKS)
+    successor = Member(primary, group, "w2", readiness=readiness)
+    stack.callback(successor.leave)
+    wait_until(lambda: "lost" in killed.history, "the killed one to have no place any more")
+    killed.leave()
+    wait_until(lambda: first.tasks() == TASKS, "the first to take everything over")
+    assert "Spark starts" in successor.coordinator.problem()
+    assert spark.kept == [TASKS] * len(spark.kept)
+    assert not successor.history
+    spark.ready = True
+    wait_until(lambda: successor.tasks() == TASKS // 2, "the successor to take its share")
+    assert not successor.coordinator.problem()
+    first.leave()
+    wait_until(lambda: successor.tasks() == TASKS, "the successor to be alone")
+    wait_until(lambda: spark.kept[-1] == 0, "Spark to be kept for no other worker")
 
 
 def test_a_changed_config_that_only_a_follower_has_read_is_divided_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Iterator
 
@@ -38,6 +39,35 @@ def group(primary: SharedCluster, unique_name: UniqueName) -> Iterator[HerderGro
     made.stop_all()
 
 
+@pytest.fixture(scope="module")
+def started_pair(shared_clusters: dict[str, SharedCluster]) -> Iterator[HerderGroup]:
+    """Use `pair` instead."""
+    made = HerderGroup(shared_clusters["primary"], f"pair.{secrets.token_hex(3)}")
+    made.start("w1")
+    made.start("w2")
+    yield made
+    made.stop_all()
+
+
+@pytest.fixture
+def pair(started_pair: HerderGroup) -> Iterator[HerderGroup]:
+    """Two workers that tests share. The first one leads. A test leaves no connector behind."""
+    yield started_pair
+    herder = started_pair.leader()
+    names = herder.connectors()
+    for name in names:
+        herder.delete_connector(name)
+    wait_until(
+        lambda: not any(started_pair.running_tasks(name) for name in names), "all tasks to end"
+    )
+
+
+@pytest.fixture
+def name() -> str:
+    """A name for a connector that no other test uses."""
+    return f"c-{secrets.token_hex(3)}"
+
+
 def create(group: HerderGroup, name: str = "c") -> None:
     config = named_config(name, SOURCE_CONFIG, tasks__max=str(TASKS))
     group.leader().create_connector(name, config, None)
@@ -61,10 +91,10 @@ def assignment_of(group: HerderGroup, worker_id: str) -> Assignment:
     return found
 
 
-def has_restarted(group: HerderGroup, worker_id: str) -> bool:
+def has_restarted(group: HerderGroup, worker_id: str, name: str) -> bool:
     """Whether a worker has restarted its share of the tasks."""
-    own = sorted(task.task for task in assignment_of(group, worker_id).own_share.tasks)
-    return f"restart tasks c {own}" in group.workers[worker_id].probe.calls
+    own = assignment_of(group, worker_id).own_share.task_numbers(name)
+    return f"restart tasks {name} {sorted(own)}" in group.workers[worker_id].probe.calls
 
 
 def test_three_workers_share_the_tasks_and_a_leaving_one_gives_its_share_back(
@@ -115,16 +145,15 @@ def test_the_whole_group_restarts_with_a_higher_generation(group: HerderGroup) -
 
 
 def test_a_worker_that_was_away_past_its_session_stops_and_comes_back(
-    group: HerderGroup, primary: SharedCluster
+    pair: HerderGroup, name: str, primary: SharedCluster
 ) -> None:
-    group.start("w1")
-    second = group.start("w2")
-    create(group)
-    wait_for_shares(group, 2, 2)
-    stops = second.probe.calls.count("stop tasks c")
+    second = pair.workers["w2"]
+    create(pair, name)
+    wait_for_shares(pair, 2, 2, name=name)
+    stops = second.probe.calls.count(f"stop tasks {name}")
     router = primary.access.new_router()
     try:
-        group_id = group.group_id
+        group_id = pair.group_id
         (expired,) = [
             one.member_id
             for one in describe_members(router, group_id).members
@@ -134,69 +163,65 @@ def test_a_worker_that_was_away_past_its_session_stops_and_comes_back(
     finally:
         router.close()
     wait_until(
-        lambda: second.probe.calls.count("stop tasks c") > stops, "the second worker to stop"
+        lambda: second.probe.calls.count(f"stop tasks {name}") > stops, "the second worker to stop"
     )
-    wait_for_shares(group, 2, 2)
+    wait_for_shares(pair, 2, 2, name=name)
 
 
 def test_a_connector_owned_by_a_follower_gets_its_tasks_through_the_leader(
-    group: HerderGroup,
+    pair: HerderGroup, name: str
 ) -> None:
-    group.start("w1")
-    group.start("w2")
-    create(group, "c")
-    create(group, "d")
-    wait_for_shares(group, 2, 2, name="c")
-    wait_for_shares(group, 2, 2, name="d")
-    owners = {worker: assignment_of(group, worker).own_share.connectors for worker in group.workers}
+    names = (name, f"{name}-other")
+    for one in names:
+        create(pair, one)
+    for one in names:
+        wait_for_shares(pair, 2, 2, name=one)
+    owners = {worker: assignment_of(pair, worker).own_share.connectors for worker in pair.workers}
     assert sorted(len(connectors) for connectors in owners.values()) == [1, 1]
 
 
-def test_a_follower_names_the_leader_and_the_owner(group: HerderGroup) -> None:
-    group.start("w1")
-    follower = group.start("w2").herder
-    create(group)
-    wait_for_shares(group, 2, 2)
+def test_a_follower_names_the_leader_and_the_owner(pair: HerderGroup, name: str) -> None:
+    follower = pair.workers["w2"].herder
+    create(pair, name)
+    wait_for_shares(pair, 2, 2, name=name)
     with pytest.raises(NotLeader, match="w1"):
-        follower.delete_connector("c")
+        follower.delete_connector(name)
     with pytest.raises(NotLeader, match="w1"):
         follower.create_connector("e", named_config("e", SOURCE_CONFIG), None)
-    table = assignment_of(group, "w2")
-    own = min(task.task for task in table.own_share.tasks)
-    other = min(task.task for task in table.leader.tasks)
+    table = assignment_of(pair, "w2")
+    own = min(table.own_share.task_numbers(name))
+    other = min(table.leader.task_numbers(name))
     with pytest.raises(NotOwner, match="w1"):
-        follower.restart_task("c", other)
-    follower.restart_task("c", own)
-    assert f"restart tasks c [{own}]" in group.workers["w2"].probe.calls
-    follower.pause_connector("c")
-    wait_until(lambda: set(group.workers["w1"].states("c")) == {"PAUSED"}, "both workers to pause")
+        follower.restart_task(name, other)
+    follower.restart_task(name, own)
+    assert f"restart tasks {name} [{own}]" in pair.workers["w2"].probe.calls
+    follower.pause_connector(name)
+    wait_until(lambda: set(pair.workers["w1"].states(name)) == {"PAUSED"}, "both workers to pause")
 
 
-def test_a_restart_with_tasks_restarts_the_tasks_of_every_worker(group: HerderGroup) -> None:
-    group.start("w1")
-    group.start("w2")
-    create(group)
-    wait_for_shares(group, 2, 2)
-    group.leader().restart_connector_and_tasks("c", include_tasks=True, only_failed=False)
-    wait_until(lambda: all(has_restarted(group, one) for one in group.workers), "all restarts")
-    wait_for_shares(group, 2, 2)
+def test_a_restart_with_tasks_restarts_the_tasks_of_every_worker(
+    pair: HerderGroup, name: str
+) -> None:
+    create(pair, name)
+    wait_for_shares(pair, 2, 2, name=name)
+    pair.leader().restart_connector_and_tasks(name, include_tasks=True, only_failed=False)
+    wait_until(lambda: all(has_restarted(pair, one, name) for one in pair.workers), "all restarts")
+    wait_for_shares(pair, 2, 2, name=name)
 
 
-def test_a_deleted_connector_leaves_no_status_on_any_worker(group: HerderGroup) -> None:
-    group.start("w1")
-    group.start("w2")
-    create(group)
-    wait_for_shares(group, 2, 2)
-    group.leader().delete_connector("c")
+def test_a_deleted_connector_leaves_no_status_on_any_worker(pair: HerderGroup, name: str) -> None:
+    create(pair, name)
+    wait_for_shares(pair, 2, 2, name=name)
+    pair.leader().delete_connector(name)
     wait_until(
         lambda: all(
-            worker.states("c") == [] and not worker.probe.running("c")
-            for worker in group.workers.values()
+            worker.states(name) == [] and not worker.probe.running(name)
+            for worker in pair.workers.values()
         ),
         "no status and no task",
     )
-    create(group)
-    wait_for_shares(group, 2, 2)
+    create(pair, name)
+    wait_for_shares(pair, 2, 2, name=name)
 
 
 def compacted_configs(*tasks: int) -> list[ProducerRecord]:

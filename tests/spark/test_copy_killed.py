@@ -86,6 +86,7 @@ def copied(copy_clusters: tuple[Cluster, Cluster], writer: BatchWriter) -> Itera
     created.close()
 
 
+@pytest.mark.soak
 def test_a_copy_continues_after_a_killed_driver_after_killed_processes_and_after_ctrl_c(
     copied: CopiedTopic, tmp_path: Path
 ) -> None:

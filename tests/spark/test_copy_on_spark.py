@@ -49,6 +49,7 @@ class CopyRuns:
     flow: CopyFlow
     first: list[DriverStatus]
     second: list[DriverStatus]
+    fences_after_first: list[int]
     receipts: Path
     remaining_processes: list[RunningProcess]
 
@@ -58,6 +59,12 @@ def write(writer: BatchWriter, first: int, count: int) -> None:
         writer.write_batches(
             TopicPartition(TOPIC, number), numbered_records(range(first, first + count))
         )
+
+
+def fence_counts(flow: CopyFlow) -> list[int]:
+    """How many fences each partition of the target has."""
+    logs = (flow.partition_logs(TopicPartition(TOPIC, number)) for number in range(PARTITIONS))
+    return [len(target.marker_offsets) for _, target in logs]
 
 
 def kill(driver: int, part: str) -> None:
@@ -118,6 +125,7 @@ def copy_runs(
         follower.wait_until_copied()
         supervisor.drain()
         first = follower.wait_for_end()
+    fences_after_first = fence_counts(flow)
     write(writer, 1200, SECOND_RUN)
     narrow = DriverSpec(
         jobs=(job,), receipts=str(receipts), log=str(log), epoch_s=3600.0, master="local[1,4]"
@@ -131,6 +139,7 @@ def copy_runs(
         flow=flow,
         first=first,
         second=second,
+        fences_after_first=fences_after_first,
         receipts=receipts,
         remaining_processes=session_processes(driver),
     )
@@ -192,6 +201,10 @@ def test_runs_end_drained(copy_runs: CopyRuns) -> None:
         assert run[-1].phase is DriverPhase.STOPPED
         assert run[-1].problem in ("", copy_runs.second[-1].problem)
         assert {view.state for view in run[-1].snapshot.partitions.values()} <= {"waiting"}
+
+
+def test_a_run_after_a_drained_one_fences_nothing(copy_runs: CopyRuns) -> None:
+    assert fence_counts(copy_runs.flow) == copy_runs.fences_after_first
 
 
 def test_one_slot_runs_all_tasks(copy_runs: CopyRuns) -> None:

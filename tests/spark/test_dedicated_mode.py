@@ -1,70 +1,92 @@
-"""Dedicated mode on Spark: two clusters mirror each other; kafka-mirror-maker.sh copies."""
+"""Dedicated mode on Spark: clusters mirror each other; kafka-mirror-maker.sh copies."""
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from sparkmirror.client import MirrorClient
-from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
+from sparkmirror.lab.cluster.cluster import Cluster
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.lab.properties_file import write_properties
-from sparkmirror.model import TopicPartition
 from tests.support.cli.mirror_process import (
     SCRIPTS,
     SPARK_TIMEOUT_S,
+    MirrorProcess,
     connector_path,
     running_mirror_maker,
     running_process,
-    running_worker,
 )
-from tests.support.cli.property_files import (
-    connector_configs,
-    flow_properties,
-    worker_properties,
-)
-from tests.support.lab.java_library import running_jvm
+from tests.support.cli.property_files import flow_properties
+from tests.support.kafka.clusters import SharedCluster
 from tests.support.spark.mirrored_clusters import MirroredClusters
 from tests.support.waiting import wait_until
+
+log = logging.getLogger(__name__)
 
 RECORDS = 200
 FENCES = 2
 """For a busy computer, on which a task may miss its reports."""
 
 
-def test_two_clusters_mirror_each_other_and_java_clients_agree(
-    mirrored_clusters: MirroredClusters, tmp_path: Path
+@pytest.fixture
+def third_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+    """A cluster that the test may stop."""
+    directory = lab_directory / f"third-{secrets.token_hex(3)}"
+    cluster = Cluster.start(ClusterSpec(name="third", fast_start=True), directory, reaper, log.info)
+    yield cluster
+    cluster.remove()
+
+
+def test_two_clusters_mirror_each_other_and_a_third_one_follows_when_it_starts(
+    mirrored_clusters: MirroredClusters, third_cluster: Cluster, tmp_path: Path
 ) -> None:
+    """The third cluster is down when the program starts."""
     mark = secrets.token_hex(3)
-    aliases = east, west = f"east{mark}", f"west{mark}"
+    east, west, north = (f"{name}{mark}" for name in ("east", "west", "north"))
     topic, group = f"orders-{mark}", f"billing-{mark}"
-    for side in (mirrored_clusters, mirrored_clusters.reverse):
+    third = SharedCluster(name=north, properties=third_cluster.client_properties())
+    from_north = MirroredClusters(source=third, target=mirrored_clusters.target)
+    for side in (mirrored_clusters, mirrored_clusters.reverse, from_north):
         side.create_topic(topic)
         side.write_records(topic, range(RECORDS))
     mirrored_clusters.commit_group_offset(group, topic, RECORDS // 2)
-    file = flow_properties(mirrored_clusters, aliases, topic, group) | {
+    file = flow_properties(mirrored_clusters, (east, west), topic, group) | {
+        "clusters": f"{east}, {north}, {west}",
         f"{west}->{east}.enabled": "true",
         f"{west}->{east}.topics": f"{topic},.*{mark}.{topic}",
+        f"{north}.bootstrap.servers": third.bootstrap,
+        f"{north}->{west}.enabled": "true",
+        f"{north}->{west}.topics": topic,
+        f"{east}->{north}.emit.heartbeats.enabled": "false",
+        f"{north}->{east}.emit.heartbeats.enabled": "false",
         "heartbeats.replication.enabled": "true",
         "topics.exclude": "no-such-topic",
     }
+    third_cluster.kill()
     with running_mirror_maker(file, tmp_path) as program:
         mirrored_clusters.wait_until_copied(topic, f"{east}.{topic}", timeout_s=SPARK_TIMEOUT_S)
         mirrored_clusters.reverse.wait_until_copied(
             topic, f"{west}.{topic}", timeout_s=SPARK_TIMEOUT_S
         )
         wait_until(
+            lambda: _health(program)["message"].startswith(f"{north}->{west}: "),
+            "the health to name the enabled flow that waits",
+            SPARK_TIMEOUT_S,
+        )
+        third_cluster.start_brokers()
+        wait_until(
             lambda: mirrored_clusters.synced_group_offset(group, f"{east}.{topic}") == RECORDS // 2,
             "the group",
             SPARK_TIMEOUT_S,
         )
-        for flow in (f"{east}->{west}", f"{west}->{east}"):
-            program.wait_for_states(f"{flow}.MirrorHeartbeatConnector", "RUNNING", "RUNNING")
         connector = f"{east}->{west}.MirrorSourceConnector"
         assert connector in program.get_json("/connectors")
 
@@ -72,47 +94,38 @@ def test_two_clusters_mirror_each_other_and_java_clients_agree(
             standing = program.get_json(f"{connector_path(connector)}/partitions")["partitions"]
             return {one["lag"] for one in standing if one["topic"] == topic}
 
-        wait_until(lambda: lags() == {0}, "no lag to be shown")
+        wait_until(lambda: lags() == {0}, "no lag to be shown", SPARK_TIMEOUT_S)
         wait_until(
             lambda: _has_upstream(mirrored_clusters, east),
             f"heartbeats of {east} to arrive",
             SPARK_TIMEOUT_S,
         )
-        _assert_java_agrees(mirrored_clusters.target.properties, aliases, topic, group)
+        from_north.wait_until_copied(topic, f"{north}.{topic}", timeout_s=SPARK_TIMEOUT_S)
+        flows = ((east, west), (west, east), (north, west), (west, north))
+        for source, target in flows:
+            flow = f"{source}->{target}"
+            program.wait_for_states(f"{flow}.MirrorHeartbeatConnector", "RUNNING", "RUNNING")
+        wait_until(
+            lambda: bool(_health(program)["status"] == "healthy"),
+            "all flows to be healthy",
+            SPARK_TIMEOUT_S,
+        )
         program.stop()
+        assert "failed to properly shut down" not in program.output
     mirrored_clusters.assert_copied(topic, f"{east}.{topic}", fences=FENCES)
-    _continue_with_a_worker(mirrored_clusters, aliases, topic, tmp_path / "worker")
     mirrored_clusters.reverse.assert_copied(topic, f"{west}.{topic}", fences=FENCES)
+    from_north.assert_copied(topic, f"{north}.{topic}", fences=FENCES)
     loops = {name for name in mirrored_clusters.target_topics() if name.count(east) > 1}
     loops |= {name for name in mirrored_clusters.reverse.target_topics() if name.count(west) > 1}
     assert not loops, "records were copied in a loop"
 
 
-def _continue_with_a_worker(
-    mirrored_clusters: MirroredClusters, aliases: tuple[str, str], topic: str, directory: Path
-) -> None:
-    """A worker has other offsets topics: it finds the last copied record, and copies on."""
-    east, _ = aliases
-    name = f"{east}-Source"
-    mirrored_clusters.write_records(topic, range(RECORDS, RECORDS + 50))
-    config = connector_configs(mirrored_clusters, aliases, topic, "none")[name]
-    properties = worker_properties(mirrored_clusters.target, f"worker-{east}")
-    directory.mkdir()
-    with running_worker(properties, directory) as worker:
-        worker.call_json("PUT", f"{connector_path(name)}/config", config)
-        mirrored_clusters.wait_until_copied(topic, f"{east}.{topic}", timeout_s=SPARK_TIMEOUT_S)
-
-        def event_kinds() -> list[str]:
-            return [
-                event["kind"]
-                for event in worker.get_json(f"{connector_path(name)}/events")["events"]
-            ]
-
-        wait_until(lambda: event_kinds() == ["adopted"], "the event of the adoption")
-        worker.stop()
-    mirrored_clusters.assert_copied(topic, f"{east}.{topic}", fences=FENCES)
+def _health(program: MirrorProcess) -> dict[str, str]:
+    health: dict[str, str] = program.request("GET", "/health").json
+    return health
 
 
+@pytest.mark.soak
 def test_kafka_mirror_maker_sh_copies_to_topics_of_the_same_name(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
@@ -149,57 +162,3 @@ def _occupied_port(port: int) -> Iterator[None]:
 def _has_upstream(mirrored_clusters: MirroredClusters, upstream: str) -> bool:
     with MirrorClient(mirrored_clusters.target.properties) as client:
         return client.replication_hops(upstream) == 1
-
-
-def _assert_java_agrees(
-    properties: Mapping[str, str], aliases: tuple[str, str], topic: str, group: str
-) -> None:
-    """Java's MirrorClient and ours give the same, correct answers about the target."""
-    east, west = aliases
-    remote = TopicPartition(f"{east}.{topic}", 0)
-    with (
-        running_jvm(JarCache().ensure(DEFAULT_VERSION)) as machine,
-        MirrorClient(properties) as ours,
-    ):
-        given = machine.java.util.HashMap()
-        for key, value in properties.items():
-            given.put(key, value)
-        theirs = machine.org.apache.kafka.connect.mirror.MirrorClient(given)
-        assert ours.replication_hops(east) == theirs.replicationHops(east) == 1
-        wait_until(
-            lambda: ours.replication_hops(west) == theirs.replicationHops(west), "the same hops"
-        )
-        for mine, java_set, expected in (
-            (ours.upstream_clusters, theirs.upstreamClusters, east),
-            (ours.heartbeat_topics, theirs.heartbeatTopics, "heartbeats"),
-            (ours.checkpoint_topics, theirs.checkpointTopics, f"{east}.checkpoints.internal"),
-            (ours.remote_topics, theirs.remoteTopics, remote.topic),
-            (partial(ours.remote_topics, east), partial(theirs.remoteTopics, east), remote.topic),
-        ):
-            wait_until(partial(_agree, mine, java_set, expected), f"both to see {expected}")
-        timeout = machine.java.time.Duration.ofSeconds(120)
-        wait_until(
-            lambda: _checkpoint(ours, group, east, remote) == RECORDS // 2, "the group's checkpoint"
-        )
-        assert _offsets(theirs.remoteConsumerOffsets(group, east, timeout)) == {
-            (str(partition), place.offset)
-            for partition, place in ours.remote_consumer_offsets(group, east).items()
-        }
-        theirs.close()
-
-
-def _agree(mine: Callable[[], AbstractSet[str]], theirs: Callable[[], Any], expected: str) -> bool:
-    """Whether both answers are the same and hold the expected name."""
-    found = mine()
-    return expected in found and found == set(theirs())
-
-
-def _checkpoint(
-    client: MirrorClient, group: str, upstream: str, partition: TopicPartition
-) -> int | None:
-    place = client.remote_consumer_offsets(group, upstream).get(partition)
-    return place.offset if place else None
-
-
-def _offsets(java_map: Any) -> set[tuple[str, int]]:
-    return {(str(one.getKey()), one.getValue().offset()) for one in java_map.entrySet()}

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.waiting import wait_until
 
 COMMAND = [sys.executable, "-m", "sparkmirror", "demo"]
@@ -34,6 +36,7 @@ def test_the_demo_mirrors_checks_and_removes_its_files() -> None:
     wait_until_removed(done.stdout)
 
 
+@pytest.mark.soak
 def test_ctrl_c_twice_ends_the_demo_at_once() -> None:
     output = ""
     running = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -6,6 +6,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sparkmirror.cluster.topic_contents import read_topic
 from sparkmirror.lab.kafka.java_reference import JavaReference, JavaReferenceOptions
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
@@ -96,6 +98,7 @@ class AlternatingMirrors:
         return sum((one.source, one.target) == self.aliases for one in decoded)
 
 
+@pytest.mark.soak
 def test_sparkmirror_continues_after_java_and_java_after_sparkmirror(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:

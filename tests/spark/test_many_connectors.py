@@ -18,6 +18,8 @@ from tests.support.cli.property_files import worker_properties
 from tests.support.spark.mirrored_clusters import MirroredClusters
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.soak
+
 RECORDS = 100
 CONNECTORS = 6
 UNREACHABLE = "127.0.0.1:1"

@@ -1,6 +1,7 @@
 """The quickstart, typed line by line on fresh clusters, ends where it says and doubles nothing.
 
-Only the two REST ports differ from the page. A line that ends with `# 1000` must print 1000.
+Only the two REST ports differ from the page, and how long consumers wait for more records. A line
+that ends with `# 1000` must print 1000.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from tests.support.waiting import wait_until
 
 PAGE = "quickstart.md"
 PAGE_PORTS = ("8083", "8084")
+PAGE_TIMEOUT, TIMEOUT_OPTION, FIRST_TIMEOUT_MS = "--timeout-ms 9000", "--timeout-ms", 3000
+TIMEOUT = f"{TIMEOUT_OPTION} {FIRST_TIMEOUT_MS}"
+"""A consumer that ended too early is started again, so it need not wait for a busy computer."""
+WATCHED_S = 3
 COMMENT = re.compile(r" +# .*")
 EXPECTED_COUNT = re.compile(r"wc -l +# (\d+)$")
 HEREDOC_END = "END"
@@ -76,7 +81,7 @@ class Typist:
             assert self._program.address.rstrip("/") in (self._url, self._second_url)
             self._url = self._program.address.rstrip("/")
         elif "status --watch" in command:
-            self._run(command.replace("sparkmirror", "timeout -s INT 5 sparkmirror", 1))
+            self._run(command.replace("sparkmirror", f"timeout -s INT {WATCHED_S} sparkmirror", 1))
             wait_until(self._has_caught_up, "the mirror to catch up", SPARK_TIMEOUT_S)
         elif command.startswith("sparkmirror status"):
             wait_until(lambda: self._run(command)[0] == 0, "status to be 0", SPARK_TIMEOUT_S)
@@ -111,8 +116,8 @@ class Typist:
         return f"http://127.0.0.1:{self._ports[PAGE_PORTS[1]]}"
 
     def _with_own_ports(self, written: str) -> str:
-        """The command with free ports in place of those of the page, and of the default port."""
-        text = written
+        """The command with free ports in place of those of the page, and with TIMEOUT."""
+        text = written.replace(PAGE_TIMEOUT, TIMEOUT)
         for page_port, port in self._ports.items():
             text = text.replace(page_port, str(port))
         if text.startswith("cat > mm2.properties"):
@@ -131,12 +136,16 @@ class Typist:
         self.environ[name] = value.strip()
 
     def _count(self, command: str, expected: int) -> None:
-        """Count what a consumer reads. One with a group goes on where it ended before."""
-        counted = 0
+        """Count what a consumer reads. One with a group goes on where it ended before.
+
+        A consumer that a busy computer starts too slowly reads less: the next one waits longer.
+        """
+        counted, timeout_ms = 0, FIRST_TIMEOUT_MS
 
         def is_complete() -> bool:
-            nonlocal counted
-            output = self._run(command)[1]
+            nonlocal counted, timeout_ms
+            output = self._run(command.replace(TIMEOUT, f"{TIMEOUT_OPTION} {timeout_ms}"))[1]
+            timeout_ms *= 2
             number = int(output.split()[-1])
             counted = counted + number if "--group" in command else number
             assert counted <= expected, f"{counted} records instead of {expected}: {command}"

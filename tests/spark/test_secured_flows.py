@@ -1,10 +1,10 @@
 """Flows over every security protocol and login, with the files of tutorials, and faults on the way.
 
-`sparkmirror run` runs each file of `tutorials/eventstreams` and `tutorials/eventhubs` as its
-tutorial prints it. Replaced are addresses, directories, and in two files the labels of clusters,
-because all files call their clusters source and target. Added are ADDED and EVENT_HUBS_ACCESS. A
-fourth file has the logins that no tutorial prints. All clusters are listeners of two real ones.
-librdkafka writes and reads all records.
+One file has the logins that no tutorial prints. `make soak` also runs each file of
+`tutorials/eventstreams` and `tutorials/eventhubs` as its tutorial prints it. Replaced are
+addresses, directories, and in two files the labels of clusters, because all files call their
+clusters source and target. Added are ADDED and EVENT_HUBS_ACCESS. All clusters are listeners of two
+real ones. librdkafka writes and reads all records.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.sasl_config import oauth_jvm_options
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from sparkmirror.lab.properties_file import write_properties
 from sparkmirror.wire.net.address import Address
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
@@ -53,8 +54,10 @@ FILES = Path(__file__).parent / "tutorials"
 CONNECTION_STRING = (
     "Endpoint=sb://namespace.servicebus.windows.net/;SharedAccessKeyName=mm2;SharedAccessKey=a+b/c="
 )
-SOURCE_USERS = {"mm2": "home-secret", "mirror": "west-secret", "token": "985..."}
-TARGET_USERS = {"$ConnectionString": CONNECTION_STRING, "mirror": "east-secret"}
+FIRST_PASSWORDS = {"west": "west-secret", "east": "east-secret"}
+"""The passwords of the flow from west to east; they change while it copies."""
+SOURCE_USERS = {"mm2": "home-secret", "mirror": FIRST_PASSWORDS["west"], "token": "985..."}
+TARGET_USERS = {"$ConnectionString": CONNECTION_STRING, "mirror": FIRST_PASSWORDS["east"]}
 AWS_KEY, AWS_SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 AWS = {"AWS_REGION": "us-east-2", "AWS_EC2_METADATA_DISABLED": "true"}
 SESSION_MS = "8000"
@@ -101,7 +104,7 @@ class File:
     added: Mapping[str, str] = field(default_factory=dict)
 
 
-RUN_FILES = (
+TUTORIAL_FILES = (
     File(name="eventstreams/strimzi-mm2.properties", topics={"source": ("orders",)}),
     File(
         name="eventstreams/mirror-maker.properties",
@@ -114,10 +117,10 @@ RUN_FILES = (
         labels={"source": "onprem", "target": "eventhubs"},
         added=EVENT_HUBS_ACCESS,
     ),
-    File(
-        name="secured/mm2.properties",
-        topics={"west": ("clicks",), "keycloak": ("payments",), "msk": ("ExampleTopic",)},
-    ),
+)
+EVERY_LOGIN_FILE = File(
+    name="secured/mm2.properties",
+    topics={"west": ("clicks",), "keycloak": ("payments",), "msk": ("ExampleTopic",)},
 )
 PARTITIONS = 2
 RECORDS = 300
@@ -185,20 +188,29 @@ def clusters(
         cluster.remove()
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param((EVERY_LOGIN_FILE,), id="every login"),
+        pytest.param(TUTORIAL_FILES, id="tutorials", marks=pytest.mark.soak),
+    ],
+)
 def test_records_flow_over_every_protocol_and_login(
+    files: tuple[File, ...],
     clusters: tuple[Cluster, Cluster],
     oauth_server: OAuthServer,
     msk: MskIamListener,
     tmp_path: Path,
 ) -> None:
     source, target = clusters
-    _create_topics(source)
-    _write(source, range(RECORDS))
+    topics = _source_topics(files)
+    _create_topics(source, topics)
+    _write(source, topics, range(RECORDS))
     addresses = {
         "https://keycloak/token": oauth_server.endpoints.token_url,
         "b-1.msk:9098": msk.address,
     }
-    files = _localized_files(source, target, addresses, tmp_path)
+    written_files = _localized_files(files, source, target, addresses, tmp_path)
     _write_stores(source, target, msk, tmp_path)
     environment = {
         **os.environ,
@@ -214,45 +226,78 @@ def test_records_flow_over_every_protocol_and_login(
                     [*SPARKMIRROR, "run", str(file)], tmp_path / f"run-{number}", environment
                 )
             )
-            for number, file in enumerate(files)
+            for number, file in enumerate(written_files)
         ]
-        _wait_until_copied(clusters, programs)
-        _write(source, range(RECORDS, 2 * RECORDS))
+        _wait_until_copied(files, clusters, programs)
+        _write(source, topics, range(RECORDS, 2 * RECORDS))
         os.kill(programs[0].drivers()[0].pid, signal.SIGKILL)
-        written = _write_until_sessions_are_renewed(clusters, msk, 2 * RECORDS)
-        _wait_until_copied(clusters, programs)
+        written = _write_until_sessions_are_renewed(files, clusters, msk, 2 * RECORDS)
+        _wait_until_copied(files, clusters, programs)
+        if files == (EVERY_LOGIN_FILE,):
+            written = _write_after_a_change_of_passwords(clusters, programs[0], tmp_path, written)
+            _wait_until_copied(files, clusters, programs)
         with ThreadPoolExecutor(len(programs)) as stops:
             list(stops.map(MirrorProcess.stop, programs))
     assert msk.refusals == []
-    for topic, remote in _topics():
+    for topic, remote in _topics(files):
         copied = _read(target, remote)
         assert len(copied) == written
         assert copied == _read(source, topic)
 
 
 def _write_until_sessions_are_renewed(
-    clusters: tuple[Cluster, Cluster], msk: MskIamListener, first: int
+    files: tuple[File, ...], clusters: tuple[Cluster, Cluster], msk: MskIamListener, first: int
 ) -> int:
     """Write until both brokers, and the IAM listener on a connection of a task, saw a login again.
+
+    The IAM listener counts if a file uses it.
 
     Returns how many records each topic has.
     """
     before = [_renewals(cluster) for cluster in clusters]
     msk.renewals_after_fetches = 0
+    uses_msk = any("msk" in file.topics for file in files)
+    topics = _source_topics(files)
     end = first
 
     def are_renewed() -> bool:
         nonlocal end
-        _write(clusters[0], range(end, end + PARTITIONS))
+        _write(clusters[0], topics, range(end, end + PARTITIONS))
         end += PARTITIONS
         renewed = [_renewals(cluster) for cluster in clusters]
-        return msk.renewals_after_fetches > 0 and all(
+        return (msk.renewals_after_fetches > 0 or not uses_msk) and all(
             now > then for now, then in zip(renewed, before, strict=True)
         )
 
     wait_until(are_renewed, "sessions to be renewed", SPARK_TIMEOUT_S)
-    _write(clusters[0], range(end, end + RECORDS))
+    _write(clusters[0], topics, range(end, end + RECORDS))
     return end + RECORDS
+
+
+def _write_after_a_change_of_passwords(
+    clusters: tuple[Cluster, Cluster], program: MirrorProcess, directory: Path, written: int
+) -> int:
+    """Change the passwords of a flow, wait until its connector has restarted, and write more.
+
+    Returns how many records each topic has.
+    """
+    passwords = {label: f"second-{password}" for label, password in FIRST_PASSWORDS.items()}
+    for cluster, password in zip(clusters, passwords.values(), strict=True):
+        with Admin(cluster.access()) as admin:
+            admin.alter_user_scram_credentials({"mirror": password})
+    _write_passwords(directory, passwords)
+    wait_until(
+        lambda: "values of its config have changed" in program.output,
+        "the connector to restart",
+        SPARK_TIMEOUT_S,
+    )
+    _write(clusters[0], _source_topics((EVERY_LOGIN_FILE,)), range(written, written + RECORDS))
+    assert not [password for password in passwords.values() if password in program.output]
+    return written + RECORDS
+
+
+def _write_passwords(directory: Path, passwords: Mapping[str, str]) -> None:
+    write_properties(directory / "passwords.properties", passwords)
 
 
 def _renewals(cluster: Cluster) -> int:
@@ -260,20 +305,24 @@ def _renewals(cluster: Cluster) -> int:
     return cluster.broker(1).log_file.read_text("utf-8", errors="replace").count(RENEWAL)
 
 
-def _topics() -> Iterator[tuple[str, str]]:
+def _topics(files: tuple[File, ...]) -> Iterator[tuple[str, str]]:
     """Every topic of the source and its remote topics."""
-    for file in RUN_FILES:
+    for file in files:
         for label, topics in file.topics.items():
             for topic in topics:
                 yield topic, f"{label}.{topic}"
 
 
-def _source_topics() -> list[str]:
-    return sorted({topic for topic, _ in _topics()})
+def _source_topics(files: tuple[File, ...]) -> list[str]:
+    return sorted({topic for topic, _ in _topics(files)})
 
 
 def _localized_files(
-    source: Cluster, target: Cluster, addresses: Mapping[str, str], directory: Path
+    files: tuple[File, ...],
+    source: Cluster,
+    target: Cluster,
+    addresses: Mapping[str, str],
+    directory: Path,
 ) -> list[Path]:
     """Copy the files, with the labels, addresses and directories of the test."""
     replacements = {
@@ -298,26 +347,27 @@ def _localized_files(
 
     access = (FILES / "eventhubs" / "access.properties").read_text("utf-8")
     (directory / "access.properties").write_text(localized(access), "utf-8")
-    files = []
-    for file in RUN_FILES:
+    written = []
+    for file in files:
         text = (FILES / file.name).read_text("utf-8")
         added = "".join(f"{key}={value}\n" for key, value in {**file.added, **ADDED}.items())
         for label, replacement in file.labels.items():
             text = re.sub(rf"\b{label}\b", replacement, text)
             added = re.sub(rf"^{label}\.", f"{replacement}.", added, flags=re.MULTILINE)
-        files.append(directory / Path(file.name).name)
-        files[-1].write_text(localized(text + added), "utf-8")
-    return files
+        written.append(directory / Path(file.name).name)
+        written[-1].write_text(localized(text + added), "utf-8")
+    return written
 
 
 def _write_stores(source: Cluster, target: Cluster, msk: MskIamListener, directory: Path) -> None:
-    """Write what the files name: certificates, stores, AWS credentials."""
+    """Write what the files name: certificates, stores, passwords, AWS credentials."""
     authorities = [_authority(cluster).ca_certificate.read_text() for cluster in (source, target)]
     for name, content in zip(("source-ca.pem", "target-ca.pem"), authorities, strict=True):
         (directory / name).write_text(content)
     (directory / "system-cas.pem").write_text(
         "".join([*authorities, msk.authority.ca_certificate.read_text()])
     )
+    _write_passwords(directory, FIRST_PASSWORDS)
     write_key_store(_authority(target), "mirror", directory / "keystore.jks")
     find_keytool().run(  # the command of the tutorial
         *("-import", "-trustcacerts", "-alias", "root", "-file", directory / "source-ca.pem"),
@@ -332,9 +382,9 @@ def _authority(cluster: Cluster) -> CertificateAuthority:
     return CertificateAuthority(cluster.directory / "tls")
 
 
-def _create_topics(source: Cluster) -> None:
+def _create_topics(source: Cluster, topics: list[str]) -> None:
     with Admin(source.access()) as admin:
-        for topic in _source_topics():
+        for topic in topics:
             admin.create_topic(NewTopic(name=topic, partitions=PARTITIONS))
 
 
@@ -351,10 +401,10 @@ def _client(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def _write(source: Cluster, numbers: range) -> None:
+def _write(source: Cluster, topics: list[str], numbers: range) -> None:
     producer: Any = Producer({**_client(source), "linger.ms": 5})
     for number in numbers:
-        for topic in _source_topics():
+        for topic in topics:
             producer.produce(
                 topic,
                 key=b"key %d" % number,
@@ -370,9 +420,11 @@ def _read(cluster: Cluster, topic: str) -> list[tuple[int, tuple[object, ...]]]:
     return [(record.partition, record.content) for record in records]
 
 
-def _wait_until_copied(clusters: tuple[Cluster, Cluster], programs: list[MirrorProcess]) -> None:
+def _wait_until_copied(
+    files: tuple[File, ...], clusters: tuple[Cluster, Cluster], programs: list[MirrorProcess]
+) -> None:
     source, target = clusters
-    for topic, remote in _topics():
+    for topic, remote in _topics(files):
         wanted = len(_read(source, topic))
         try:
             wait_until(partial(_has_records, programs, target, remote, wanted), "", SPARK_TIMEOUT_S)

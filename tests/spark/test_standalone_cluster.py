@@ -19,7 +19,7 @@ from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
 from sparkmirror.lab.processes.port_registry import PortRegistry
-from sparkmirror.lab.processes.process import Process
+from sparkmirror.lab.processes.process_identity import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.model import TopicPartition
 from tests.support.cli.mirror_process import SPARK_TIMEOUT_S
@@ -38,7 +38,7 @@ from tests.support.waiting import wait_until
 
 TOPIC = "spark-standalone"
 TOPICS = {TOPIC: 2}
-WORKERS = 3
+WORKERS = 2
 PAGE, PAGE_PORT, PAGE_TOPIC = "spark.md", "7077", "orders"
 TYPED_TOPIC = "spark-standalone-page"
 FENCES = 4
@@ -79,7 +79,7 @@ def standalone_run(
     reaper: ProcessReaper,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> StandaloneRun:
-    """Copy on three workers with two tasks; kill an executor, then a worker with all it runs."""
+    """Copy on two workers with two tasks; kill an executor, then a worker with all it runs."""
     directory = tmp_path_factory.mktemp("standalone")
     log = directory / "log"
     flow.create_topics({TOPIC: (TOPICS[TOPIC], {}, {})})
@@ -152,6 +152,7 @@ def test_receipts_of_executors_are_written(standalone_run: StandaloneRun) -> Non
     assert standalone_run.receipts
 
 
+@pytest.mark.soak
 def test_the_commands_of_the_page_start_a_cluster_and_copy_a_topic(
     flow: CopyFlow, writer: BatchWriter, reaper: ProcessReaper, tmp_path: Path
 ) -> None:

@@ -1,14 +1,15 @@
 """Every trouble of the table, provoked on real clusters: every surface tells it, and then its end.
 
-One worker and one source connector serve most rows. A second worker serves the rows of a Spark
-cluster, one after the other. The log (`--log-cli-level=INFO`) has the seconds.
+One worker serves most rows, and those of a group (`troubles/trouble_groups.py`) at the same time. A
+second worker serves the rows of a Spark cluster, one after the other. The log
+(`--log-cli-level=INFO`) has the seconds.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.spark.troubles.comparison import (
+    connector_remainders,
     differences,
     flooding_lines,
     lies,
@@ -27,25 +29,35 @@ from tests.spark.troubles.provocations import PROVOCATIONS
 from tests.spark.troubles.spark_cluster_worker import COMPACTED, running_spark_cluster_worker
 from tests.spark.troubles.surfaces import Beginning, Subject, Surfaces, beginning, read_surfaces
 from tests.spark.troubles.trouble import Trouble
+from tests.spark.troubles.trouble_groups import OWN_CONNECTORS, SOAK_GROUPS, TROUBLE_GROUPS
 from tests.spark.troubles.trouble_table import TROUBLES
 from tests.spark.troubles.troubled_mirror import (
-    MAIN,
+    OWN_PREFIX,
     TOPIC_PREFIX,
     TroubledMirror,
     cluster_spec,
     running_mirror,
+    subject_of,
 )
 
 log = logging.getLogger(__name__)
 
 FACTOR, MORE_S = 4, 10
 """A busy computer may take so many times as long as the table says, and so many seconds more."""
-LOOK_INTERVAL_S = 0.2
+LOOK_INTERVAL_S = 0.3
 SOURCE_BROKERS = 2
 BY_NAME = {trouble.name: trouble for trouble in TROUBLES}
-ROWS = [BY_NAME[name] for name in PROVOCATIONS]
+GROUPS = [
+    pytest.param(group, marks=[pytest.mark.soak] if group in SOAK_GROUPS else [])
+    for group in TROUBLE_GROUPS
+]
 TWO_PARTITIONS = "one-broker-down"
 SHUTDOWN_FAILED = "failed to properly shut down"
+
+
+def topic_of(name: str) -> str:
+    """Return the topic of a row."""
+    return f"{OWN_PREFIX if name in OWN_CONNECTORS else TOPIC_PREFIX}{name}"
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +68,11 @@ def mirror(
     specs = [cluster_spec("troubles-source", SOURCE_BROKERS), cluster_spec("troubles-target")]
     source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
     directory = tmp_path_factory.mktemp("troubles")
-    topics = {f"{TOPIC_PREFIX}{row.name}": 2 if row.name == TWO_PARTITIONS else 1 for row in ROWS}
+    topics = {
+        topic_of(name): 2 if name == TWO_PARTITIONS else 1
+        for name in PROVOCATIONS
+        if name not in OWN_CONNECTORS
+    }
     with running_mirror(source, target, directory, topics) as started:
         yield started
         assert SHUTDOWN_FAILED not in started.program.output
@@ -64,25 +80,71 @@ def mirror(
         cluster.remove()
 
 
-@pytest.mark.parametrize("trouble", ROWS, ids=lambda trouble: trouble.name)
-def test_every_surface_tells_a_trouble(mirror: TroubledMirror, trouble: Trouble) -> None:
-    topic = f"{TOPIC_PREFIX}{trouble.name}"
-    since = beginning(mirror.program, Subject(connector=MAIN, topic=topic))
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_surface_tells_a_trouble(mirror: TroubledMirror, group: str) -> None:
+    """All rows of the group are provoked, then looked for; then all are ended."""
+    names = TROUBLE_GROUPS[group]
+    own = {name: config for name, config in OWN_CONNECTORS.items() if name in names}
     with ExitStack() as stack:
-        with PROVOCATIONS[trouble.name](mirror, topic) as subject:
-            stack.callback(subject.tidy)
-            program = subject.program or mirror.program
-            began = Beginning() if subject.program else since
+        for name in own:
+            stack.callback(mirror.delete, name)
+        mirror.start_source_connectors(own)
+        rows = [RowOfGroup(BY_NAME[name], mirror, topic_of(name)) for name in names]
+        with ExitStack() as provoked:
+            for row in rows:
+                row.provoke(provoked)
+                stack.callback(row.subject.tidy)
+            appeared_s = [row.wait_until_appeared(rows) for row in rows]
+            lasting = [row for row in rows if row.trouble.lasts]
+            watched_s = max((row.trouble.watched_s for row in lasting), default=0)
+            wait_while_none(lambda: [lie for row in lasting for lie in row.lies()], watched_s)
+            for row in rows:
+                assert not flooding_lines(row.look().log)
+        for row, seconds in zip(rows, appeared_s, strict=True):
+            log_seconds(row.trouble, seconds, row.wait_until_disappeared())
+        longest_s = max(row.trouble.disappears_within_s for row in rows)
+        wait_until_none(
+            lambda: [text for row in rows for text in remainders(row.look())], longest_s
+        )
 
-            def look() -> Surfaces:
-                return read_surfaces(program, subject, began)
 
-            appeared_s = wait_until_appeared(trouble, look)
-            assert not flooding_lines(look().log)
-        disappeared_s = wait_until_none(lambda: remainders(look()), trouble.disappears_within_s)
-        log_seconds(trouble, appeared_s, disappeared_s)
+class RowOfGroup:
+    """A row of the table that is provoked together with others."""
+
+    def __init__(self, trouble: Trouble, mirror: TroubledMirror, topic: str) -> None:
+        self.trouble = trouble
+        self._mirror = mirror
+        self._topic = topic
+        self._since = beginning(mirror.program, subject_of(topic))
+
+    def provoke(self, provoked: ExitStack) -> None:
+        """Provoke the trouble until the stack is closed."""
+        provocation = PROVOCATIONS[self.trouble.name]
+        self.subject = provoked.enter_context(provocation(self._mirror, self._topic))
+
+    def look(self) -> Surfaces:
+        program = self.subject.program
+        since = Beginning() if program else self._since
+        return read_surfaces(program or self._mirror.program, self.subject, since)
+
+    def wait_until_appeared(self, rows: Sequence[RowOfGroup]) -> float:
+        """Wait for it beside the other rows of the group."""
+        of_program = [row for row in rows if row.subject.program is self.subject.program]
+        others = [row.trouble for row in of_program if row is not self]
+        return wait_until_none(
+            lambda: differences(self.trouble, self.look(), others), self.trouble.appears_within_s
+        )
+
+    def lies(self) -> list[str]:
+        return lies(self.trouble, self.look())
+
+    def wait_until_disappeared(self) -> float:
+        """Wait until nothing of it is left at its connector."""
+        within_s = self.trouble.disappears_within_s
+        return wait_until_none(lambda: connector_remainders(self.look()), within_s)
 
 
+@pytest.mark.soak
 def test_every_surface_tells_a_trouble_of_a_spark_cluster(
     mirror: TroubledMirror, reaper: ProcessReaper, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from tests.support.cli.mirror_process import (
     SCRIPTS,
@@ -80,6 +82,7 @@ def wait_for_rest(tutorial: Tutorial, command: str) -> None:
     wait_until(lambda: bool(tutorial.shell(command)), "REST to answer", SPARK_TIMEOUT_S)
 
 
+@pytest.mark.soak
 def test_the_quickstart_of_one_connector_works(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
@@ -160,6 +163,7 @@ def test_the_script_that_deploys_three_connectors_works(
         )
 
 
+@pytest.mark.soak
 def test_the_migration_with_a_custom_policy_works(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:

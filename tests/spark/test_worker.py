@@ -8,6 +8,7 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,14 @@ from tests.support.cli.mirror_process import (
 from tests.support.cli.property_files import connector_configs, worker_properties
 from tests.support.kafka.clusters import SharedCluster
 from tests.support.processes import session_processes
-from tests.support.spark.mirrored_clusters import MirroredClusters
+from tests.support.spark.mirrored_clusters import MirroredClusters, topic_names
 from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
 from tests.support.spark.planted_secrets import FROM_ENVIRONMENT, INLINE, PlantedSecrets
 from tests.support.waiting import wait_until
 
 RECORDS = 300
 EXIT_SECOND_SIGNAL = 130
+RESIDENT = f"resident-{secrets.token_hex(3)}"
 FENCES = 3
 """One for a driver that was killed, and some for a busy computer."""
 USER = "mirror"
@@ -91,27 +93,54 @@ def program(
 
 
 @pytest.fixture
-def name(program: MirrorProcess) -> Iterator[str]:
-    """A name for a connector, and a prefix for all its topics.
+def spark(mirrored_clusters: MirroredClusters, program: MirrorProcess) -> MirrorProcess:
+    """The worker with a connector that stays: Spark runs from one test to the next."""
+    wait_until(
+        lambda: program.request("GET", "/health").status == HTTPStatus.OK,
+        "the worker to be ready",
+        SPARK_TIMEOUT_S,
+    )
+    if RESIDENT not in program.get_json("/connectors"):
+        if RESIDENT not in topic_names(mirrored_clusters.source):
+            mirrored_clusters.create_topic(RESIDENT)
+        config = source_config(mirrored_clusters, RESIDENT, topics=RESIDENT)
+        program.call_json("PUT", f"{connector_path(RESIDENT)}/config", config)
+    wait_until(
+        lambda: len(program.drivers()) == 1, "Spark to start with the connector", SPARK_TIMEOUT_S
+    )
+    return program
 
-    Tests share the worker. The fixture deletes the connector and waits for the end of its driver.
-    """
+
+@pytest.fixture
+def name(spark: MirrorProcess) -> Iterator[str]:
+    """A name for a connector, and a prefix for all its topics. The fixture deletes it."""
     created = new_name()
     yield created
-    delete_connectors(program, created)
+    spark.request("DELETE", connector_path(created))
+
+
+def assert_resident_copies(clusters: MirroredClusters, program: MirrorProcess) -> None:
+    """Assert that RESIDENT copies on, whatever has happened to other connectors."""
+    clusters.write_records(RESIDENT, range(RECORDS))
+    clusters.wait_until_copied(RESIDENT, f"east.{RESIDENT}", timeout_s=SPARK_TIMEOUT_S)
+    program.wait_for_states(RESIDENT, "RUNNING", "RUNNING")
+    clusters.assert_copied(RESIDENT, f"east.{RESIDENT}", fences=FENCES)
 
 
 def new_name() -> str:
     return f"w{secrets.token_hex(3)}"
 
 
-def delete_connectors(program: MirrorProcess, *names: str) -> None:
-    """Delete connectors and wait for the end of their drivers."""
+def stop_and_delete_connectors(program: MirrorProcess) -> None:
+    """Stop all connectors, wait for the end of Spark, and delete them."""
+    names = program.get_json("/connectors")
     for name in names:
-        program.request("DELETE", connector_path(name))
+        program.call_json("PUT", f"{connector_path(name)}/stop")
     wait_until(
-        lambda: not program.drivers(), "the driver to end with its connector", SPARK_TIMEOUT_S
+        lambda: not program.drivers(), "Spark to end with the last connector", SPARK_TIMEOUT_S
     )
+    for name in names:
+        program.call_json("DELETE", connector_path(name))
 
 
 def login(cluster: Cluster, password: str) -> dict[str, str]:
@@ -143,12 +172,12 @@ def test_a_connector_follows_requests_while_it_copies(
     one, two = f"{name}.one", f"{name}.two"
     mirrored_clusters.create_topic(one, 2)
     mirrored_clusters.write_records(one, range(RECORDS), 2)
+    [driver] = program.drivers()
     program.call_json(
         "PUT", f"{connector_path(name)}/config", source_config(mirrored_clusters, name)
     )
     mirrored_clusters.wait_until_copied(one, f"east.{one}", 2, SPARK_TIMEOUT_S)
     program.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
-    [driver] = program.drivers()
 
     mirrored_clusters.create_topic(two)
     mirrored_clusters.write_records(two, range(RECORDS))
@@ -161,7 +190,7 @@ def test_a_connector_follows_requests_while_it_copies(
     program.call_json("PUT", f"{connector_path(name)}/pause")
     program.wait_for_states(name, "PAUSED", "PAUSED", "PAUSED")
     mirrored_clusters.write_records(one, range(RECORDS, 2 * RECORDS), 2)
-    time.sleep(2)
+    assert_resident_copies(mirrored_clusters, program)
     assert mirrored_clusters.target_record_counts(one, f"east.{one}", 2) == 2 * [RECORDS], (
         "copied while paused"
     )
@@ -177,7 +206,7 @@ def test_a_connector_follows_requests_while_it_copies(
     mirrored_clusters.write_records(one, range(2 * RECORDS, 3 * RECORDS), 2)
     mirrored_clusters.wait_until_copied(one, f"east.{one}", 2, timeout_s=SPARK_TIMEOUT_S)
 
-    assert [one.pid for one in program.drivers()] == [driver.pid], "Spark was restarted"
+    assert [one.pid for one in program.drivers()] == [driver.pid], "both share one Spark"
     mirrored_clusters.assert_copied(one, f"east.{one}", 2, FENCES)
     mirrored_clusters.assert_copied(two, f"east.{two}", 3, FENCES)
     remotes = {f"east.{one}", f"east.{two}"}
@@ -197,12 +226,9 @@ def test_a_connector_follows_requests_while_it_copies(
     wait_until(lambda: shown() == lags, "no lag to be shown")
 
     program.call_json("DELETE", connector_path(name))
-    wait_until(
-        lambda: not session_processes(driver.pid),
-        "the driver to end with its connector",
-        SPARK_TIMEOUT_S,
-    )
     assert program.request("GET", f"{connector_path(name)}/status").status == 404
+    assert_resident_copies(mirrored_clusters, program)
+    assert [one.pid for one in program.drivers()] == [driver.pid]
 
 
 def test_offsets_can_be_altered_and_reset_while_a_connector_is_stopped(
@@ -233,16 +259,14 @@ def test_offsets_can_be_altered_and_reset_while_a_connector_is_stopped(
     assert program.request("DELETE", f"{connector_path(name)}/offsets").status == 400, (
         "it is not stopped"
     )
-    [driver] = program.drivers()
     program.call_json("PUT", f"{connector_path(name)}/stop")
     program.wait_for_states(name, "STOPPED")
-    wait_until(
-        lambda: not session_processes(driver.pid),
-        "the driver to end with its connector",
-        SPARK_TIMEOUT_S,
-    )
     latest = {"offsets": [{"partition": partition, "offset": {"offset": RECORDS - 1}}]}
-    assert program.get_json(f"{connector_path(name)}/offsets") == latest
+    # The connector is STOPPED before its tasks have given back their leases, as in Java.
+    wait_until(
+        lambda: program.get_json(f"{connector_path(name)}/offsets") == latest,
+        "the task to write its last position",
+    )
     answer = program.call_json("DELETE", f"{connector_path(name)}/offsets")
     assert "reset successfully" in answer["message"]
     assert program.get_json(f"{connector_path(name)}/offsets") == {"offsets": []}
@@ -250,7 +274,7 @@ def test_offsets_can_be_altered_and_reset_while_a_connector_is_stopped(
     assert mirrored_clusters.target_record_counts(topic, remote) == [10]
 
 
-def test_a_changed_config_takes_effect_and_a_killed_jvm_is_replaced(
+def test_a_changed_config_takes_effect(
     mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
     one, two = f"{name}.one", f"{name}.two"
@@ -260,25 +284,57 @@ def test_a_changed_config_takes_effect_and_a_killed_jvm_is_replaced(
     config = source_config(mirrored_clusters, name, topics=one)
     program.call_json("PUT", f"{connector_path(name)}/config", config)
     mirrored_clusters.wait_until_copied(one, f"east.{one}", timeout_s=SPARK_TIMEOUT_S)
-    [driver] = program.drivers()
     wider = config | {"topics": f"{one},{two}"}
     assert program.call_json("PUT", f"{connector_path(name)}/config", wider)["config"] == {
         **wider,
         "name": name,
     }
     mirrored_clusters.wait_until_copied(two, f"east.{two}", timeout_s=SPARK_TIMEOUT_S)
-
-    [jvm] = session_processes(driver.pid, JVM)
-    jvm.kill()
-    mirrored_clusters.write_records(one, range(RECORDS, 2 * RECORDS))
-    assert program.get_json(f"{connector_path(name)}/status")["connector"]["state"] == "RUNNING"
-    mirrored_clusters.wait_until_copied(one, f"east.{one}", timeout_s=SPARK_TIMEOUT_S)
-    program.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
     for topic in (one, two):
         mirrored_clusters.assert_copied(topic, f"east.{topic}", fences=FENCES)
 
 
-def test_the_status_names_an_unreachable_target(
+def test_a_killed_driver_is_a_takeover_for_all_connectors(
+    mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
+) -> None:
+    topic = f"{name}.t"
+    mirrored_clusters.create_topic(topic)
+    mirrored_clusters.write_records(topic, range(RECORDS))
+    config = source_config(mirrored_clusters, name)
+    program.call_json("PUT", f"{connector_path(name)}/config", config)
+    mirrored_clusters.wait_until_copied(topic, f"east.{topic}", timeout_s=SPARK_TIMEOUT_S)
+    [driver] = program.drivers()
+    driver.kill()
+    mirrored_clusters.write_records(topic, range(RECORDS, 2 * RECORDS))
+    mirrored_clusters.wait_until_copied(topic, f"east.{topic}", timeout_s=SPARK_TIMEOUT_S)
+    program.wait_for_states(name, "RUNNING", "RUNNING")
+    mirrored_clusters.assert_copied(topic, f"east.{topic}", fences=FENCES)
+    assert_resident_copies(mirrored_clusters, program)
+    [other] = program.drivers()
+    assert other.pid != driver.pid
+
+
+@pytest.mark.soak
+def test_a_killed_jvm_is_replaced(
+    mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
+) -> None:
+    topic = f"{name}.t"
+    mirrored_clusters.create_topic(topic)
+    mirrored_clusters.write_records(topic, range(RECORDS))
+    config = source_config(mirrored_clusters, name)
+    program.call_json("PUT", f"{connector_path(name)}/config", config)
+    mirrored_clusters.wait_until_copied(topic, f"east.{topic}", timeout_s=SPARK_TIMEOUT_S)
+    [driver] = program.drivers()
+    [jvm] = session_processes(driver.pid, JVM)
+    jvm.kill()
+    mirrored_clusters.write_records(topic, range(RECORDS, 2 * RECORDS))
+    assert program.get_json(f"{connector_path(name)}/status")["connector"]["state"] == "RUNNING"
+    mirrored_clusters.wait_until_copied(topic, f"east.{topic}", timeout_s=SPARK_TIMEOUT_S)
+    program.wait_for_states(name, "RUNNING", "RUNNING")
+    mirrored_clusters.assert_copied(topic, f"east.{topic}", fences=FENCES)
+
+
+def test_the_status_names_an_unreachable_target_which_concerns_no_other_connector(
     mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
     mirrored_clusters.create_topic(f"{name}.t")
@@ -295,6 +351,7 @@ def test_the_status_names_an_unreachable_target(
         return status.status == 200 and expected in status.json["connector"].get("trace", "")
 
     wait_until(is_named, "the connector's trace to name side, broker and cause", SPARK_TIMEOUT_S)
+    assert_resident_copies(mirrored_clusters, program)
 
 
 def test_secrets_reach_the_brokers_and_no_log_topic_rest_answer_process_list_or_page_of_spark(
@@ -303,8 +360,9 @@ def test_secrets_reach_the_brokers_and_no_log_topic_rest_answer_process_list_or_
     target_with_login: SharedCluster,
     properties: dict[str, str],
     planted: PlantedSecrets,
-    program: MirrorProcess,
+    spark: MirrorProcess,
 ) -> None:
+    program = spark
     planted.plant_as("file provider", program_clusters[1].spec.users[USER])
     wrong = planted.plant("wrong password")
     mark = secrets.token_hex(3)
@@ -349,7 +407,7 @@ def test_secrets_reach_the_brokers_and_no_log_topic_rest_answer_process_list_or_
     environments = {f"environment of {one.pid}": one.environment().encode() for one in processes}
     pages = planted.web_ui_pages()
     assert any(b"spark.ssl.keyPassword" in page for page in pages.values()), list(pages)
-    delete_connectors(program, *connectors, "refused")
+    stop_and_delete_connectors(program)
     texts = {
         **{f"command of {one.pid}": one.command.encode() for one in processes},
         **pages,
@@ -416,7 +474,7 @@ def file_contents(directory: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
-def test_the_first_signal_drains_the_worker_and_the_second_ends_it_with_all_spark_processes(
+def test_rest_answers_before_spark_runs_and_a_second_signal_ends_all_processes(
     mirrored_clusters: MirroredClusters, tmp_path: Path
 ) -> None:
     name = new_name()
@@ -424,35 +482,30 @@ def test_the_first_signal_drains_the_worker_and_the_second_ends_it_with_all_spar
     mirrored_clusters.create_topic(topic)
     mirrored_clusters.write_records(topic, range(RECORDS))
     properties = worker_properties(mirrored_clusters.target, name)
-    with running_worker(properties, tmp_path / "first") as first:
-        assert first.request("GET", "/health").status in (200, 503)
-        took_s = time.monotonic() - first.started_at
+    with running_worker(properties, tmp_path) as program:
+        assert program.request("GET", "/health").status in (200, 503)
+        took_s = time.monotonic() - program.started_at
         assert took_s < 60, f"REST answered after {took_s:.1f} s"
-        first.call_json(
+        program.call_json(
             "PUT", f"{connector_path(name)}/config", source_config(mirrored_clusters, name)
         )
         began_at = time.monotonic()
-        assert first.get_json("/connectors") == [name]
+        assert program.get_json("/connectors") == [name]
         is_quick = time.monotonic() - began_at < 5
         assert is_quick or not mirrored_clusters.reverse.source_end_offsets(remote), (
             "REST waits for Spark"
         )
         mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
-        first.stop()
-    mirrored_clusters.write_records(topic, range(RECORDS, 2 * RECORDS))
-    with running_worker(properties, tmp_path / "second") as second:
-        mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
-        assert "fence" not in second.output.lower()
         mirrored_clusters.assert_copied(topic, remote, fences=0)
-        [driver] = second.drivers()
+        [driver] = program.drivers()
         assert session_processes(driver.pid, JVM)
         assert session_processes(driver.pid, PYTHON_WORKER)
         driver.send_signal(signal.SIGSTOP)  # it must not drain before the second signal
         try:
-            second.send_signal()
-            wait_until(lambda: "Kafka Connect stopping" in second.output, "the worker to stop")
-            second.send_signal()
-            assert second.wait_for_exit(30) == EXIT_SECOND_SIGNAL
+            program.send_signal()
+            wait_until(lambda: "Kafka Connect stopping" in program.output, "the worker to stop")
+            program.send_signal()
+            assert program.wait_for_exit(30) == EXIT_SECOND_SIGNAL
         finally:
             driver.send_signal(signal.SIGCONT)
         # The driver notices the end of its standard input; its JVM and workers end with it.

@@ -26,9 +26,17 @@ COMMANDS = {
     ),
     "copy": ("sparkmirror.cli.copy.command:copy", "Copy topics from one Kafka cluster to another."),
     "demo": ("sparkmirror.cli.demo.command:demo", "Mirror two real clusters, live, and check it."),
+    "export": (
+        "sparkmirror.cli.strimzi.export_command:export_group",
+        "Print an mm2.properties as a KafkaMirrorMaker2 of Strimzi.",
+    ),
     "groups": (
         "sparkmirror.cli.groups:groups",
         "See what a mirror does with consumer groups, and why.",
+    ),
+    "import": (
+        "sparkmirror.cli.strimzi.import_command:import_group",
+        "Write an mm2.properties from a KafkaMirrorMaker2 of Strimzi.",
     ),
     "lab": ("sparkmirror.cli.lab.command:lab", "Run real Kafka clusters on this computer."),
     "run": ("sparkmirror.cli.run:run", "Mirror as an mm2.properties says: all its flows."),

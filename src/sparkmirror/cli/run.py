@@ -13,6 +13,7 @@ import click
 from sparkmirror import logs
 from sparkmirror.cli.config.operator_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
+from sparkmirror.cli.container.jvm_options import with_metrics_listener
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.written_keys import with_written_keys
@@ -45,7 +46,7 @@ def run_flows(file: Path, targets: Collection[str]) -> int:
 
     Raises ConfigError, before anything is started, if `config validate` finds a fault.
     """
-    properties = load_properties(file)
+    properties = with_metrics_listener(load_properties(file), os.environ)
     os.environ.update(operator_environment(properties.mapping, os.environ))
     require_valid_dedicated_file(properties, targets, os.environ)
     os.environ.update(with_written_keys(properties, os.environ))

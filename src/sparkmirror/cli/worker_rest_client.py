@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sparkmirror.errors import ConnectRestError, RequestFailed
+from sparkmirror.rest.client.rest_client import RestClient, WorkerUnreachable
 
 DEFAULT_URL = "http://127.0.0.1:8083"
 UNASSIGNED = "UNASSIGNED"
 """The state of a connector that has no status yet."""
 _TIMEOUT_S = 10.0
+_ACCEPT = {"Accept": "application/json"}
+_OK = range(200, 300)
 _WITHOUT_PARTITIONS = ("MirrorCheckpointConnector", "MirrorHeartbeatConnector")
 NOT_FOUND = 404
 
@@ -84,6 +85,7 @@ class WorkerRestClient:
         self._url = url.rstrip("/")
         if not self._url.startswith(("http://", "https://")):
             self._url = f"http://{self._url}"
+        self._client = RestClient()
 
     def connectors(self) -> tuple[ConnectorSummary, ...]:
         """Every connector with its state. One that has no status yet is UNASSIGNED."""
@@ -144,24 +146,21 @@ class WorkerRestClient:
         return str(self._get(path).get("reason", ""))
 
     def _get(self, path: str) -> Any:
-        request = urllib.request.Request(  # noqa: S310  http or https, see above
-            self._url + path, headers={"Accept": "application/json"}
-        )
+        url = self._url + path
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            body = error.read().decode("utf-8", "replace")
-            raise ConnectRestError(self._url + path, error.code, body) from error
-        except TimeoutError as error:
+            answer = self._client.send("GET", url, _ACCEPT, timeout_s=_TIMEOUT_S)
+            if answer.status not in _OK:
+                raise ConnectRestError(url, answer.status, answer.content.decode(errors="replace"))
+            return json.loads(answer.content)
+        except ConnectRestError:
+            raise
+        except (WorkerUnreachable, ValueError) as error:
+            cause = error.__cause__ or error
             raise RequestFailed(
-                f"the worker at {self._url} did not answer {path} within {_TIMEOUT_S:.0f} s;"
-                f" look at {self._url}/health and at its log"
+                f"no worker answers at {self._url}: {cause}; start one, or name it with --url"
             ) from error
-        except (OSError, ValueError) as error:
-            raise RequestFailed(
-                f"no worker answers at {self._url}: {error}; start one, or name it with --url"
-            ) from error
+        except RequestFailed as error:
+            raise RequestFailed(f"{error}; look at {self._url}/health and at its log") from error
 
 
 def _connector_summary(name: str, expanded: Mapping[str, Any] | None) -> ConnectorSummary:

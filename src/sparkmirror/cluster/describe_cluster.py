@@ -12,7 +12,7 @@ from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
 from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.wire.protocol.topics.leaders import BrokerNode
+from sparkmirror.wire.protocol.topics.current_leader import BrokerNode
 
 DESCRIBE_CLUSTER = Api(DescribeClusterRequest, DescribeClusterResponse, range(3))
 

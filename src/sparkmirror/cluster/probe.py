@@ -14,7 +14,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.protocol.apis import METADATA
-from sparkmirror.wire.protocol.topics.metadata import metadata_request, read_metadata
+from sparkmirror.wire.protocol.topics.metadata_snapshot import metadata_request, read_metadata
 
 _CLIENT_ID = "sparkmirror-probe"
 

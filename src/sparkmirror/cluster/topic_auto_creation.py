@@ -15,7 +15,7 @@ from sparkmirror.backoff import seconds_left
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.messages import MetadataRequest
-from sparkmirror.wire.protocol.topics.metadata import read_metadata
+from sparkmirror.wire.protocol.topics.metadata_snapshot import read_metadata
 
 AUTO_CREATION_TIMEOUT_S = 3.0
 """Brokers with auto-creation have created a topic by then."""

@@ -8,13 +8,19 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.errors import ClusterError, RequestRefused, TopicMissing, TopicRejected
+from sparkmirror.errors import (
+    ClusterError,
+    RequestRefused,
+    TopicExists,
+    TopicMissing,
+    TopicRejected,
+)
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import METADATA
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import MetadataResponse
 from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.wire.protocol.topics.metadata import metadata_request, read_brokers
+from sparkmirror.wire.protocol.topics.metadata_snapshot import metadata_request, read_brokers
 
 T = TypeVar("T")
 
@@ -154,12 +160,13 @@ def topic_error(
 ) -> ClusterError:
     """Return the error for a code that a broker gave for a topic.
 
-    A code without a class of its own becomes TopicRejected.
+    TOPIC_ALREADY_EXISTS becomes TopicExists, a code without a class of its own TopicRejected.
     """
     error = error_for_code(cluster, api, code, f"{topic}: {message}" if message else topic)
     if isinstance(error, RequestRefused):
         reason = f": {message}" if message else ""
-        return TopicRejected(
+        rejected = TopicExists if code is ErrorCode.TOPIC_ALREADY_EXISTS else TopicRejected
+        return rejected(
             cluster,
             f"{api} answered {code} for {topic}{reason}; correct the topic's name or settings",
         )

@@ -5,10 +5,13 @@ One cluster that is down stops hundreds of partitions for one reason; the operat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 MAX_CAUSES = 5
 """How many causes a text or a view names; it counts the others."""
+_NAMES = re.compile(r"(^|; )(?:\S+ and \d+ more \w+|\S+-\d+): ")
+_OTHERS = re.compile(r"; and \d+ more causes?$")
 
 
 def names_by_cause(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -44,3 +47,12 @@ def first_causes(texts: Sequence[str]) -> list[str]:
     more = len(texts) - MAX_CAUSES
     others = [f"and {more} more cause{'' if more == 1 else 's'}"] if more > 0 else []
     return [*texts[:MAX_CAUSES], *others]
+
+
+def same_causes(one: str, other: str) -> bool:
+    """Return whether two joined texts tell the same causes, of whatever names and however many."""
+    return _causes(one) == _causes(other)
+
+
+def _causes(joined: str) -> frozenset[str]:
+    return frozenset(_NAMES.sub(r"\1", _OTHERS.sub("", joined)).split("; "))

@@ -28,6 +28,8 @@ class PartitionView:
     """Records copied so far by this mirror, earlier drivers included."""
     bytes: int = 0
     """Bytes copied since the driver started."""
+    copied: int = 0
+    """Records copied since the driver started, by its own tasks."""
     reason: str = ""
     """Why it is not copied; empty if it is."""
     halted: bool = False

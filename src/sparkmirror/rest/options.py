@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sparkmirror.metrics.definition import Figure
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
 from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
@@ -46,6 +47,10 @@ class RestOptions:
     """The listeners of /admin. None: the ordinary listeners serve it. Empty: it is not served."""
     tls: ssl.SSLContext | None = None
     admin_tls: ssl.SSLContext | None = None
+    metrics_listeners: tuple[RestListener, ...] = ()
+    """Listeners that serve the metrics and nothing else."""
+    get_figures: Callable[[], Iterable[Figure]] | None = None
+    """Returns the figures of the worker. None: no metrics are served."""
     users: BasicAuthUsers | None = None
     tokens: BearerTokens | None = None
     cors: Cors = field(default_factory=Cors)

@@ -1,8 +1,9 @@
 """The REST server: binds the listeners and serves their routes in one thread.
 
-    listeners         /, /health, /connectors, /connector-plugins, /openapi.json; /admin without
-                      admin listeners
-    admin listeners   /admin
+    listeners           /, /health, /metrics, /connectors, /connector-plugins, /openapi.json; /admin
+                        without admin listeners
+    admin listeners     /admin
+    metrics listeners   /, /metrics
 
 `start` returns when every listener accepts connections. `/health` says whether the worker is ready.
 """
@@ -24,8 +25,10 @@ from sparkmirror.rest.http.http_server import BoundListener, HttpServer
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.router import RestRouter, Route
 from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.routes import metrics_routes
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
+from sparkmirror.rest.routes.metrics_routes import metrics_listener_routes
 from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
 from sparkmirror.rest.routes.openapi_routes import with_openapi_route
 from sparkmirror.rest.routes.worker_routes import admin_routes, plugin_routes, worker_routes
@@ -62,7 +65,7 @@ class RestServer:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The URLs of the listeners, then of the admin listeners, with the bound ports."""
+        """The URLs of the listeners, then of the admin and metrics listeners, with bound ports."""
         return tuple(self._addresses)
 
     @property
@@ -86,12 +89,22 @@ class RestServer:
         try:
             self._bind(self._listeners, public, options.tls, adds_headers=True)
             self._bind(options.admin_listeners or (), admin, options.admin_tls, adds_headers=False)
+            self._bind_metrics()
             self._start_thread()
             self._warn_of_open_listeners()
         except BaseException:
             for bound in self._bound_listeners:
                 bound.listening_socket.close()
             raise
+
+    def _bind_metrics(self) -> None:
+        options, bound = self._options, len(self._addresses)
+        if options.get_figures is None:
+            return
+        routes = metrics_listener_routes(options.get_figures)
+        self._bind(options.metrics_listeners, routes, options.tls, adds_headers=False)
+        for address in self._addresses[bound:]:
+            log.info("Metrics are served at %s%s", address, metrics_routes.PATH)
 
     def _warn_of_open_listeners(self) -> None:
         options = self._options
@@ -127,8 +140,10 @@ class RestServer:
 
     def _public_routes(self) -> tuple[Route, ...]:
         herder, monitor, groups = self._herder, self._monitor, self._options.groups
+        figures = self._options.get_figures
         return (
             *worker_routes(herder),
+            *(() if figures is None else metrics_routes.metrics_routes(figures)),
             *connector_routes(herder),
             *plugin_routes(herder),
             *internal_routes(groups, monitor),
@@ -148,7 +163,7 @@ class RestServer:
             is_https = listener.protocol == "https"
             if is_https and tls is None:
                 key = "listeners.https.ssl.keystore.location"
-                raise ConfigError.of("listeners", f"listener {listener} needs a key: set {key}")
+                raise ConfigError.of(listener.key, f"listener {listener} needs a key: set {key}")
             listening_socket = listener.bind()
             self._bound_listeners.append(
                 BoundListener(

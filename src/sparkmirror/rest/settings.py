@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sparkmirror.config.definition.value_types import ParsedValue
+from sparkmirror.config.tables.additions import METRICS_LISTENER
 from sparkmirror.errors import ConfigError
 from sparkmirror.rest.authentication import bearer_tokens
 from sparkmirror.rest.authentication.basic_auth import (
@@ -42,6 +43,18 @@ class RestSettings:
     listeners: tuple[RestListener, ...]
     options: RestOptions
     advertised: RestListener
+
+    def with_ports(self) -> RestSettings:
+        """Return the settings with the ports that the operating system chooses for port 0.
+
+        The server listens on them from now on: the worker id has the port before the server starts.
+        """
+        listeners = tuple(listener.with_port() for listener in self.listeners)
+        advertised = self.advertised
+        if not advertised.port:
+            port = next(one.port for one in listeners if one.protocol == advertised.protocol)
+            advertised = replace(advertised, port=port)
+        return replace(self, listeners=listeners, advertised=advertised)
 
     @property
     def worker_id(self) -> str:
@@ -71,9 +84,11 @@ def rest_settings(
     listeners = _listeners(config["listeners"])
     admin = config.get("admin.listeners")
     admin_listeners = None if admin is None else _listeners(admin)
+    metrics_listeners = _metrics_listeners(properties)
     options = RestOptions(
         admin_listeners=admin_listeners,
-        tls=_tls(listeners, properties, "listeners.https."),
+        metrics_listeners=metrics_listeners,
+        tls=_tls((*listeners, *metrics_listeners), properties, "listeners.https."),
         admin_tls=_tls(admin_listeners or (), properties, "admin.listeners.https."),
         users=_users(config.get(_EXTENSIONS), environment),
         tokens=_tokens(properties),
@@ -96,6 +111,11 @@ def rest_settings(
 def _listeners(value: ParsedValue) -> tuple[RestListener, ...]:
     assert isinstance(value, tuple)
     return tuple(RestListener.parse(text) for text in value)
+
+
+def _metrics_listeners(properties: Mapping[str, str]) -> tuple[RestListener, ...]:
+    texts = (text.strip() for text in properties.get(METRICS_LISTENER, "").split(","))
+    return tuple(RestListener.parse(text, METRICS_LISTENER) for text in texts if text)
 
 
 def _string_value(config: Mapping[str, ParsedValue], key: str) -> str:

@@ -34,7 +34,7 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
     TaskCountRecord,
     TasksCommit,
 )
-from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
 from sparkmirror.store.kafka_based_log import CompactedLog
 from sparkmirror.store.store_api import TRANSACTION_TIMEOUT_S, ConfigListener
 from sparkmirror.store.topic_reader import ConsumedRecord

@@ -20,6 +20,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
+from sparkmirror.logs import ContextThread
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.fenced_writer import FencedWriter
@@ -114,11 +115,10 @@ class KafkaBasedLog:
         assert self._thread is None, "a log is started once"
         self._retry(self._set_up_topic)
         self._reading_router = self._new_router()
-        self._thread = threading.Thread(
+        self._thread = ContextThread(
             target=self._run,
             args=[self._reading_router, on_record],
             name=f"follow-{self.topic}",
-            daemon=True,
         )
         self._thread.start()
         with self._progress:

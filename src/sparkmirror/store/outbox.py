@@ -16,6 +16,7 @@ from typing import Protocol
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, RequestRefused
+from sparkmirror.logs import ContextThread
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.kafka_based_log import CompactedLog
 
@@ -51,7 +52,7 @@ class Outbox:
         self._queue: list[QueuedRecord] = []
         self._stopping = False
         self._problem = ""
-        self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
+        self._thread = ContextThread(target=self._run, name="outbox")
 
     def start(self) -> None:
         """Start the thread."""

@@ -29,7 +29,7 @@ from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_re
 from sparkmirror.wire.protocol.request import ClientRequest
 from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.single_fetch import raise_for_code
-from sparkmirror.wire.protocol.topics.metadata import TopicInfo
+from sparkmirror.wire.protocol.topics.metadata_snapshot import TopicInfo
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 
 log = logging.getLogger(__name__)
@@ -131,6 +131,7 @@ class TopicReader:
             p.partition: CommittedRecordReader(p, self.beginning_offsets[p.partition])
             for p in partitions
         }
+        self._was_polled = False
 
     def move_end(self, timeout_s: float = CALL_TIMEOUT_S) -> None:
         """Set `end_offsets` to the ends of the partitions now, so that `read_to_end` goes on."""
@@ -158,12 +159,17 @@ class TopicReader:
             time.sleep(backoff.next_delay_s())
 
     def poll(self) -> PollResult:
-        """Fetch once from all leaders. They wait a moment if there is no new record."""
+        """Fetch once from all leaders. They wait a moment if there is no new record.
+
+        The first poll does not wait, so an empty topic is read to its end at once.
+        """
         try:
             groups = self._group_by_leader()
         except ClusterError as error:
             return PollResult((), error)
         wait_ms = SINGLE_LEADER_WAIT_MS if len(groups) == 1 else MULTI_LEADER_WAIT_MS
+        if not self._was_polled:
+            self._was_polled, wait_ms = True, 0
         positions = self.positions()
         requests = {
             address: partial(

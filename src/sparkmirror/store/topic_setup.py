@@ -14,8 +14,10 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, await_new_topic
 from sparkmirror.errors import (
     ClusterError,
+    ClusterTimeout,
     ConfigError,
     NotAuthorized,
+    TopicExists,
     TopicMissing,
     TopicRejected,
 )
@@ -37,7 +39,8 @@ def create_or_verify_topic(
 ) -> None:
     """Create the topic if it is missing, else verify it. Blocks.
 
-    Raises ConfigError if the topic is unfit, TopicRejected if the brokers refuse to create it.
+    Raises ConfigError if the topic is unfit, TopicRejected if the brokers refuse to create it, and
+    ClusterTimeout, which is retriable, if the cluster has the topic but its brokers do not know it.
     """
     found = admin.describe_topics([topic.name]).get(topic.name)
     if found is None:
@@ -67,13 +70,15 @@ def _create_topic(
             "Not authorized to create topic '%s': %s. Assuming that it exists", topic.name, error
         )
         return None
+    except TopicExists:
+        return _await_existing_topic(admin, topic, new_topic_wait_s)
     except TopicRejected as rejected:
         try:
             return await_new_topic(lambda: admin.describe_topic(topic.name), new_topic_wait_s)
         except (TopicMissing, NotAuthorized):
             raise rejected from None
     if not is_created:
-        return await_new_topic(lambda: admin.describe_topic(topic.name), new_topic_wait_s)
+        return _await_existing_topic(admin, topic, new_topic_wait_s)
     log.info(
         "Created topic %s for %s, with %d partitions",
         topic.name,
@@ -81,6 +86,18 @@ def _create_topic(
         topic.partitions,
     )
     return None
+
+
+def _await_existing_topic(admin: Admin, topic: StorageTopic, wait_s: float) -> TopicDescription:
+    """Return the description of a topic that another client, or a lost request, has created."""
+    try:
+        return await_new_topic(lambda: admin.describe_topic(topic.name), wait_s)
+    except TopicMissing as missing:
+        raise ClusterTimeout(
+            missing.cluster,
+            f"topic {topic.name} exists, but the brokers do not list it after {wait_s:g} s; the"
+            " worker asks again",
+        ) from None
 
 
 def _wait_for_brokers(admin: Admin, topic: StorageTopic, timeout_s: float) -> None:

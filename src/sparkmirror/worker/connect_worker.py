@@ -36,8 +36,12 @@ from sparkmirror.worker.connector_wiring import (
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.membership import membership_of
+from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
+from sparkmirror.worker.metrics.metric_reporters import log_reporters_notice
+from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
+from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
 from sparkmirror.worker.monitoring import WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -59,7 +63,8 @@ class ConnectWorker:
         """Create all parts; connects to no cluster yet. Raises ConfigError with all faults."""
         began = time.monotonic()
         config, properties = file.config(), dict(file.expand().values)
-        rest = rest_settings(config, properties, environment)
+        log_reporters_notice(properties)
+        rest = rest_settings(config, properties, environment).with_ports()
         spark = SparkSettings.from_properties(
             properties, properties["group.id"], state_directory(environment)
         )
@@ -69,7 +74,7 @@ class ConnectWorker:
         access = ClusterAccess.reloading("the worker's cluster", reloaded.latest)
         self._worker_info = WorkerInfoProvider(access)
         monitor = WorkerMonitor()
-        flow_monitor = monitor.for_flow()
+        flow_monitor = monitor.for_flow(metrics=MetricsSettings.from_properties(properties))
         settings = WorkerSettings.from_config(
             config, rest.worker_id, properties, PluginModules.from_environment(environment)
         )
@@ -79,8 +84,16 @@ class ConnectWorker:
         stores = kafka_backing_stores(properties, access)
         session_keys = SessionKeys(stores.configs, settings.inter_worker)
         requests = WorkerRequests(rest.options.client, session_keys)
+        is_undivided = undivided_rule(spark.master)
         member = WorkerCoordinator(
-            WorkerGroupSettings.from_config(config, properties), access, self._client_id.value
+            WorkerGroupSettings.from_config(config, properties),
+            access,
+            self._client_id.value,
+            TakeoverReadiness(
+                settings.group_id,
+                self._applications,
+                lambda: count_divided_tasks(stores.configs.snapshot(), is_undivided),
+            ),
         )
         self.herder = DistributedHerder(
             settings,
@@ -98,10 +111,15 @@ class ConnectWorker:
                 member=member,
                 leader_requests=requests,
                 get_url=lambda: advertised_url(rest.advertised, self.rest.address),
-                is_undivided=undivided_rule(spark.master),
+                is_undivided=is_undivided,
             ),
         )
-        options = replace(rest.options, groups={None: WorkerGroupAccess(self.herder, requests)})
+        measured = MeasuredHerder(herder=self.herder, rebalances=member.rebalances)
+        options = replace(
+            rest.options,
+            groups={None: WorkerGroupAccess(self.herder, requests)},
+            get_figures=WorkerMetrics([measured], monitor, self.herder.health).figures,
+        )
         self.rest = RestServer(self.herder, rest.listeners, options, monitor)
         log.info(
             "Kafka Connect worker initialization took %.0fms", (time.monotonic() - began) * 1000

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from sparkmirror import logs
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.config.files.flow_rules import MirrorConnector
@@ -55,8 +56,12 @@ from sparkmirror.worker.flow_connectors import (
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.membership import membership_of
+from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
+from sparkmirror.worker.metrics.metric_reporters import log_reporters_notice
+from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
+from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -122,12 +127,19 @@ class FlowHerder:
         stores = kafka_backing_stores(properties, access)
         session_keys = SessionKeys(stores.configs, settings.inter_worker)
         self._requests = WorkerRequests(shared.client, session_keys, flow)
-        member = WorkerCoordinator(
+        is_undivided = undivided_rule(shared.spark_master)
+        readiness = TakeoverReadiness(
+            str(flow),
+            shared.applications,
+            lambda: count_divided_tasks(stores.configs.snapshot(), is_undivided),
+        )
+        self._member = member = WorkerCoordinator(
             WorkerGroupSettings.from_config(
                 config, properties, is_exclusive=not file.internal_rest_enabled
             ),
             access,
             self._client_id.value,
+            readiness if file.internal_rest_enabled else None,
         )
         self.herder = DistributedHerder(
             settings,
@@ -147,7 +159,7 @@ class FlowHerder:
                 member=member,
                 get_url=shared.get_url,
                 leader_requests=self._requests,
-                is_undivided=undivided_rule(shared.spark_master),
+                is_undivided=is_undivided,
                 configured_connectors={
                     config["name"]: config
                     for config in map(self._connector_config, CONNECTOR_ORDER)
@@ -162,19 +174,29 @@ class FlowHerder:
             return NO_GROUP
         return WorkerGroupAccess(self.herder, self._requests)
 
+    def measured(self) -> MeasuredHerder:
+        """Return the flow's herder, for the metrics."""
+        prefix = flow_connector_name(self.flow, "")
+        return MeasuredHerder(herder=self.herder, rebalances=self._member.rebalances, prefix=prefix)
+
     def start(self) -> None:
         """Start; returns at once. A thread configures the connectors once the herder runs."""
+        with logs.flow_context(str(self.flow)):
+            self._start()
+
+    def _start(self) -> None:
         self._worker_info.start()
         self.herder.start()
         name = f"configure-{self.flow}"
-        threading.Thread(target=self._configure_connectors, name=name, daemon=True).start()
+        logs.ContextThread(target=self._configure_connectors, name=name).start()
 
     def stop(self) -> None:
         """Stop connectors and tasks and write their statuses."""
-        self._stopping.set()
-        self._worker_info.stop()
-        self.herder.shut_down()
-        self._client_id.close()
+        with logs.flow_context(str(self.flow)):
+            self._stopping.set()
+            self._worker_info.stop()
+            self.herder.shut_down()
+            self._client_id.close()
 
     def _connector_config(self, connector: MirrorConnector) -> Mapping[str, str]:
         return self._file.layered_connector_config(self.flow, connector).props
@@ -222,7 +244,8 @@ class MirrorMaker:
         flows = file.require_flows(targets)
         log.info("Targeting clusters [%s]", ", ".join(targets or file.clusters))
         properties = _own_properties(file)
-        rest = rest_settings(_own_config(file), properties, environment)
+        log_reporters_notice(properties)
+        rest = rest_settings(_own_config(file), properties, environment).with_ports()
         spark = SparkSettings.from_properties(
             file.engine_config(), "mm2", state_directory(environment)
         )
@@ -244,7 +267,10 @@ class MirrorMaker:
                 flow,
                 _worker_id(file, flow, rest.worker_id),
                 shared,
-                monitor.for_flow(flow_connector_name(flow, "")),
+                monitor.for_flow(
+                    flow_connector_name(flow, ""),
+                    MetricsSettings.of_flow(properties, file.worker_config(flow)),
+                ),
             )
             for flow in flows
         ]
@@ -254,8 +280,11 @@ class MirrorMaker:
             file.properties.file or "its file",
             {flow: flow_switches(file, flow) for flow in herders},
         )
+        measured = [flow.measured() for flow in self.flow_herders]
         options = replace(
-            rest.options, groups={flow.flow: flow.group() for flow in self.flow_herders}
+            rest.options,
+            groups={flow.flow: flow.group() for flow in self.flow_herders},
+            get_figures=WorkerMetrics(measured, monitor, self.herder.health).figures,
         )
         self._may_use_fallback_port = LISTENERS not in file.file_values
         self._create_rest_server = partial(
@@ -287,7 +316,8 @@ class MirrorMaker:
         try:
             self.rest.start()
         except ConfigError as error:
-            if not self._may_use_fallback_port:
+            is_default_port = self._may_use_fallback_port and error.faults[0].key == LISTENERS
+            if not is_default_port:
                 raise
             log.warning("The default REST port is taken, using a free one: %s", error)
             self.rest = self._create_rest_server(listeners=[RestListener.parse(FALLBACK_LISTENER)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,9 +19,13 @@ from sparkmirror.connect.herder.monitoring import MirrorEvent, MirrorPartitionSt
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
+from sparkmirror.metrics.definition import Figure
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.event_history import MAX_EVENTS, EventHistory
+from sparkmirror.worker.metrics.group_figures import group_figures
+from sparkmirror.worker.metrics.metrics_settings import DEFAULT_SETTINGS, MetricsSettings
+from sparkmirror.worker.metrics.source_figures import SourceFigures
 from sparkmirror.worker.source_partitions import IdleState, SourcePartitions
 
 log = logging.getLogger(__name__)
@@ -32,6 +35,7 @@ log = logging.getLogger(__name__)
 class _SourceProgress:
     """What the worker knows of one source connector."""
 
+    figures: SourceFigures
     partitions: SourcePartitions = field(default_factory=SourcePartitions)
     events: EventHistory = field(default_factory=EventHistory)
 
@@ -40,14 +44,19 @@ class WorkerMonitor:
     """Implements `connect.herder.monitoring`. Any thread may call it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._metrics: dict[str, MetricsSettings] = {}
+        """By the prefix of a flow."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._sources: defaultdict[str, _SourceProgress] = defaultdict(_SourceProgress)
+        self._sources: dict[str, _SourceProgress] = {}
         self._group_reports: dict[str, GroupReports] = {}
 
-    def for_flow(self, prefix: str = "") -> FlowMonitor:
+    def for_flow(
+        self, prefix: str = "", metrics: MetricsSettings = DEFAULT_SETTINGS
+    ) -> FlowMonitor:
         """The monitor for one herder; its connectors get the names `<prefix><name>`."""
         with self._lock:
+            self._metrics.setdefault(prefix, metrics)
             reports = self._group_reports.setdefault(prefix, GroupReports())
         return FlowMonitor(self, prefix, reports)
 
@@ -56,24 +65,28 @@ class WorkerMonitor:
     def on_plan(self, connector: str, job: CopyJob) -> None:
         """A source connector has the partitions of this job."""
         with self._lock:
-            self._sources[connector].partitions.on_plan(job)
+            source = self._find_source(connector)
+            source.partitions.on_plan(job)
+            source.figures.on_plan(job)
 
     def on_running(self, connector: str) -> None:
         """A source connector starts or resumes."""
         with self._lock:
-            self._sources[connector].partitions.on_requested(None)
+            self._find_source(connector).partitions.on_requested(None)
 
     def on_paused(self, connector: str) -> None:
         """A source connector pauses."""
         with self._lock:
-            self._sources[connector].partitions.on_requested(IdleState.PAUSED)
+            self._find_source(connector).partitions.on_requested(IdleState.PAUSED)
 
     def on_status(self, connector: str, status: DriverStatus) -> None:
         """Store the status of a source connector's driver; log each event that is new."""
         with self._lock:
-            source = self._sources[connector]
-            source.partitions.on_status(status, self._clock())
+            source, now = self._find_source(connector), self._clock()
+            source.partitions.on_status(status, now)
+            source.figures.on_status(status, now * 1000, time.time())
             new = source.events.add(status.snapshot.events)
+            source.figures.on_events(new)
         for event in new:
             log.warning(
                 "Connector %s: %s: %s: %s", connector, event.partition, event.kind, event.text
@@ -88,13 +101,13 @@ class WorkerMonitor:
     def on_driver_ended(self, connector: str, problem: str = "") -> None:
         """The driver of a source connector has ended, with a problem or as it was asked to."""
         with self._lock:
-            self._sources[connector].partitions.on_driver_ended(problem)
+            self._find_source(connector).partitions.on_driver_ended(problem)
 
     def on_tasks_ended(self, connector: str, state: TargetState | None) -> None:
-        """The tasks of a connector have ended, and no others follow. `state` is None if it was
-        deleted.
+        """A connector has no tasks on this worker. `state` is None if it was deleted.
 
-        A stopped connector keeps its partitions. One that runs without tasks has none.
+        A stopped connector keeps the partitions that its tasks had here: each worker of a group
+        shows its own. One that runs without tasks has none.
         """
         with self._lock:
             source = self._sources.get(connector)
@@ -106,12 +119,27 @@ class WorkerMonitor:
                 source.partitions.on_requested(IdleState.STOPPED)
             else:
                 source.partitions = SourcePartitions()
+                source.figures = self._new_figures(connector)
 
     def partition_counts(self, connector: str) -> Mapping[str, int]:
         """How many partitions each topic had in the last plan; empty if no plan is known."""
         with self._lock:
             source = self._sources.get(connector)
             return source.partitions.partition_counts() if source else {}
+
+    def _find_source(self, connector: str) -> _SourceProgress:
+        """Return what is known of a source connector. The caller has the lock."""
+        found = self._sources.get(connector)
+        if found is None:
+            found = _SourceProgress(figures=self._new_figures(connector))
+            self._sources[connector] = found
+        return found
+
+    def _new_figures(self, connector: str) -> SourceFigures:
+        """Return figures with the settings of the connector's flow."""
+        flows = (prefix for prefix in self._metrics if connector.startswith(prefix))
+        prefix = max(flows, key=len, default="")
+        return SourceFigures(connector, self._metrics.get(prefix, DEFAULT_SETTINGS))
 
     # -- from REST -------------------------------------------------------------------------------
 
@@ -129,6 +157,21 @@ class WorkerMonitor:
             source = self._sources.get(connector)
             events = source.events.latest() if source else ()
         return [_mirror_event(event) for event in events]
+
+    def figures(self) -> list[Figure]:
+        """The figures of all source connectors, and of the groups of checkpoint connectors."""
+        with self._lock:
+            now = self._clock()
+            figures = [
+                figure
+                for source in self._sources.values()
+                for figure in source.figures.figures(source.partitions.views(now), now * 1000)
+            ]
+            flows = list(self._group_reports.items())
+        for prefix, reports in flows:
+            for name in reports.connectors():
+                figures.extend(group_figures(prefix + name, reports.reports_for(name)))
+        return figures
 
     def groups(self, connector: str) -> Sequence[GroupPartitionReport]:
         """For each group, how its offsets were translated, and why."""
@@ -186,7 +229,7 @@ class FlowMonitor:
         return self._monitor.partition_counts(self._prefix + connector)
 
     def on_tasks_ended(self, connector: str, state: TargetState | None) -> None:
-        """The tasks of a connector have ended, and no others follow; None if it was deleted."""
+        """A connector has no tasks on this worker; None if it was deleted."""
         self._monitor.on_tasks_ended(self._prefix + connector, state)
 
 

@@ -16,6 +16,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
 from sparkmirror.connect.herder.herder import ServerInfo
 from sparkmirror.errors import ClusterError
+from sparkmirror.logs import ContextThread
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +28,7 @@ class WorkerInfoProvider:
         self._access = access
         self._cluster_id: str | None = None
         self._stopped = threading.Event()
-        self._thread = threading.Thread(
-            target=self._fetch_cluster_id, name="cluster-id", daemon=True
-        )
+        self._thread = ContextThread(target=self._fetch_cluster_id, name="cluster-id")
 
     def start(self) -> None:
         """Start the thread."""

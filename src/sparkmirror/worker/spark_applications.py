@@ -2,7 +2,8 @@
 
 An application starts with its first connector, and ends when it had none for some seconds: a
 connector that is stopped and started again, for example with another password, finds it running. A
-connector with `spark.*` keys in its own config gets an application of its own.
+connector with `spark.*` keys in its own config gets an application of its own. The common
+application also runs without a connector while it is kept ready for tasks of other workers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from sparkmirror.worker.spark_settings import SparkSettings
 
 IDLE_TIMEOUT_S = 5.0
 """An application without a connector ends after so long."""
+_COMMON = ""
+"""The owner of the application that connectors share."""
 CLOSE_TIMEOUT_S = 30.0
 """How long an application may take to write its receipts at the end of the worker."""
 
@@ -41,27 +44,56 @@ class SparkApplications:
         self._log_levels = log_levels or DriverLogLevels()
         self._create = create
         self._lock = threading.Lock()
+        self._ready_tasks: dict[str, int] = {}
+        """How many tasks of other workers each group may take over."""
+        self._is_closed = False
         self._supervisors: dict[str, DriverSupervisor] = {}
         """By the name of the job that has the application alone; the common one has no name."""
 
     def start_job(self, job: CopyJob, own_conf: Mapping[str, str]) -> SupervisedJob:
         """Run a job. `own_conf` has the Spark settings of its connector, usually none."""
-        owner = job.name if own_conf else ""
+        owner = job.name if own_conf else _COMMON
         with self._lock:
             known = self._supervisors.get(owner)
             if known and (started := known.start_job(job)):
                 return started
-            spec = self._settings.driver_spec(owner, own_conf)
-            supervisor = self._supervisors[owner] = self._create(spec)
-            self._log_levels.add_driver(supervisor)
+            supervisor = self._new_supervisor(owner, own_conf)
             started = supervisor.start_job(job)
             assert started is not None, "a new supervisor starts every job"
             supervisor.start()
             return started
 
+    def keep_ready(self, group: str, tasks: int) -> None:
+        """Keep the common application ready to take over so many tasks of a group at once."""
+        with self._lock:
+            self._ready_tasks[group] = tasks
+            total, known = sum(self._ready_tasks.values()), self._supervisors.get(_COMMON)
+            if (known and known.keep_ready(total)) or not total or self._is_closed:
+                return
+            if known and known.failure():
+                return  # the next connector that starts tries again
+            supervisor = self._new_supervisor(_COMMON, {})
+            supervisor.keep_ready(total)
+            supervisor.start()
+
+    def is_ready(self) -> bool:
+        """Whether a task that comes to the common application starts at once, or never."""
+        with self._lock:
+            known = self._supervisors.get(_COMMON)
+            return known is not None and (known.status.is_ready or known.failure() is not None)
+
+    def _new_supervisor(self, owner: str, own_conf: Mapping[str, str]) -> DriverSupervisor:
+        supervisor = self._create(self._settings.driver_spec(owner, own_conf))
+        self._supervisors[owner] = supervisor
+        self._log_levels.add_driver(supervisor)
+        if owner == _COMMON:
+            supervisor.keep_ready(sum(self._ready_tasks.values()))
+        return supervisor
+
     def close(self) -> None:
         """End all applications. Their jobs should have ended before."""
         with self._lock:
+            self._is_closed = True
             supervisors = list(self._supervisors.values())
         for supervisor in supervisors:
             supervisor.drain()

@@ -24,6 +24,7 @@ from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost
+from sparkmirror.logs import ContextThread
 from sparkmirror.worker.group.membership import Membership
 from sparkmirror.worker.monitoring import FlowMonitor
 from sparkmirror.worker.spark_settings import own_spark_conf
@@ -179,11 +180,10 @@ class SparkTaskGroup:
         own_conf = own_spark_conf(self._plan.config)
         running = self._running = self._start_job(self._desired_job(), own_conf)
         self._renew_membership(running)
-        self._status_thread = threading.Thread(
+        self._status_thread = ContextThread(
             target=self._follow_statuses,
             args=(running,),
             name=f"job-status-{self._connector}",
-            daemon=True,
         )
         self._status_thread.start()
 

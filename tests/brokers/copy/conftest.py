@@ -1,8 +1,7 @@
-"""Clusters for all tests of copying: two of one broker, one of three. A test may stop brokers.
+"""Clusters for all tests of copying, two of one broker. A test may stop brokers.
 
-The brokers compact and delete logs at once, forget old producers at once and notice dead brokers
-soon, so that no test waits for that. They keep records of any age unless a test says otherwise. A
-test that stops a broker starts it again before it ends.
+The brokers compact logs at once and notice dead brokers soon, so that no test waits for that. They
+keep records of any age. A test that stops a broker starts it again before it ends.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import pytest
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from tests.brokers.conftest import COPY_PROPERTIES
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.kafka.batch_writer import BatchWriter
 from tests.support.kafka.clusters import UniqueName
@@ -26,23 +26,6 @@ HERE = Path(__file__).parent
 TIMEOUT_S = 900
 """For a test and its rerun together. Exceeding it ends the whole run, so only a test that hangs may
 exceed it: on a busy machine three brokers that restart in turn take many minutes."""
-
-PROPERTIES = {
-    "auto.create.topics.enable": "false",
-    "log.cleaner.backoff.ms": "100",
-    "log.retention.ms": "-1",
-    "log.retention.check.interval.ms": "200",
-    "log.initial.task.delay.ms": "100",
-    "producer.id.expiration.check.interval.ms": "1000",
-    "broker.session.timeout.ms": "6000",
-    "broker.heartbeat.interval.ms": "500",
-    "socket.request.max.bytes": "209715200",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-}
-
-RACKS = ("north", "south", "west")
-"""The racks of brokers 1, 2 and 3 of the three-broker cluster."""
-RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,35 +41,13 @@ def one_broker_clusters(
 ) -> Iterator[tuple[Cluster, Cluster]]:
     """The source and the target cluster."""
     specs = [
-        ClusterSpec(name=name, fast_start=True, properties=PROPERTIES)
+        ClusterSpec(name=name, fast_start=True, properties=COPY_PROPERTIES)
         for name in ("copy-source", "copy-target")
     ]
     source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
     yield source, target
     for cluster in (source, target):
         cluster.remove()
-
-
-@pytest.fixture(scope="session")
-def started_three_broker_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
-    """Use `three_broker_cluster` instead."""
-    spec = ClusterSpec(
-        name="copy-three",
-        brokers=3,
-        fast_start=True,
-        racks=RACKS,
-        properties={**PROPERTIES, "replica.selector.class": RACK_AWARE_SELECTOR},
-    )
-    (cluster,) = Cluster.start_all([spec], lab_directory, reaper, log.info)
-    yield cluster
-    cluster.remove()
-
-
-@pytest.fixture
-def three_broker_cluster(started_three_broker_cluster: Cluster) -> Cluster:
-    """Three brokers, each in its own rack. All run, whatever the test before stopped."""
-    started_three_broker_cluster.start_brokers()
-    return started_three_broker_cluster
 
 
 @pytest.fixture

@@ -24,7 +24,8 @@ from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.net.routing import CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.single_produce import append_batch
-from tests.brokers.copy.conftest import PROPERTIES, flow_between
+from tests.brokers.conftest import COPY_PROPERTIES
+from tests.brokers.copy.conftest import flow_between
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S
 from tests.support.copy.exactly_once import (
@@ -195,7 +196,7 @@ def test_old_brokers_get_transactions_of_their_version(
 ) -> None:
     old = start_cluster(
         ClusterSpec(
-            name="eo-old", version=OLD_KAFKA_VERSION, fast_start=True, properties=PROPERTIES
+            name="eo-old", version=OLD_KAFKA_VERSION, fast_start=True, properties=COPY_PROPERTIES
         )
     )
     flow = flow_between(unique_name("flow"), old, old)

@@ -66,7 +66,11 @@ def held_text(flow: CopyFlow, job: CopyJob) -> str:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [(SEQUENCED, SEQUENCED), (EXACTLY_ONCE, EXACTLY_ONCE), (EXACTLY_ONCE, SEQUENCED)],
+    [
+        pytest.param(SEQUENCED, SEQUENCED, marks=pytest.mark.soak),
+        (EXACTLY_ONCE, EXACTLY_ONCE),
+        (EXACTLY_ONCE, SEQUENCED),
+    ],
 )
 def test_another_connector_goes_on_behind_the_last_copied_record(
     flow: CopyFlow,
@@ -95,7 +99,7 @@ def test_a_connector_that_was_killed_is_adopted_where_it_stopped(
 ) -> None:
     topics = {topic: 1}
     flow.create_topic(topic)
-    writer.write_batches(TopicPartition(topic, 0), numbered_records(range(2000), size=1000), 10)
+    writer.write_batches(TopicPartition(topic, 0), numbered_records(range(2000), size=1000), 40)
     with flow.harness(flow.job(topics, settings={"bytes_per_s": 200_000})) as harness:
         harness.wait_for_snapshot("records", lambda seen: seen.records > 0)
     assert [event.kind for event in run_flow(other_flow, topics)] == ["adopted"]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-
-import pytest
+from dataclasses import replace
 
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_actions import CLUSTER_ACTIONS
 from sparkmirror.model import TopicPartition
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
-from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S
+from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
 from tests.support.copy.fault_scenario import SLOW_COPY, create_mixed_topic, has_copied_records
 from tests.support.kafka.batch_writer import (
     BatchWriter,
@@ -28,66 +26,70 @@ FROZEN_S = 4.0
 """Longer than both timeouts: every open request is lost."""
 
 
-@pytest.mark.parametrize(
-    ("side", "verb"),
-    [("target", "kill"), ("source", "stop")],
-    ids=["target-dies", "source-stops"],
-)
-def test_the_only_broker_of_a_cluster_may_go_down_and_return(
-    flow: CopyFlow,
-    topic: str,
-    writer: BatchWriter,
-    one_broker_clusters: tuple[Cluster, Cluster],
-    side: str,
-    verb: str,
+def test_the_only_broker_of_the_target_may_die_and_return(
+    flow: CopyFlow, topic: str, writer: BatchWriter, target: Cluster
 ) -> None:
     topics = create_mixed_topic(flow, topic, writer)
-    cluster = one_broker_clusters[side == "target"]
     with flow.harness(flow.job(topics, settings=SLOW_COPY)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
-        CLUSTER_ACTIONS[verb].run_on_broker(cluster, 1)
+        target.kill_broker(1)
         try:
-            harness.wait_for_snapshot(
-                "the reason to be shown",
-                lambda seen: any(f"{side}: " in one.reason for one in seen.partitions.values()),
-            )
+            wait_for_reason(harness, "target: ")
         finally:
-            cluster.start_broker(1)
-        harness.conductor.set_rate(0)
-        harness.wait_until_caught_up(flow.source_end_offsets(topics))
-        harness.drain()
-        flow.assert_mirrored(topics, fences=0, harness=harness)
-        assert harness.snapshot.events == (), "no event for the operator"
+            target.start_broker(1)
+        finish_without_events(flow, harness, topics)
 
 
-def test_a_task_that_dies_while_the_source_is_down_is_fenced_once(
-    flow: CopyFlow, topic: str, writer: BatchWriter, one_broker_clusters: tuple[Cluster, Cluster]
+def wait_for_reason(harness: CopyHarness, text: str) -> None:
+    harness.wait_for_snapshot(
+        "the reason to be shown",
+        lambda seen: any(text in one.reason for one in seen.partitions.values()),
+    )
+
+
+def finish_without_events(flow: CopyFlow, harness: CopyHarness, topics: dict[str, int]) -> None:
+    """Copy the rest at full speed, and compare every record."""
+    harness.conductor.set_rate(0)
+    harness.wait_until_caught_up(flow.source_end_offsets(topics))
+    harness.drain()
+    flow.assert_mirrored(topics, fences=0, harness=harness)
+    assert harness.snapshot.events == (), "no event for the operator"
+
+
+def test_while_the_source_is_stopped_a_living_task_waits_and_a_dead_one_is_fenced_once(
+    flow: CopyFlow, topic: str, writer: BatchWriter, source: Cluster
 ) -> None:
-    partition = TopicPartition(topic, 0)
-    flow.create_topic(topic)
-    writer.write_batches(partition, numbered_records(range(1000), size=1000), batch=10)
+    """Two flows in one outage: the task of the second one dies, and is fenced once."""
+    topics = create_mixed_topic(flow, topic, writer)
+    other, partition = replace(flow, name=f"{flow.name}.dead"), TopicPartition(f"{topic}.dead", 0)
+    other.create_topic(partition.topic)
+    writer.write_batches(partition, numbered_records(range(1000), size=1000), batch=25)
     wanted = 1000 + 1  # records, and one fence
     # The task reports almost nothing, so that the takeover has something to find.
     quiet = {"report_interval_s": 3600.0, "lease_timeout_s": 3600.0, "bytes_per_s": 50_000}
-    with flow.harness(flow.job({topic: 1}, settings=quiet, task_timeout_s=3600.0)) as harness:
-        wait_until(lambda: _target_end_offset(flow, partition) > 100, "something to be copied")
-        one_broker_clusters[0].stop_broker(1)
+    dying_job = other.job({partition.topic: 1}, settings=quiet, task_timeout_s=3600.0)
+    with (
+        flow.harness(flow.job(topics, settings=SLOW_COPY)) as living,
+        other.harness(dying_job) as dying,
+    ):
+        living.wait_for_snapshot("copying to begin", has_copied_records)
+        wait_until(lambda: _target_end_offset(other, partition) > 100, "something to be copied")
+        source.stop_broker(1)
         try:
-            harness.kill(0)
-            harness.wait_for_snapshot(
-                "it to be held",
-                lambda seen: "source: " in seen.partitions[str(partition)].reason,
-            )
+            dying.kill(0)
+            wait_for_reason(dying, "source: ")
+            wait_for_reason(living, "source: ")
         finally:
-            one_broker_clusters[0].start_broker(1)
-        harness.conductor.set_rate(0)
+            source.start_broker(1)
+        finish_without_events(flow, living, topics)
+        dying.conductor.set_rate(0)
         wait_until(
-            lambda: _target_end_offset(flow, partition) == wanted,
+            lambda: _target_end_offset(other, partition) == wanted,
             "everything to be copied",
             HARNESS_TIMEOUT_S,
         )
-        harness.drain()
-        flow.assert_mirrored({topic: 1}, fences=1, harness=harness)
+        dying.drain()
+        other.assert_mirrored({partition.topic: 1}, fences=1, harness=dying)
 
 
 def _target_end_offset(flow: CopyFlow, partition: TopicPartition) -> int:

@@ -17,7 +17,8 @@ from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import LeaderOf
 from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_request
-from tests.brokers.copy.conftest import RACKS, flow_between
+from tests.brokers.conftest import RACKS
+from tests.brokers.copy.conftest import flow_between
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S
 from tests.support.copy.fault_scenario import SLOW_COPY, has_copied_records
@@ -115,6 +116,7 @@ def _is_led_as_preferred(flow: CopyFlow, admin: Admin, topic: str) -> bool:
     return False
 
 
+@pytest.mark.soak
 def test_a_rolling_restart_of_both_sides_costs_nothing(
     three_broker_cluster: Cluster, topic: str, unique_name: UniqueName
 ) -> None:

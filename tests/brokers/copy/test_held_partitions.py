@@ -18,7 +18,7 @@ from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
-from tests.brokers.copy.conftest import PROPERTIES
+from tests.brokers.conftest import COPY_PROPERTIES
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import CopyHarness
 from tests.support.copy.fault_scenario import SLOW_COPY, has_copied_records
@@ -102,11 +102,11 @@ def test_a_foreign_writer_is_reported_and_no_record_is_lost(
     records = numbered_records(range(3000), size=1000)
     foreign_writer = BatchWriter(flow.target)
     foreign = [Record(0, now_ms(), b"foreign", b"foreign")]
-    writer.write_batches(partition, records[:1500], batch=10)
+    writer.write_batches(partition, records[:1500], batch=30)
     with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
         foreign_writer.write_batch(remote, foreign)
-        writer.write_batches(partition, records[1500:], batch=10)
+        writer.write_batches(partition, records[1500:], batch=30)
         assert "ACL" in harness.wait_for_event("foreign-writer").text
         harness.conductor.set_rate(0)
         harness.wait_until_caught_up({str(partition): 3000})
@@ -133,7 +133,7 @@ def strict(start_module_cluster: StartCluster) -> Cluster:
             authorizer=True,
             users={MIRROR: "a password", UNFENCED: "a word", "root": "another"},
             super_users=("root",),
-            properties={**PROPERTIES, **SHORT_CONNECTIONS},
+            properties={**COPY_PROPERTIES, **SHORT_CONNECTIONS},
         )
     )
 
@@ -209,7 +209,7 @@ def test_a_takeover_without_the_right_to_fence_is_reported_and_exact(
     flow.create_topic(topic)
     operations = (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
     grant(flow, topic, *operations, user=UNFENCED)
-    writer.write_batches(partition, numbered_records(range(2000), size=1000), batch=10)
+    writer.write_batches(partition, numbered_records(range(2000), size=1000), batch=30)
     with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
         harness.kill(0)
@@ -245,7 +245,7 @@ def test_without_the_right_to_read_a_takeover_waits_and_fences_only_once(
     flow.create_topic(topic)
     grant_fences(flow)
     grant(flow, topic, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
-    writer.write_batches(partition, numbered_records(range(1000), size=1000), batch=10)
+    writer.write_batches(partition, numbered_records(range(1000), size=1000), batch=30)
     with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
         harness.kill(0)

@@ -14,7 +14,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
-from tests.brokers.copy.conftest import PROPERTIES
+from tests.brokers.conftest import COPY_PROPERTIES
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.copy.copy_harness import CopyHarness
 from tests.support.copy.fault_scenario import SLOW_COPY, create_mixed_topic, has_copied_records
@@ -60,7 +60,7 @@ def secured(start_module_cluster: StartCluster, oauth_server: OAuthServer) -> Cl
             users={"root": "roots password", MIRROR: PASSWORD, MOVING: PASSWORD},
             oauth=oauth_server.endpoints,
             properties={
-                **PROPERTIES,
+                **COPY_PROPERTIES,
                 "listener.name.sasl_ssl.connections.max.reauth.ms": str(SESSION_MS),
             },
         )

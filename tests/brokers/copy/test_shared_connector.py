@@ -37,7 +37,15 @@ PARTITIONS = 6
 RECORDS = 300
 SLOW: dict[str, Any] = {"bytes_per_s": 40_000}
 """So slow that a fault hits a running copy."""
-BOTH_MODES = pytest.mark.parametrize("delivery", list(DeliveryMode))
+SEQUENCED, EXACTLY_ONCE = DeliveryMode.SEQUENCED, DeliveryMode.EXACTLY_ONCE
+
+
+def both_modes(first: DeliveryMode) -> pytest.MarkDecorator:
+    """Run a test with this delivery mode, and with the other one in `make soak`."""
+    (other,) = set(DeliveryMode) - {first}
+    return pytest.mark.parametrize(
+        "delivery", [first, pytest.param(other, marks=pytest.mark.soak)], ids=str
+    )
 
 
 class SharedConnector:
@@ -49,7 +57,7 @@ class SharedConnector:
         topic: str,
         clusters: tuple[Cluster, Cluster],
         writer: BatchWriter,
-        delivery: DeliveryMode = DeliveryMode.SEQUENCED,
+        delivery: DeliveryMode = SEQUENCED,
         **settings: Any,
     ) -> None:
         self.flow, self.topic, self.clusters, self.writer = flow, topic, clusters, writer
@@ -57,7 +65,7 @@ class SharedConnector:
         self.partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
         flow.create_topic(topic, PARTITIONS)
         for partition in self.partitions:
-            writer.write_batches(partition, numbered_records(range(RECORDS), size=1000), batch=10)
+            writer.write_batches(partition, numbered_records(range(RECORDS), size=1000), batch=20)
         self._job = flow.job(
             self.topics,
             delivery=delivery,
@@ -119,7 +127,7 @@ class SharedConnector:
 
         def write() -> None:
             number = RECORDS
-            while not is_over.wait(0.01):
+            while not is_over.wait(0.05):
                 for partition in self.partitions:
                     self.writer.write_batch(partition, numbered_records([number], size=200))
                 number += 1
@@ -144,7 +152,7 @@ def clusters(source: Cluster, target: Cluster) -> tuple[Cluster, Cluster]:
     return source, target
 
 
-@BOTH_MODES
+@both_modes(SEQUENCED)
 def test_two_workers_copy_side_by_side_and_fence_at_the_same_time(
     flow: CopyFlow,
     topic: str,
@@ -172,7 +180,7 @@ def test_two_workers_copy_side_by_side_and_fence_at_the_same_time(
     shared.assert_every_record_once()
 
 
-@BOTH_MODES
+@both_modes(EXACTLY_ONCE)
 def test_a_killed_worker_is_replaced_while_the_others_go_on(
     flow: CopyFlow,
     topic: str,
@@ -235,7 +243,7 @@ def test_a_task_moves_to_another_worker_and_back_without_a_fence_while_records_f
     shared.assert_every_record_once()
 
 
-@BOTH_MODES
+@both_modes(SEQUENCED)
 def test_a_worker_that_was_suspended_appends_nothing_and_fences_nothing(
     flow: CopyFlow,
     topic: str,
@@ -259,14 +267,14 @@ def test_a_worker_that_was_suspended_appends_nothing_and_fences_nothing(
             assert "fenced" not in {event.kind for event in owner.snapshot.events}
             owner.drain()
     shared.assert_every_record_once()
-    if delivery is DeliveryMode.SEQUENCED:
+    if delivery is SEQUENCED:
         copies = [copy for _, copy in flow.all_partition_logs(shared.partitions)]
         assert [len(copy.marker_offsets) for copy in copies] == [1] * PARTITIONS, (
             "one fence for each partition, by the new owner"
         )
 
 
-@BOTH_MODES
+@both_modes(EXACTLY_ONCE)
 def test_two_owners_of_the_same_tasks_copy_nothing_twice(
     flow: CopyFlow,
     topic: str,
@@ -290,7 +298,7 @@ def test_two_owners_of_the_same_tasks_copy_nothing_twice(
     shared.assert_every_record_once()
 
 
-@BOTH_MODES
+@both_modes(SEQUENCED)
 def test_new_task_configs_move_partitions_between_tasks_of_two_workers(
     flow: CopyFlow,
     topic: str,

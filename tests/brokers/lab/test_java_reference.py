@@ -12,7 +12,7 @@ import pytest
 from sparkmirror.errors import LabError, TopicMissing
 from sparkmirror.lab.kafka.java_reference import JavaReference, JavaReferenceOptions
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
-from sparkmirror.lab.processes.process import ProcessIdentity
+from sparkmirror.lab.processes.process_identity import ProcessIdentity
 from tests.support.kafka.clusters import SharedCluster, create_topic, read_values, write_values
 from tests.support.waiting import wait_until
 

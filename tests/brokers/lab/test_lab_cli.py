@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.lab.lab_store import LabRecord, LabStore
-from sparkmirror.lab.processes.process import ProcessIdentity
+from sparkmirror.lab.processes.process_identity import ProcessIdentity
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.support.cli.command_line import CommandLine, CommandResult
 from tests.support.waiting import wait_until

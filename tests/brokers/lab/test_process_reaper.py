@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.errors import LabError
-from sparkmirror.lab.processes.process import ProcessIdentity
+from sparkmirror.lab.processes.process_identity import ProcessIdentity
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.support.waiting import wait_until
 

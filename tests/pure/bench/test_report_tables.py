@@ -74,6 +74,29 @@ def test_lowest_and_highest_values_are_shown_if_they_differ() -> None:
     assert build_rows([*runs(), *more, faster])[0].values[System.SPARKMIRROR] == "250 (250..300)"
 
 
+@pytest.mark.parametrize(("bytes_per_connector", "verdict"), [(15e6, "✓"), (15.1e6, "✗")])
+def test_a_limit_is_compared_with_sparkmirror_alone(
+    bytes_per_connector: float, verdict: str
+) -> None:
+    measured = [
+        BenchRun(
+            bench="connectors",
+            workload="idle",
+            who=who,
+            round=1,
+            figures={"bytes_per_connector": value},
+        )
+        for who, value in (
+            (System.MM2_DEFAULT, 1e6),
+            (System.SPARKMIRROR, bytes_per_connector),
+        )
+    ]
+    [row] = build_rows(measured)
+    assert (row.ratio, row.requirement, row.verdict) == ("–", "≤ 15 MB", verdict)
+    assert row.values[System.MM2_DEFAULT] == "1"
+    assert compute_speedups(measured) == []
+
+
 def test_a_row_without_a_second_system_has_no_verdict() -> None:
     alone = [run for run in runs() if run.who is System.SPARKMIRROR]
     assert {row.verdict for row in build_rows(alone)} == {Verdict.UNKNOWN}

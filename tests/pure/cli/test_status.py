@@ -27,6 +27,7 @@ from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
 from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
 from tests.support.connect.in_memory_herder import SOURCE_CONFIG, HerderHarness, running_herder
+from tests.support.rest.rest_client import server_that_answers
 
 FLOW = SourceAndTarget("A", "B")
 NAME = "MirrorSourceConnector"
@@ -293,6 +294,23 @@ def test_groups_explain_shows_offsets_of_a_group_and_exits_2_for_an_unknown_grou
 def test_error_names_the_url_of_an_unreachable_worker() -> None:
     with pytest.raises(RequestFailed, match="no worker answers at http://127.0.0.1:1"):
         WorkerRestClient("127.0.0.1:1").connectors()
+
+
+def test_a_worker_that_breaks_off_is_named_with_where_to_look() -> None:
+    with (
+        server_that_answers(b"") as address,
+        pytest.raises(RequestFailed, match=f"did not answer GET .*; look at {address}/health"),
+    ):
+        WorkerRestClient(address).connectors()
+
+
+def test_an_answer_of_another_server_is_no_answer_of_a_worker() -> None:
+    page = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"
+    with (
+        server_that_answers(page) as address,
+        pytest.raises(RequestFailed, match=f"no worker answers at {address}: Expecting value"),
+    ):
+        WorkerRestClient(address).connectors()
 
 
 def test_unknown_connector_is_a_404() -> None:

@@ -11,6 +11,7 @@ from sparkmirror.errors import (
     ClusterTimeout,
     ClusterUnavailable,
     NotAuthorized,
+    TopicExists,
     TopicMissing,
     TopicRejected,
 )
@@ -30,7 +31,7 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
         (30, NotAuthorized, False),
         (31, NotAuthorized, False),
         (33, NotAuthorized, False),
-        (36, TopicRejected, False),
+        (36, TopicExists, False),
         (37, TopicRejected, False),
         (38, TopicRejected, False),
         (39, TopicRejected, False),

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from sparkmirror.copy.causes import MAX_CAUSES, cause_texts, first_causes, without_known
+from sparkmirror.copy.causes import (
+    MAX_CAUSES,
+    cause_texts,
+    first_causes,
+    same_causes,
+    without_known,
+)
 
 REFUSED = "source primary: PLAINTEXT 127.0.0.1:9092: connection refused; check the broker"
 
@@ -36,3 +42,26 @@ def test_causes_beyond_the_first_are_counted() -> None:
     assert first_causes(texts) == [*texts[:MAX_CAUSES], "and 2 more causes"]
     assert first_causes(texts[:MAX_CAUSES]) == texts[:MAX_CAUSES]
     assert first_causes(texts[: MAX_CAUSES + 1])[-1] == "and 1 more cause"
+
+
+def joined(reasons: dict[str, str]) -> str:
+    return "; ".join(first_causes(cause_texts(reasons.items())))
+
+
+def test_other_names_and_counts_of_a_cause_are_the_same_causes() -> None:
+    both = {"a-0": REFUSED, "a-1": REFUSED, "b-0": "too large"}
+    assert same_causes(joined(both), joined({"a-1": REFUSED, "b-0": "too large"}))
+    assert same_causes(
+        joined(both), joined({"a-1": REFUSED, "b-0": "too large", "b-1": "too large"})
+    )
+    assert same_causes(
+        joined({"orders-0": REFUSED}), joined({f"orders-{number}": REFUSED for number in range(9)})
+    )
+
+
+def test_another_reason_or_the_end_of_one_is_another_cause() -> None:
+    both = {"a-0": REFUSED, "b-0": "too large"}
+    assert not same_causes(joined(both), joined({"a-0": REFUSED}))
+    assert not same_causes(joined({"a-0": REFUSED}), "")
+    assert not same_causes(joined({"a-0": REFUSED}), joined({"a-0": "too large"}))
+    assert not same_causes("source A: down", "source B: down")

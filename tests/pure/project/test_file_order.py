@@ -9,7 +9,13 @@ from typing import cast
 
 import pytest
 
-from tests.file_order import DURATIONS, DurationRecorder, longest_first
+from tests.file_order import (
+    DURATIONS,
+    FILES_OF_CLUSTERS,
+    DurationRecorder,
+    longest_first,
+    scope_of,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -46,3 +52,10 @@ def test_durations_are_summed_by_file_and_others_stay(tmp_path: Path) -> None:
 def test_every_recorded_file_exists() -> None:
     recorded = json.loads(DURATIONS.read_text("utf-8"))
     assert [name for name in recorded if not (ROOT / name).is_file()] == []
+
+
+def test_one_worker_runs_all_files_of_a_cluster() -> None:
+    for name, files in FILES_OF_CLUSTERS.items():
+        assert {scope_of(f"{file}::test") for file in files} == {name}
+        assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert scope_of("tests/brokers/test_admin.py::test") == "tests/brokers/test_admin.py"

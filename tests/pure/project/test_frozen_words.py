@@ -14,13 +14,13 @@ from sparkmirror.cli.copy import plan_and_run
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.driver.data_loss import LossKind
-from sparkmirror.copy.driver.existing.existing_records import (
+from sparkmirror.copy.driver.fencing import transactional_ids
+from sparkmirror.copy.driver.resume.data_loss import LossKind
+from sparkmirror.copy.driver.resume.existing.existing_records import (
     ADOPTED,
     EXISTING_RECORDS,
     FOREIGN_RECORDS,
 )
-from sparkmirror.copy.driver.fencing import transactional_ids
 from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy, StartMode
 from sparkmirror.copy.lease import LeaseIdentity
@@ -144,7 +144,7 @@ LANE_REASONS = {
 def test_what_a_status_says_of_a_partition_and_of_an_event() -> None:
     assert [one.name for one in fields(PartitionView)] == [
         *("remote", "task", "state", "position", "expected", "end", "records", "bytes"),
-        *("reason", "halted"),
+        *("copied", "reason", "halted"),
     ]
     assert [one.name for one in fields(CopyEvent)] == [
         *("at_ms", "kind", "partition", "text", "lost_from", "lost_to"),
@@ -176,6 +176,8 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.log.dir",
         "sparkmirror.epoch.seconds",
         "sparkmirror.rest.bearer.tokens.file",
+        "sparkmirror.metrics.listener",
+        "sparkmirror.metrics.detail",
     }
     assert CONTROL_PORT_KEY == "spark.sparkmirror.control.port"
     assert CONTROL_PROTOCOL_KEY == "spark.sparkmirror.control.protocol"

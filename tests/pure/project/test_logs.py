@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import logging
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -36,14 +39,82 @@ def test_the_prefix_ends_with_its_block(lines: io.StringIO) -> None:
     assert "INFO alone" in lines.getvalue()
 
 
-def test_a_process_of_one_connector_prefixes_the_lines_outside_a_context() -> None:
-    record = logging.makeLogRecord({})
-    process = logs.ContextFilter(logs.connector_prefix("mm2-msc"))
-    assert process.filter(record)
-    assert vars(record)["context"] == "[mm2-msc] "
-    with logs.context(connector="mm2-msc", task=1):
-        assert process.filter(record)
-    assert vars(record)["context"] == "[mm2-msc|task-1] "
+def test_a_process_with_several_flows_names_the_flow_of_each_line(lines: io.StringIO) -> None:
+    log = logging.getLogger("somewhere")
+    with logs.flow_context("A->B"):
+        log.info("of the flow")
+        with logs.context(connector="MirrorSourceConnector", task=1):
+            log.info("of its task")
+        log.info("of the flow again")
+    log.info("of the process")
+    written = lines.getvalue()
+    assert "INFO [A->B] of the flow (" in written
+    assert "INFO [A->B.MirrorSourceConnector|task-1] of its task (" in written
+    assert "INFO [A->B] of the flow again (" in written
+    assert "INFO of the process (" in written
+
+
+def test_a_thread_has_the_prefix_of_the_code_that_starts_it(lines: io.StringIO) -> None:
+    def run(text: str) -> None:
+        logging.getLogger("somewhere").info(text)
+        inner = logs.ContextThread(
+            target=logging.getLogger("somewhere").info, name="inner", args=["inside"]
+        )
+        inner.start()
+        inner.join(50)
+
+    thread = logs.ContextThread(target=run, name="outer", args=["outside"])
+    with logs.context(connector="A->B.c"):
+        thread.start()
+    thread.join(50)
+    assert "INFO [A->B.c] outside (" in lines.getvalue()
+    assert "INFO [A->B.c] inside (" in lines.getvalue()
+
+
+THREADS_OF_ALL_CONNECTORS = {
+    "engine/driver/control/control_server.py": "serves the tasks of all connectors",
+    "engine/driver/driver.py": "closes Spark",
+    "engine/driver/driver_main.py": "reads commands for all connectors",
+    "engine/driver/spark_application.py": "runs Spark",
+}
+"""Modules of a driver whose threads speak of no connector, or name it in the line."""
+
+
+def test_every_thread_of_a_driver_that_serves_one_connector_names_it_in_its_log_lines() -> None:
+    """One log has the lines of all connectors of a worker: each must make sense alone."""
+    root = Path(logs.__file__).parent
+    modules = [*root.glob("copy/*.py"), *root.glob("copy/driver/**/*.py")]
+    modules += [*root.glob("engine/driver/**/*.py"), *root.glob("store/*.py")]
+    plain = {
+        str(path.relative_to(root))
+        for path in modules
+        if re.search(r"\bthreading\.Thread\(", path.read_text())
+    }
+    assert len(modules) > 50
+    assert plain == THREADS_OF_ALL_CONNECTORS.keys()
+
+
+def test_lines_of_threads_that_serve_all_connectors_name_the_connector_they_speak_of() -> None:
+    """Such a line has no prefix. So its text has a job, or nothing that belongs to one."""
+    root = Path(logs.__file__).parent
+    of_one_connector = re.compile(r"\b([Tt]ask|[Pp]artition|[Cc]onnector)s? %")
+    for module in THREADS_OF_ALL_CONNECTORS:
+        for line in log_texts(root / module):
+            assert not of_one_connector.search(line) or "of %s" in line, f"{module}: {line}"
+
+
+def log_texts(module: Path) -> Iterator[str]:
+    """The texts of all log lines of a module."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "log"
+        ):
+            text = node.args[0]
+            assert isinstance(text, ast.Constant), f"{module}: line {node.lineno}"
+            yield str(text.value)
 
 
 def test_levels_are_set_by_logger_and_root_is_the_root_logger(lines: io.StringIO) -> None:

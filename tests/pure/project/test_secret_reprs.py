@@ -23,6 +23,7 @@ WITHOUT_SECRETS = {
     *("remote_topics", "configs", "partition", "offset", "disabled_by", "target_limits"),
     *("extra_configs", "path_parameters", "executor_variables", "extensions", "certificate"),
     *("private_key_file", "refresh_token_file", "is_delegation_token", "_tokens", "token_url"),
+    "labels",
 }
 """Names of fields that hold topics, offsets, limits, names of files and the like."""
 PROCESSES_OF_THEIR_OWN = ("__main__", "reaper_process", "noop_driver_main")

@@ -173,6 +173,27 @@ def test_links_in_the_documents_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_paths_and_modules_that_documents_name_exist() -> None:
+    """A path in backquotes begins at the root, in src/sparkmirror, or at the document itself."""
+    package = ROOT / "src" / "sparkmirror"
+    first_parts = {path.name for path in (*ROOT.iterdir(), *package.iterdir()) if path.is_dir()}
+    named, missing = 0, []
+    for name, text in tracked_text():
+        if not name.endswith(".md"):
+            continue
+        without_blocks = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        for path in re.findall(r"`([A-Za-z_]\w*/[\w./-]*)`", without_blocks):
+            if path.partition("/")[0] not in first_parts:
+                continue
+            named += 1
+            bases = (ROOT, package, (ROOT / name).parent)
+            forms = (path, f"{path.rstrip('/')}.py", f"{path.rpartition('.')[0]}.py")
+            if not any((base / form).exists() for base in bases for form in forms):
+                missing.append(f"{name}: {path}")
+    assert named > 100
+    assert missing == []
+
+
 def test_every_make_target_is_explained() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.copy.causes import MAX_CAUSES
 from tests.spark.troubles.comparison import MAX_REPEATS, differences, flooding_lines, lies
 from tests.spark.troubles.markdown import PAGE, with_table
 from tests.spark.troubles.provocations import PROVOCATIONS
 from tests.spark.troubles.surfaces import Surfaces
 from tests.spark.troubles.trouble import CLUSTER_TEST, TEST, Trouble, has_text
+from tests.spark.troubles.trouble_groups import OWN_CONNECTORS, SOAK_GROUPS, TROUBLE_GROUPS
 from tests.spark.troubles.trouble_table import TROUBLES
 
 ROOT = Path(__file__).parents[3]
@@ -54,6 +56,22 @@ def test_every_trouble_is_provoked_or_the_page_names_another_test() -> None:
     ] == []
 
 
+def test_every_provocation_is_in_one_group() -> None:
+    grouped = [name for names in TROUBLE_GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(PROVOCATIONS)
+    assert set(OWN_CONNECTORS) <= set(PROVOCATIONS)
+    assert set(SOAK_GROUPS) <= set(TROUBLE_GROUPS)
+
+
+@pytest.mark.parametrize("group", TROUBLE_GROUPS)
+def test_the_troubles_of_a_group_have_the_same_health(group: str) -> None:
+    rows = [trouble_named(name) for name in TROUBLE_GROUPS[group] if name != "java-worker"]
+    assert len({(row.health, row.exit_code, row.lasts) for row in rows}) == 1
+    assert len(rows) <= MAX_CAUSES, "sparkmirror status only counts the others"
+    of_worker = [row for row in rows if row.is_of_worker and row.remark]
+    assert len(of_worker) <= 1, "/health has only the first problem of the worker"
+
+
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.name)
 def test_the_test_of_a_trouble_exists(trouble: Trouble) -> None:
     file, _, name = trouble.proof.partition("::")
@@ -81,8 +99,25 @@ def test_every_surface_that_differs_is_named() -> None:
     named = [line.partition(":")[0] for line in differences(trouble, ALL_IS_WELL)]
     assert named == [
         "/health", "exit code of status", "lag",
-        "connector", "task", "partition", "/health", "status", "log",
+        "connector", "task", "partition", "status", "log", "/health",
     ]  # fmt: skip
+
+
+def test_health_has_a_trouble_of_the_group_and_counts_the_others() -> None:
+    trouble, other = trouble_named("unknown-host"), trouble_named("http-port")
+    text = "But connector x: east: h:1: it answers in HTTP; check that this is the right port"
+
+    def of_health(message: str, *others: Trouble) -> list[str]:
+        seen = replace(ALL_IS_WELL, health="degraded", health_message=message)
+        found = differences(trouble, seen, others)
+        return [
+            line.partition(" does not ")[2][:4] for line in found if line.startswith("/health: '")
+        ]
+
+    assert of_health(f"{text} (and 1 more)", other) == []
+    assert of_health(text, other) == ["coun"]
+    assert of_health(f"{text} (and 1 more)") == ["have"]
+    assert of_health("But the worker (and 1 more)", other) == ["have"]
 
 
 def test_everything_that_claims_that_all_is_well_is_a_lie() -> None:

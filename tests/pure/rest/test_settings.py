@@ -12,7 +12,7 @@ from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.rest.authentication.basic_auth import EXTENSION
-from sparkmirror.rest.settings import RestSettings, rest_settings
+from sparkmirror.rest.settings import RestSettings, advertised_url, rest_settings
 
 REQUIRED = {
     "bootstrap.servers": "127.0.0.1:9092",
@@ -65,6 +65,23 @@ def test_the_default_is_port_8083_on_every_interface() -> None:
 )
 def test_the_worker_id_is_the_advertised_address(config: dict[str, str], worker_id: str) -> None:
     assert read(config).worker_id == worker_id
+
+
+def test_a_worker_on_a_free_port_has_that_port_in_its_id_and_listens_on_it() -> None:
+    first, second = (read({"listeners": "http://127.0.0.1:0"}).with_ports() for _ in range(2))
+    for settings in (first, second):
+        [listener] = settings.listeners
+        with listener.bind() as listening:
+            assert settings.worker_id == f"127.0.0.1:{listening.getsockname()[1]}"
+            assert advertised_url(settings.advertised, str(listener)) == str(listener)
+    assert first.worker_id != second.worker_id
+
+
+def test_a_given_advertised_port_stays_with_a_free_port() -> None:
+    config = {"listeners": "http://127.0.0.1:0", "rest.advertised.port": "99"}
+    settings = read(config).with_ports()
+    settings.listeners[0].bind().close()
+    assert settings.worker_id == "127.0.0.1:99"
 
 
 def test_the_listener_without_tls_is_advertised_by_default(

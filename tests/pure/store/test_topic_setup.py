@@ -9,7 +9,14 @@ import pytest
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
-from sparkmirror.errors import ClusterError, ConfigError, TopicMissing, TopicRejected
+from sparkmirror.errors import (
+    ClusterError,
+    ClusterTimeout,
+    ConfigError,
+    TopicExists,
+    TopicMissing,
+    TopicRejected,
+)
 from sparkmirror.store import topic_setup
 from sparkmirror.store.storage_topics import StorageKind, StorageTopic
 from sparkmirror.store.topic_setup import create_or_verify_topic
@@ -23,8 +30,15 @@ class RacingAdmin(Admin):
     """The cluster rejects the topic as existing. Its brokers know the topic after some requests."""
 
     def __init__(
-        self, unknown_for: int, partitions: int = 1, *, loses_response: bool = False
+        self,
+        unknown_for: int,
+        partitions: int = 1,
+        *,
+        loses_response: bool = False,
+        rejection: TopicRejected | None = None,
     ) -> None:
+        exists = f"CreateTopics answered TOPIC_ALREADY_EXISTS for {TOPIC.name}"
+        self.rejection = rejection or TopicExists("west", exists)
         self.loses_response = loses_response
         self.unknown_for = unknown_for
         self.partitions = partitions
@@ -53,7 +67,7 @@ class RacingAdmin(Admin):
     def create_topic(self, topic: NewTopic) -> bool:
         if self.loses_response:
             return False
-        raise TopicRejected("west", f"CreateTopics answered TOPIC_ALREADY_EXISTS for {topic.name}")
+        raise self.rejection
 
     def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
         return dict.fromkeys(names, ())
@@ -81,6 +95,18 @@ def test_a_topic_that_exists_after_a_lost_response_is_verified() -> None:
         create_or_verify_topic(admin, TOPIC)
 
 
-def test_a_rejected_topic_that_stays_unknown_is_an_error() -> None:
-    with pytest.raises(TopicRejected, match="TOPIC_ALREADY_EXISTS"):
-        create_or_verify_topic(RacingAdmin(unknown_for=10**9), TOPIC, new_topic_wait_s=0.05)
+@pytest.mark.parametrize("loses_response", [False, True])
+def test_an_existing_topic_that_brokers_do_not_list_is_a_retriable_error(
+    loses_response: bool,
+) -> None:
+    admin = RacingAdmin(unknown_for=10**9, loses_response=loses_response)
+    with pytest.raises(ClusterTimeout, match="connect-configs exists") as raised:
+        create_or_verify_topic(admin, TOPIC, new_topic_wait_s=0.05)
+    assert raised.value.retriable
+
+
+def test_a_topic_that_the_cluster_refuses_is_an_error() -> None:
+    admin = RacingAdmin(unknown_for=10**9, rejection=TopicRejected("west", "POLICY_VIOLATION"))
+    with pytest.raises(TopicRejected, match="POLICY_VIOLATION") as raised:
+        create_or_verify_topic(admin, TOPIC, new_topic_wait_s=0.05)
+    assert not raised.value.retriable

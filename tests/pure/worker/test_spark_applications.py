@@ -93,3 +93,36 @@ def test_an_application_that_has_ended_is_followed_by_another(
         return len(specs) == 2
 
     wait_until(starts_again, "another application")
+
+
+def test_the_common_application_runs_without_a_connector_while_it_is_kept_ready(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    assert not applications.is_ready()
+    applications.keep_ready("g", 0)
+    assert not specs, "there is nothing to be ready for"
+    applications.keep_ready("g", 6)
+    wait_until(applications.is_ready, "the application to be ready")
+    job = applications.start_job(job_of("one"), {})
+    job.drain()
+    assert job.wait(50)
+    applications.keep_ready("other", 2)
+    applications.keep_ready("g", 0)
+    assert applications.is_ready()
+    assert len(specs) == 1
+
+    applications.keep_ready("other", 0)
+
+    def is_another_one_started() -> bool:
+        applications.start_job(job_of("one"), {}).stop()
+        return len(specs) == 2
+
+    wait_until(is_another_one_started, "the application to end, and another one to start")
+
+
+def test_an_application_that_cannot_start_delays_nothing(applications: SparkApplications) -> None:
+    job = applications.start_job(job_of("refuses"), {})
+    assert not list(job.statuses())[-1].snapshot.partitions
+    wait_until(applications.is_ready, "the failure")
+    applications.keep_ready("g", 2)
+    assert applications.is_ready()

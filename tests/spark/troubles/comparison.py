@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 
 from sparkmirror.cli.live_view import BAR_WIDTH
 from tests.spark.troubles.surfaces import Surfaces
 from tests.spark.troubles.trouble import (
+    DEGRADED,
     HEALTHY,
     RUNNING,
     STARTING,
@@ -25,13 +26,21 @@ FULL_BAR = "━" * BAR_WIDTH
 LOG_LINE = re.compile(r" ((?:WARNING|ERROR) .*)")
 REPEATS = re.compile(r" \(and [^)]* more since it was last logged\)")
 EVENT_LINE = re.compile(r"\d{4}-\d\d-\d\d ")
+MORE_PROBLEMS = re.compile(r"\(and \d+ more\)$")
 MAX_REPEATS = 4
 """A line that repeats is written at once, after 10 s, after 40 s, and after 130 s."""
 
 
-def differences(trouble: Trouble, seen: Surfaces) -> list[str]:
-    """Return what is not as the table says, one line per surface."""
-    return [*_state_differences(trouble, seen), *_text_differences(trouble, seen)]
+def differences(trouble: Trouble, seen: Surfaces, others: Collection[Trouble] = ()) -> list[str]:
+    """Return what is not as the table says, one line per surface.
+
+    `others` are provoked at the same time.
+    """
+    return [
+        *_state_differences(trouble, seen),
+        *_text_differences(trouble, seen),
+        *_health_differences(trouble, seen, others),
+    ]
 
 
 def lies(trouble: Trouble, seen: Surfaces) -> list[str]:
@@ -74,12 +83,18 @@ def flooding_lines(log: str) -> list[str]:
 
 
 def remainders(seen: Surfaces) -> list[str]:
-    """Return what is not well yet after the trouble has ended."""
-    found = []
+    """Return what is not well yet after all troubles have ended."""
+    found = connector_remainders(seen)
     if seen.health != HEALTHY:
         found.append(f"/health is {seen.health}: {seen.health_message}")
     if seen.exit_code:
         found.append(f"sparkmirror status ends with {seen.exit_code}: {seen.status_text}")
+    return found
+
+
+def connector_remainders(seen: Surfaces) -> list[str]:
+    """Return what is not well yet with the connector after its trouble has ended."""
+    found = []
     if seen.partition_state and seen.lag != 0:
         found.append(f"the lag is {seen.lag}")
     for text in (seen.connector_trace, seen.task_trace, seen.reason):
@@ -121,11 +136,6 @@ def _text_differences(trouble: Trouble, seen: Surfaces) -> Iterator[str]:
         ("connector", trouble.on_connector and remark, seen.connector_trace),
         ("task", trouble.on_task and bool(trouble.task) and remark, seen.task_trace),
         ("partition", trouble.on_partition and bool(trouble.partition) and remark, seen.reason),
-        (
-            "/health",
-            trouble.health != HEALTHY and (trouble.health_message or remark),
-            seen.health_message,
-        ),
         ("status", remark, seen.status_text),
         ("log", trouble.log or (not trouble.event and remark), seen.log),
         ("events", trouble.event, "\n".join(kind for kind, _ in seen.events)),
@@ -142,6 +152,21 @@ def _text_differences(trouble: Trouble, seen: Surfaces) -> Iterator[str]:
             for text, count in counts.items()
             if text and count > 1
         )
+
+
+def _health_differences(
+    trouble: Trouble, seen: Surfaces, others: Collection[Trouble]
+) -> Iterator[str]:
+    """A degraded one has the first problem and counts the others. The worker's come first."""
+    if trouble.health == HEALTHY:
+        return
+    shown = [trouble] if trouble.is_of_worker else [trouble, *others]
+    texts = [one.health_message or one.remark for one in shown]
+    if not any(has_text(text, seen.health_message) for text in texts):
+        yield f"/health: {seen.health_message!r} does not have {' or '.join(texts)!r}"
+    is_counted = trouble.health == DEGRADED and not trouble.is_of_worker
+    if others and is_counted and not MORE_PROBLEMS.search(seen.health_message):
+        yield f"/health: {seen.health_message!r} does not count the other problems"
 
 
 def _problem_lines(status_text: str) -> list[str]:

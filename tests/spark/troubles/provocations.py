@@ -35,6 +35,7 @@ from tests.spark.troubles.troubled_mirror import (
     USER,
     TroubledMirror,
     create_topics,
+    subject_of,
     write_records,
 )
 from tests.support.cli.mirror_process import connector_path, running_worker
@@ -42,7 +43,6 @@ from tests.support.kafka.admin_operations import delete_records, denied, set_top
 from tests.support.kafka.expired_certificate import expired_listener
 from tests.support.processes import session_processes
 from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
-from tests.support.waiting import wait_until
 
 Provocation = Callable[[TroubledMirror, str], AbstractContextManager[Subject]]
 
@@ -67,9 +67,12 @@ def _clusters(mirror: TroubledMirror, sides: tuple[str, ...]) -> list[Cluster]:
 def _down(
     mirror: TroubledMirror, topic: str, *, sides: tuple[str, ...], records: int = 0
 ) -> Iterator[Subject]:
-    """Take brokers down. `records` come before that, or after it if only the target is down."""
+    """Take brokers down. `records` come before that, or after it if only the target is down.
+
+    Another row may have taken them down already.
+    """
     clusters = _clusters(mirror, sides)
-    if "source" in sides:
+    if "source" in sides and records:
         mirror.write(topic, records)
     for cluster in clusters:
         controller, *others = cluster.brokers
@@ -79,7 +82,7 @@ def _down(
     try:
         if "source" not in sides:
             mirror.write(topic, records)
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
     finally:
         for cluster in reversed(clusters):
             cluster.start_brokers()
@@ -90,7 +93,7 @@ def _one_broker_down(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     """Kill the broker that leads one of the two partitions."""
     mirror.source.kill_broker(SECOND_BROKER)
     try:
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
     finally:
         mirror.source.start_broker(SECOND_BROKER)
 
@@ -104,7 +107,7 @@ def _suspended(mirror: TroubledMirror, topic: str, *, side: str) -> Iterator[Sub
     try:
         if side == "target":
             mirror.write(topic)
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
     finally:
         for broker in cluster.brokers.values():
             broker.resume()
@@ -180,7 +183,7 @@ def _missing_right(
     access = _clusters(mirror, (side,))[0].access(PLAINTEXT)
     with denied(access, USER, ResourceType.TOPIC, f"{prefix}{topic}", operation):
         mirror.write(topic)
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
 
 
 @contextmanager
@@ -194,28 +197,18 @@ def _missing_right_to_create(mirror: TroubledMirror, topic: str) -> Iterator[Sub
         denied(access, USER, ResourceType.TOPIC, f"{REMOTE}{created}", create),
     ):
         create_topics(mirror.source, [created])
-        yield Subject(connector=MAIN, topic=created)
+        yield replace(subject_of(topic), topic=created)
 
 
 @contextmanager
 def _loss_decided(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
-    """In the end, skip what is lost; the next loss halts its partition again."""
+    """In the end, skip what is lost."""
+    subject = subject_of(topic)
     try:
-        yield Subject(connector=MAIN, topic=topic, tidy=partial(_set_on_loss, mirror, None))
+        yield subject
     finally:
-        _set_on_loss(mirror, "skip")
-
-
-def _set_on_loss(mirror: TroubledMirror, policy: str | None) -> None:
-    """Set the loss policy and wait until the task has it."""
-    path = connector_path(MAIN)
-    mirror.program.call_json("PATCH", f"{path}/config", {ON_LOSS: policy})
-
-    def has_policy() -> bool:
-        tasks = mirror.program.get_json(f"{path}/tasks")
-        return [task["config"].get(ON_LOSS) for task in tasks] == [policy]
-
-    wait_until(has_policy, f"the task to have {ON_LOSS}={policy}")
+        path = f"{connector_path(subject.connector)}/config"
+        mirror.program.call_json("PATCH", path, {ON_LOSS: "skip"})
 
 
 @contextmanager
@@ -230,11 +223,12 @@ def _recreated(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
 
 @contextmanager
 def _overtaken_by_retention(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
-    mirror.program.call_json("PUT", f"{connector_path(MAIN)}/pause")
-    mirror.program.wait_for_states(MAIN, "PAUSED", "PAUSED")
+    connector = subject_of(topic).connector
+    mirror.program.call_json("PUT", f"{connector_path(connector)}/pause")
+    mirror.program.wait_for_states(connector, "PAUSED", "PAUSED")
     mirror.write(topic)
     delete_records(mirror.source.access(PLAINTEXT), TopicPartition(topic, 0), 15)
-    mirror.program.call_json("PUT", f"{connector_path(MAIN)}/resume")
+    mirror.program.call_json("PUT", f"{connector_path(connector)}/resume")
     with _loss_decided(mirror, topic) as subject:
         yield subject
 
@@ -261,7 +255,7 @@ def _record_too_large(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     set_topic_config(access, remote, {"max.message.bytes": str(SMALL_BYTES)})
     write_records(mirror.source, topic, 1, LARGE_BYTES)
     try:
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
     finally:
         set_topic_config(access, remote, {"max.message.bytes": str(100 * LARGE_BYTES)})
 
@@ -270,7 +264,7 @@ def _record_too_large(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
 def _foreign_writer(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     write_records(mirror.target, f"{REMOTE}{topic}", 1)
     mirror.write(topic)
-    yield Subject(connector=MAIN, topic=topic)
+    yield subject_of(topic)
 
 
 @contextmanager
@@ -281,7 +275,7 @@ def _no_right_to_fence(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     with denied(access, USER, kind, EVERYTHING, ACLOperation.WRITE):
         for task in session_processes(driver.pid, PYTHON_WORKER):
             task.kill()
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
 
 
 @contextmanager
@@ -289,7 +283,7 @@ def _driver_suspended(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     [driver] = mirror.program.drivers()
     driver.send_signal(signal.SIGSTOP)
     try:
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
     finally:
         driver.send_signal(signal.SIGCONT)
 
@@ -298,7 +292,7 @@ def _driver_suspended(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
 def _driver_killed(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     [driver] = mirror.program.drivers()
     driver.kill()
-    yield Subject(connector=MAIN, topic=topic)
+    yield subject_of(topic)
 
 
 @contextmanager
@@ -306,7 +300,7 @@ def _jvm_killed(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     [driver] = mirror.program.drivers()
     [jvm] = session_processes(driver.pid, JVM)
     jvm.kill()
-    yield Subject(connector=MAIN, topic=topic)
+    yield subject_of(topic)
 
 
 @contextmanager
@@ -338,7 +332,7 @@ def _java_worker(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
 def _corrupt_config(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     _write_config_record(mirror, CORRUPT_RECORD)
     try:
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
     finally:
         _write_config_record(mirror, replace(CORRUPT_RECORD, value=None))
 

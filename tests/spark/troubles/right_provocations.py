@@ -13,18 +13,15 @@ from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from tests.spark.troubles.surfaces import Subject
 from tests.spark.troubles.troubled_mirror import (
-    MAIN,
     TOPIC_PREFIX,
     USER,
     TroubledMirror,
     create_topics,
+    subject_of,
 )
-from tests.support.cli.mirror_process import connector_path
 from tests.support.kafka.admin_operations import denied, grant_acls, set_topic_config
-from tests.support.waiting import wait_until
 
 CLUSTER = "kafka-cluster"
-OFFSET_SYNCS = "mm2-offset-syncs.west.internal"
 CHECKPOINTS = "east.checkpoints.internal"
 HEARTBEATS = "heartbeats"
 REMOTE = "east."
@@ -36,9 +33,9 @@ FAST_CHECKPOINTS = {
     "sync_group_offsets_enabled": "true",
     "sync_group_offsets_interval_seconds": "1",
 }
-ACL_INTERVAL = "sync.topic.acls.interval.seconds"
-CONFIG_INTERVAL = "sync.topic.configs.interval.seconds"
-ACLS_ENABLED = "sync.topic.acls.enabled"
+SYNC_ACLS = {"sync.topic.acls.enabled": "true", "sync.topic.acls.interval.seconds": "1"}
+SYNC_CONFIGS = {"sync.topic.configs.interval.seconds": "1"}
+OTHER_OFFSET_SYNCS = "mm2-offset-syncs.south.internal"
 
 
 @contextmanager
@@ -53,9 +50,9 @@ def _denied(
 
 @contextmanager
 def _no_write_to_offset_syncs(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
-    with _denied(mirror, "source", ResourceType.TOPIC, OFFSET_SYNCS, ACLOperation.WRITE):
+    with _denied(mirror, "source", ResourceType.TOPIC, OTHER_OFFSET_SYNCS, ACLOperation.WRITE):
         mirror.write(topic, SYNC_DUE_RECORDS)
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
 
 
 @contextmanager
@@ -63,7 +60,7 @@ def _no_write_to_offsets(mirror: TroubledMirror, topic: str) -> Iterator[Subject
     offsets = mirror.properties["offset.storage.topic"]
     with _denied(mirror, "target", ResourceType.TOPIC, offsets, ACLOperation.WRITE):
         mirror.write(topic)
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
 
 
 @contextmanager
@@ -81,7 +78,7 @@ def _no_write_to_configs(mirror: TroubledMirror, topic: str) -> Iterator[Subject
     configs = mirror.properties["config.storage.topic"]
     with _denied(mirror, "target", ResourceType.TOPIC, configs, ACLOperation.WRITE):
         create_topics(mirror.source, [f"{topic}.created"])
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
 
 
 @contextmanager
@@ -134,13 +131,13 @@ def _no_write_to_heartbeats(mirror: TroubledMirror, topic: str) -> Iterator[Subj
 def _no_read_on_worker_group(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     group = mirror.properties["group.id"]
     with _denied(mirror, "target", ResourceType.GROUP, group, ACLOperation.READ):
-        yield Subject(connector=MAIN, topic=topic)
+        yield subject_of(topic)
 
 
 @contextmanager
 def _no_describe_configs(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     with _denied(mirror, "source", ResourceType.TOPIC, topic, ACLOperation.DESCRIBE_CONFIGS):
-        yield _syncing(mirror, topic, {CONFIG_INTERVAL: "1", ACLS_ENABLED: "false"})
+        yield subject_of(topic)
 
 
 @contextmanager
@@ -149,13 +146,13 @@ def _no_alter_configs(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     source = mirror.source.access(ListenerProtocol.PLAINTEXT)
     with _denied(mirror, "target", ResourceType.TOPIC, remote, ACLOperation.ALTER_CONFIGS):
         set_topic_config(source, topic, {"retention.ms": "86400000"})
-        yield _syncing(mirror, topic, {CONFIG_INTERVAL: "1", ACLS_ENABLED: "false"})
+        yield subject_of(topic)
 
 
 @contextmanager
 def _no_describe_on_cluster(mirror: TroubledMirror, topic: str) -> Iterator[Subject]:
     with _denied(mirror, "source", ResourceType.CLUSTER, CLUSTER, ACLOperation.DESCRIBE):
-        yield _syncing(mirror, topic, {ACL_INTERVAL: "1"})
+        yield subject_of(topic)
 
 
 @contextmanager
@@ -164,26 +161,7 @@ def _no_alter_on_cluster(mirror: TroubledMirror, topic: str) -> Iterator[Subject
     source = mirror.source.access(ListenerProtocol.PLAINTEXT)
     with _denied(mirror, "target", ResourceType.CLUSTER, CLUSTER, ACLOperation.ALTER):
         grant_acls(source, READER, ResourceType.TOPIC, topic, ACLOperation.READ)
-        yield _syncing(mirror, topic, {ACL_INTERVAL: "1"})
-
-
-def _syncing(mirror: TroubledMirror, topic: str, config: dict[str, str]) -> Subject:
-    """Let MAIN sync often until the test has ended."""
-    _patch_main(mirror, config)
-    restore = partial(_patch_main, mirror, dict.fromkeys(config))
-    return Subject(connector=MAIN, topic=topic, tidy=restore)
-
-
-def _patch_main(mirror: TroubledMirror, config: dict[str, str] | dict[str, None]) -> None:
-    """Change keys of MAIN and wait until the task has them."""
-    path = connector_path(MAIN)
-    mirror.program.call_json("PATCH", f"{path}/config", config)
-
-    def has_config() -> bool:
-        tasks = mirror.program.get_json(f"{path}/tasks")
-        return [{key: task["config"].get(key) for key in config} for task in tasks] == [config]
-
-    wait_until(has_config, f"the task to have {config}")
+        yield subject_of(topic)
 
 
 RIGHT_PROVOCATIONS: dict[str, Callable[[TroubledMirror, str], AbstractContextManager[Subject]]] = {

@@ -66,6 +66,11 @@ class Trouble:
     watched_s: int = 2
     """For so long after it has appeared, nothing may claim that all is well."""
 
+    @property
+    def is_of_worker(self) -> bool:
+        """Whether neither the connector nor a task has the remark."""
+        return not self.on_connector and not (self.on_task and self.task)
+
 
 def has_text(text: str, found: str) -> bool:
     """Whether a line of `found` has the text."""

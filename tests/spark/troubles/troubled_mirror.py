@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 from kafka.admin import ACLOperation, ResourceType
@@ -15,6 +17,7 @@ from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
 from sparkmirror.model import TopicPartition
+from tests.spark.troubles.surfaces import Subject
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
     MirrorProcess,
@@ -30,6 +33,8 @@ from tests.support.waiting import wait_until
 MAIN = "main"
 """The source connector that copies a topic per trouble."""
 TOPIC_PREFIX = "row."
+OWN_PREFIX = "own."
+"""Of the topic of a row that has a source connector of its own, with the name of the row."""
 USER = "mirror"
 RECORDS = 10
 STOP_TIMEOUT_S = 10
@@ -95,6 +100,21 @@ class TroubledMirror:
             **{key.replace("_", "."): value for key, value in more.items()},
         }
 
+    def start_source_connectors(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Create and fill topics, and create the source connector of each; wait for the copies."""
+        for name, more in configs.items():
+            topic = f"{OWN_PREFIX}{name}"
+            create_topics(self.source, [topic])
+            self.write(topic)
+            own = {
+                "topics": f"{topic}.*",
+                "refresh.topics.interval.seconds": "2",
+                "sync.topic.acls.enabled": "false",
+            }
+            self.put_config(name, {**self.config(), **own, **more})
+        for name in configs:
+            wait_until(partial(_is_caught_up, self.program, name, 1), name, SPARK_TIMEOUT_S)
+
     def other_properties(self, group: str) -> dict[str, str]:
         """Return the properties of a worker with another group and other internal topics."""
         topics = {f"{kind}.storage.topic": f"{group}-{kind}s" for kind in INTERNAL_TOPICS}
@@ -103,6 +123,12 @@ class TroubledMirror:
     def write(self, topic: str, records: int = RECORDS) -> None:
         """Append records to partition 0 of a source topic."""
         write_records(self.source, topic, records)
+
+
+def subject_of(topic: str) -> Subject:
+    """Return the source connector that copies a topic, and the topic."""
+    is_own = topic.startswith(OWN_PREFIX)
+    return Subject(connector=topic.removeprefix(OWN_PREFIX) if is_own else MAIN, topic=topic)
 
 
 def write_records(cluster: Cluster, topic: str, records: int, size: int = 20) -> None:
@@ -162,9 +188,14 @@ def running_mirror(
             properties=properties,
             directory=directory,
         )
+        wait_until(
+            lambda: program.request("GET", "/health").status == HTTPStatus.OK,
+            "the worker to be ready",
+            SPARK_TIMEOUT_S,
+        )
         mirror.put_config(MAIN, mirror.config())
         count = sum(topics.values())
-        wait_until(lambda: _is_caught_up(program, count), "MAIN to copy", SPARK_TIMEOUT_S)
+        wait_until(lambda: _is_caught_up(program, MAIN, count), "MAIN to copy", SPARK_TIMEOUT_S)
         yield mirror
 
 
@@ -173,8 +204,8 @@ def _client_properties(side: str, cluster: Cluster) -> dict[str, str]:
     return {f"{side}.cluster.{key}": value for key, value in found.items()}
 
 
-def _is_caught_up(program: MirrorProcess, partitions: int) -> bool:
-    answer = program.request("GET", f"{connector_path(MAIN)}/partitions")
+def _is_caught_up(program: MirrorProcess, connector: str, partitions: int) -> bool:
+    answer = program.request("GET", f"{connector_path(connector)}/partitions")
     return (
         answer.status == 200
         and len(answer.json["partitions"]) == partitions

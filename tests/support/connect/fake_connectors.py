@@ -69,7 +69,9 @@ class ConnectorProbe:
     def running(self, name: str) -> set[int]:
         """The tasks of that name that run now."""
         group = self.task_groups[name][-1] if name in self.task_groups else None
-        return set() if group is None or group.is_stopped else set(group.plans[-1].tasks)
+        if group is None or group.is_stopped or not group.plans:
+            return set()
+        return set(group.plans[-1].tasks)
 
     def task_group(self, name: str) -> FakeTaskGroup:
         """The latest group of that name."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from sparkmirror.config.definition.validation import WorkerCapabilities
 from sparkmirror.config.secrets.variables import ConfigProvider
+from sparkmirror.connect.distributed.sole_member import SoleMember
+from sparkmirror.connect.distributed.worker_group_member import WorkerGroupMember
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ServerInfo
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
@@ -92,6 +94,7 @@ def running_herder(
     registry: ConnectorRegistry | None = None,
     config_log: MemoryLog | None = None,
     read_worker_values: WorkerValuesReader | None = None,
+    member: WorkerGroupMember | None = None,
 ) -> Iterator[HerderHarness]:
     """A started herder; it is shut down at the end. Without a registry, connectors are fake."""
     probe = probe or ConnectorProbe()
@@ -113,6 +116,7 @@ def running_herder(
         log_levels=log_levels or LogLevels(),
         on_tasks_ended=lambda name, state: ended.append((name, state)),
         read_worker_values=read_worker_values,
+        member=member or SoleMember(),
     )
     herder = DistributedHerder(settings, stores, dependencies)
     herder.start()

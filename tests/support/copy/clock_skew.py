@@ -16,11 +16,6 @@ START_MODULE = "sitecustomize.py"
 """Python imports it at the start of every process."""
 
 
-def skewed_environment(ahead_ms: int) -> Mapping[str, str]:
-    """Return an environment that makes the clock of a process this far ahead."""
-    return {**os.environ, CLOCK_SKEW_VARIABLE: str(ahead_ms)}
-
-
 def skewed_program_environment(ahead_ms: int, directory: Path) -> Mapping[str, str]:
     """Return an environment in which every Python process has a clock this far ahead.
 
@@ -31,7 +26,11 @@ def skewed_program_environment(ahead_ms: int, directory: Path) -> Mapping[str, s
         "from tests.support.copy.clock_skew import apply_clock_skew\n\napply_clock_skew()\n"
     )
     path = [str(directory), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    return {**skewed_environment(ahead_ms), "PYTHONPATH": os.pathsep.join(filter(None, path))}
+    return {
+        **os.environ,
+        CLOCK_SKEW_VARIABLE: str(ahead_ms),
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+    }
 
 
 def apply_clock_skew() -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from sparkmirror.copy.control.handshake import preferred_protocol
 from sparkmirror.copy.control.messages import EpochAssignment, RequestEpoch
@@ -18,12 +15,13 @@ from sparkmirror.copy.driver.run_map_store import RunMapStore
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot
-from sparkmirror.engine.driver.control_server import ControlServer
+from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.errors import MirrorError
 from tests.support.copy.control_client import ControlClient
+from tests.support.copy.forked_process import ForkedProcess
+from tests.support.copy.task_process import run_task
 from tests.support.waiting import wait_until
 
-ROOT = Path(__file__).parents[3]
 NEVER_S = 1e9
 HARNESS_JOB = ""
 """The name of the job. The harness itself starts its tasks, in processes instead of slots."""
@@ -42,8 +40,8 @@ class CopyHarness:
     def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
         self.job = job
         self.conductor = Conductor(job, ledger, runs)
-        self.tasks: dict[int, subprocess.Popen[bytes]] = {}
-        self.superseded_attempts: list[subprocess.Popen[bytes]] = []
+        self.tasks: dict[int, ForkedProcess] = {}
+        self.superseded_attempts: list[ForkedProcess] = []
         """Attempts for which a duplicate was started; they may still run."""
         self.restart_tasks = True
         self.is_member = job.is_shared
@@ -169,7 +167,7 @@ class CopyHarness:
         self.wait_for_event("takeover")
         self.conductor.replan(replace(self.conductor.job, task_timeout_s=self.job.task_timeout_s))
 
-    def start_duplicate_attempt(self, task: int) -> subprocess.Popen[bytes]:
+    def start_duplicate_attempt(self, task: int) -> ForkedProcess:
         """Start another attempt of a task; return the earlier one, which still runs."""
         before = self.tasks[task]
         self.superseded_attempts.append(before)
@@ -205,14 +203,13 @@ class CopyHarness:
     def _start_task(self, task: int) -> None:
         attempt = self._attempts[task] = self._attempts.get(task, -1) + 1
         endpoint = self._control_server.endpoint
-        self.tasks[task] = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.support.copy.task_process"),
-                *(endpoint.host, str(endpoint.port)),
-                *(endpoint.protocol, endpoint.secret.decode()),
-                *(str(task), str(attempt)),
-            ],
-            cwd=ROOT,
+        self.tasks[task] = ForkedProcess(
+            run_task,
+            (endpoint.host, endpoint.port),
+            endpoint.protocol,
+            endpoint.secret,
+            task,
+            attempt,
         )
 
     def _renew_membership(self) -> None:

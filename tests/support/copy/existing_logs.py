@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import LogRange
-from sparkmirror.copy.driver.existing.log_part import LoggedRecord, LogPart
-from sparkmirror.copy.driver.existing.position_search import (
+from sparkmirror.copy.driver.resume.existing.log_part import LoggedRecord, LogPart
+from sparkmirror.copy.driver.resume.existing.position_search import (
     ReadSource,
     ReadTarget,
     SearchAnswer,

@@ -1,43 +1,35 @@
 """A copy harness in a process of its own, so that a test can kill or suspend the driver.
 
-`python -m tests.support.copy.harness_process` reads a job as JSON, then prints repeatedly how many
-records are copied and how many partitions are leased. Another line of input ends the membership of
-the worker in its group.
+The process sends repeatedly how many records are copied and how many partitions are leased. A
+message to it ends the membership of the worker in its group.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Self
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, Self
 
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
-from tests.support.copy.clock_skew import apply_clock_skew, skewed_environment
-from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, ROOT, CopyHarness
+from tests.support.copy.clock_skew import CLOCK_SKEW_VARIABLE, apply_clock_skew
+from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
+from tests.support.copy.forked_process import ForkedProcess
 
 
 class HarnessProcess:
     """Starts the process: `with HarnessProcess(job) as harness:`. Kills it at the end."""
 
     def __init__(self, job: CopyJob, *, clock_ahead_ms: int = 0) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.copy.harness_process"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=skewed_environment(clock_ahead_ms),
-            start_new_session=True,
-        )
-        self._send(json.dumps(job.to_json()))
+        self._connection, other_end = Pipe()
+        self._process = ForkedProcess(run_harness, other_end, job.to_json(), clock_ahead_ms)
+        other_end.close()
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +49,7 @@ class HarnessProcess:
 
     def suspend_as_lost_member(self, timeout_s: float = HARNESS_TIMEOUT_S) -> None:
         """End the membership of the worker, and suspend the driver and its tasks."""
-        self._send("lost")
+        self._connection.send("lost")
         self._wait_for("the end of the membership", lambda seen: not seen["member"], timeout_s)
         os.killpg(self._process.pid, signal.SIGSTOP)
 
@@ -71,52 +63,39 @@ class HarnessProcess:
         with suppress(ProcessLookupError):
             self.resume()  # a suspended task would not notice the end of its driver
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream:
-                stream.close()
-
-    def _send(self, line: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
+        self._connection.close()
 
     def _wait_for(
         self, what: str, condition: Callable[[dict[str, int]], bool], timeout_s: float
     ) -> None:
-        assert self._process.stdout
         seen: dict[str, int] = {}
-        timer = threading.Timer(timeout_s, self._process.kill)
-        timer.start()
+        deadline = time.monotonic() + timeout_s
         try:
-            for line in self._process.stdout:
-                seen = json.loads(line)
+            while self._connection.poll(max(0.0, deadline - time.monotonic())):
+                seen = self._connection.recv()
                 if condition(seen):
                     return
-        finally:
-            timer.cancel()
-        raise AssertionError(f"the driver ended before {what}; it printed {seen}")
+        except EOFError:
+            raise AssertionError(f"the driver ended before {what}; it sent {seen}") from None
+        raise AssertionError(f"waited {timeout_s:.0f} s in vain: {what}; the driver sent {seen}")
 
 
-def main() -> None:
-    """Run a harness until killed."""
+def run_harness(connection: Connection, job: dict[str, Any], clock_ahead_ms: int) -> None:
+    """Run a harness until killed. The process leads a session: signals reach its tasks, too."""
+    os.setsid()
+    os.environ[CLOCK_SKEW_VARIABLE] = str(clock_ahead_ms)
     apply_clock_skew()
-    job = CopyJob.from_json(json.loads(sys.stdin.readline()))
-    with CopyHarness(job, OffsetsTopicLedger.for_job(job)) as harness:
-        threading.Thread(target=_follow_membership, args=(harness,), daemon=True).start()
+    made = CopyJob.from_json(job)
+    with CopyHarness(made, OffsetsTopicLedger.for_job(made)) as harness:
+        threading.Thread(target=_follow_membership, args=(harness, connection), daemon=True).start()
         while True:
             member, snapshot = harness.is_member, harness.snapshot
             leased = sum(view.state == "leased" for view in snapshot.partitions.values())
-            seen = {"copied": snapshot.records, "leased": leased, "member": int(member)}
-            sys.stdout.write(f"{json.dumps(seen)}\n")
-            sys.stdout.flush()
+            connection.send({"copied": snapshot.records, "leased": leased, "member": int(member)})
             time.sleep(0.02)
 
 
-def _follow_membership(harness: CopyHarness) -> None:
+def _follow_membership(harness: CopyHarness, connection: Connection) -> None:
     """End the membership when the test says so."""
-    for _ in sys.stdin:
-        harness.lose_membership()
-
-
-if __name__ == "__main__":
-    main()
+    connection.recv()
+    harness.lose_membership()

@@ -141,14 +141,14 @@ def write_mixed_batches(
     """Write to three partitions: plain batches, transactions of which some abort, large batches."""
     plain, transactional, large = (TopicPartition(topic, n) for n in range(MIXED_PARTITIONS))
     numbers = range(first, first + records)
-    writer.write_batches(plain, numbered_records(numbers, size=1000), batch=10)
+    writer.write_batches(plain, numbered_records(numbers, size=1000), batch=25)
     transaction = writer.begin_transaction(f"mixed-{topic}")
-    for at in numbers[::30]:
-        transaction.write_batch(transactional, numbered_records(range(at, at + 10), size=1000))
+    for at in numbers[::100]:
+        transaction.write_batch(transactional, numbered_records(range(at, at + 30), size=1000))
         transaction.commit()
         transaction.write_batch(transactional, [Record(0, now_ms(), b"k", b"aborted %d" % at)])
         transaction.abort()
-        writer.write_batch(transactional, numbered_records(range(at + 10, at + 30), size=500))
+        writer.write_batch(transactional, numbered_records(range(at + 30, at + 100), size=500))
     for at in numbers[::50]:
         writer.write_batch(
             large,

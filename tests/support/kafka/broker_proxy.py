@@ -1,8 +1,8 @@
 """A TCP proxy in front of one broker.
 
-It can close connections, delay responses, and drop the responses to produce requests. A delay does
-not limit the throughput. The proxy reads requests frame by frame to recognise produce requests; it
-forwards responses as bytes.
+It can close connections, delay responses, drop the responses to produce requests, and hold
+everything, as a network does that is cut and comes back. A delay does not limit the throughput. The
+proxy reads requests frame by frame to recognise produce requests; it forwards responses as bytes.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class BrokerProxy:
     """How many produce requests arrived."""
     pipelined_requests: int = 0
     """How many produce requests arrived before the response to the one before them."""
+    _is_connected: threading.Event = field(default_factory=threading.Event)
+    """Whether the proxy forwards; otherwise it holds everything."""
     _server: socket.socket = field(init=False)
     _broker: Address | None = None
     _connections: set[_ProxiedConnection] = field(default_factory=set)
@@ -64,12 +66,14 @@ class BrokerProxy:
 
     def __enter__(self) -> BrokerProxy:
         self._server = socket.create_server(("127.0.0.1", 0))
+        self._is_connected.set()
         return self
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
+        self._is_connected.set()
         self.cut_connections()
         for thread in self._threads:
             thread.join(timeout=5)
@@ -98,12 +102,21 @@ class BrokerProxy:
         for connection in list(self._connections):
             connection.close()
 
+    def hold(self) -> None:
+        """Forward nothing, in both directions, as a network that is cut. Nothing is closed."""
+        self._is_connected.clear()
+
+    def release(self) -> None:
+        """Forward again, first what was sent meanwhile, as TCP does when a network comes back."""
+        self._is_connected.set()
+
     def _accept(self) -> None:
         while True:
             try:
                 client, _ = self._server.accept()
             except OSError:
                 return
+            self._is_connected.wait()
             assert self._broker
             try:
                 broker = socket.create_connection(self._broker, timeout=5)
@@ -125,6 +138,7 @@ class BrokerProxy:
             while frame := _read_request(connection.client):
                 if _REQUEST_HEAD.unpack_from(frame)[1] == PRODUCE:
                     self._count_produce(connection)
+                self._is_connected.wait()
                 connection.broker.sendall(frame)
         connection.close()
         responses.join()
@@ -146,6 +160,7 @@ class BrokerProxy:
         sender.start()
         with contextlib.suppress(OSError):
             while chunk := connection.broker.recv(_CHUNK):
+                self._is_connected.wait()
                 if self.drops_produce_responses and connection.has_produced:
                     self.dropped_responses += 1
                 else:

@@ -6,6 +6,7 @@ from sparkmirror.connect.herder.herder import Herder
 from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
+from sparkmirror.rest.routes.metrics_routes import metrics_routes
 from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
 from sparkmirror.rest.routes.openapi_routes import with_openapi_route
 from sparkmirror.rest.routes.worker_routes import admin_routes, plugin_routes, worker_routes
@@ -23,6 +24,7 @@ def all_routes(herder: Herder) -> tuple[Route, ...]:
     return with_openapi_route(
         [
             *worker_routes(herder),
+            *metrics_routes(lambda: ()),
             *connector_routes(herder),
             *plugin_routes(herder),
             *admin_routes(herder),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,12 +91,16 @@ class RestClient:
 
 
 def request_once(
-    address: str, method: str, path: str, tls: ssl.SSLContext | None = None
+    address: str,
+    method: str,
+    path: str,
+    tls: ssl.SSLContext | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> RestResponse:
     """Send one request on a new connection."""
     client = RestClient(address, tls)
     try:
-        return client.request(method, path)
+        return client.request(method, path, headers=headers)
     finally:
         client.close()
 
@@ -123,3 +129,20 @@ def running_rest_client(herder: Herder, options: RestOptions | None = None) -> I
             yield client
         finally:
             client.close()
+
+
+@contextmanager
+def server_that_answers(answer: bytes) -> Iterator[str]:
+    """A server that reads once, answers with these bytes, and closes the connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(50)

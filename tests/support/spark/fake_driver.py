@@ -33,6 +33,7 @@ class FakeDriver:
 
     def __init__(self, spec: DriverSpec) -> None:
         self._jobs = {job.name: job for job in spec.jobs}
+        self._ready_tasks = spec.ready_tasks
         self._log_levels = dict(spec.log_levels)
 
     @property
@@ -40,8 +41,8 @@ class FakeDriver:
         return {job.connector for job in self._jobs.values()}
 
     def start(self) -> None:
-        """Say that the driver and its jobs run."""
-        send_status(DriverStatus(phase=DriverPhase.RUNNING))
+        """Say that the driver and its jobs run. It is ready for tasks if it is kept ready."""
+        self._send_own_status()
         for job in list(self._jobs.values()):
             self._start_job(job)
 
@@ -58,7 +59,15 @@ class FakeDriver:
         while "stubborn" in self.scripts:
             time.sleep(1)
 
+    def _send_own_status(self) -> None:
+        is_ready = bool(self._ready_tasks)
+        send_status(DriverStatus(phase=DriverPhase.RUNNING, is_ready=is_ready))
+
     def _process(self, command: DriverCommand) -> None:
+        if command.action is DriverAction.KEEP_READY:
+            self._ready_tasks = command.ready_tasks
+            self._send_own_status()
+            return
         name = command.job.name if command.job else command.job_name
         if command.job:
             self._jobs[name] = command.job

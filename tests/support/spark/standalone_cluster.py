@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS, LOOPBACK
 from sparkmirror.lab.processes.port_registry import PortRegistry
-from sparkmirror.lab.processes.process import Process
+from sparkmirror.lab.processes.process_identity import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.support.processes import RunningProcess, session_processes
 from tests.support.waiting import wait_until

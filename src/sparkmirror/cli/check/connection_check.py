@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
-from sparkmirror.cli.check.cluster_facts import CLIENT_ID, ClusterFacts, read_cluster_facts
+from sparkmirror.cli.check.broker_checks import CLIENT_ID, ClusterConnectivity, check_brokers
 from sparkmirror.cli.check.needed_rights import (
     ClientNeeds,
     NeededRight,
@@ -36,7 +36,7 @@ class ConnectionCheck:
     login: str = ""
     principal: str = ""
     error: str = ""
-    facts: ClusterFacts | None = None
+    facts: ClusterConnectivity | None = None
     rights: tuple[RightCheck, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ class ConnectionChecker:
         except MirrorError as error:
             return replace(base, error=str(error))
         router = routers.enter_context(closing(access.new_router(CLIENT_ID)))
-        facts = read_cluster_facts(access, router, self._timeout_s)
+        facts = check_brokers(access, router, self._timeout_s)
         if facts.is_reachable:
             login.router = router
             self._list_names(login, router)

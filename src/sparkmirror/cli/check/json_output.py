@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparkmirror.cli.check.cluster_facts import BrokerCheck
+from sparkmirror.cli.check.broker_checks import BrokerCheck
 from sparkmirror.cli.check.connection_check import ConnectionCheck
 from sparkmirror.cli.check.kafka_acls import kafka_acls_lines, operation_name
 from sparkmirror.cli.check.rights_check import RightCheck

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from sparkmirror.cli.check.cluster_facts import BrokerCheck, ClusterFacts
+from sparkmirror.cli.check.broker_checks import BrokerCheck, ClusterConnectivity
 from sparkmirror.cli.check.connection_check import ConnectionCheck
 from sparkmirror.cli.check.kafka_acls import kafka_acls_lines, operation_name
 from sparkmirror.cli.check.needed_rights import NeededRight
@@ -52,7 +52,7 @@ def _connection_lines(check: ConnectionCheck) -> Iterator[str]:
         yield from _rights_lines(check)
 
 
-def _fact_lines(facts: ClusterFacts) -> Iterator[str]:
+def _fact_lines(facts: ClusterConnectivity) -> Iterator[str]:
     for broker in facts.brokers:
         yield f"  broker     {_broker_text(broker)}"
     if facts.is_reachable:

@@ -17,9 +17,11 @@ from functools import partial
 import click
 import rich.console
 
-from sparkmirror.cli.copy import clusters, text_output
+from sparkmirror.cli.copy import text_output
+from sparkmirror.cli.copy.cluster_admins import connect, describe_clusters
 from sparkmirror.cli.copy.completion import CompletionCheck, blocked_partitions
 from sparkmirror.cli.copy.copy_run import CopyRun, CopyRunResult, StopReason
+from sparkmirror.cli.copy.create_topics import apply_plan, complete_plan
 from sparkmirror.cli.copy.engine import EngineFactory, LaunchOptions
 from sparkmirror.cli.copy.plan import CopyPlan, make_job, plan_copy
 from sparkmirror.cli.copy.progress import ProgressTracker
@@ -60,9 +62,9 @@ def run_copy(
     """Run the whole copy; return the exit code."""
     for notice in (*request.source.notices, *request.target.notices):
         click.echo(notice, err=True)
-    with clusters.connect(request, partial(click.echo, err=True)) as admins:
-        descriptions = clusters.describe_clusters(admins)
-        plan = clusters.complete_plan(request, plan_copy(request, descriptions), admins)
+    with connect(request, partial(click.echo, err=True)) as admins:
+        descriptions = describe_clusters(admins)
+        plan = complete_plan(request, plan_copy(request, descriptions), admins)
         validate_start_offsets(request.start, plan.partitions)
         job = make_job(request, plan)
         ranges = fetch_ranges(job, plan, descriptions)
@@ -72,7 +74,7 @@ def run_copy(
             return DONE
         if not options.yes:
             _confirm_append(request, plan, ranges)
-        clusters.apply_plan(plan, admins)
+        apply_plan(plan, admins)
     return _run(_PreparedCopy(request, options, job, ranges), engine, console)
 
 

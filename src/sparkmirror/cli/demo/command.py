@@ -37,7 +37,7 @@ from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, TopicSpec
 from sparkmirror.lab.kafka.jar_cache import JarCache
 from sparkmirror.lab.processes.port_registry import PortRegistry
-from sparkmirror.lab.processes.process import Process
+from sparkmirror.lab.processes.process_identity import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
 PRIMARY_TOPICS = {"orders": 3, "payments": 1}

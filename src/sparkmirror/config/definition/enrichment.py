@@ -30,7 +30,7 @@ from sparkmirror.config.definition.value_types import (
     split_list,
     trim,
 )
-from sparkmirror.config.tables.framework import PREDICATES_GROUP, TRANSFORMS_GROUP
+from sparkmirror.config.tables.connector_config import PREDICATES_GROUP, TRANSFORMS_GROUP
 from sparkmirror.config.tables.plugins.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 from sparkmirror.config.tables.source_framework import SOURCE_CONNECTOR_FRAMEWORK
 from sparkmirror.errors import ConfigFault

@@ -40,7 +40,7 @@ from sparkmirror.config.plugin_modules import (
     is_python_class,
 )
 from sparkmirror.config.secrets.redaction import redact_value
-from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES, CONVERTER_TYPE
 from sparkmirror.errors import BadRequest, ConfigFault
 

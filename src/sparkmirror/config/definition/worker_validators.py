@@ -12,6 +12,10 @@ from sparkmirror.config.definition.value_types import ParsedValue, invalid_value
 
 HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
 _RULE = re.compile(r'(?:[^,"]|"[^"]*"?)+')
+_LISTENER = re.compile(
+    r"https?://(?:\[[0-9a-f:.%]+\]|[^\[\]/:]*):(?P<port>[0-9]{1,5})/?", re.IGNORECASE
+)
+_MAX_PORT = 65535
 
 MAC_ALGORITHMS = (
     "HmacMD5",
@@ -90,6 +94,20 @@ def _algorithm_fault(name: str, value: ParsedValue, item: ParsedValue) -> str | 
     return invalid_value_message(
         name, value, f"the algorithm '{item}' is not known; use one of: {known}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsListenersValidator:
+    """Addresses `http://host:port` or `https://host:port`; none is fine."""
+
+    description: str = "List of comma-separated URLs, ex: http://0.0.0.0:9404"
+
+    def validation_error(self, name: str, value: ParsedValue) -> str | None:
+        for listener in value if isinstance(value, tuple) else ():
+            found = _LISTENER.fullmatch(listener)
+            if found is None or int(found["port"]) > _MAX_PORT:
+                return invalid_value_message(name, value, "write http://host:port")
+        return None
 
 
 @dataclass(frozen=True, slots=True)

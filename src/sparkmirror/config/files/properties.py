@@ -26,6 +26,8 @@ from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.errors import PropertiesError
 
 BLANKS = " \t\f"
+NO_LINE = 0
+"""The line of a key that is not in the file."""
 
 # Possessive, so that a key of ten million escapes needs no memory for backtracking.
 _ENTRY = re.compile(
@@ -85,8 +87,16 @@ class Properties:
 
     @cached_property
     def lines(self) -> dict[str, int]:
-        """Key to the line whose value counts."""
-        return {entry.key: entry.line for entry in self.entries}
+        """Key to the line whose value counts. A key that is not in the file has no line."""
+        return {entry.key: entry.line for entry in self.entries if entry.line != NO_LINE}
+
+    def with_default(self, key: str, value: str) -> Properties:
+        """Return the properties with a value for a key that the file may lack."""
+        if key in self.mapping:
+            return self
+        return Properties(
+            self.file, (*self.entries, PropertyEntry(key, value, NO_LINE)), self._notices
+        )
 
     @cached_property
     def duplicates(self) -> tuple[DuplicateKey, ...]:

@@ -3,7 +3,8 @@
 A command that starts a worker hands the lines on in the environment variable
 SPARKMIRROR_WRITTEN_KEYS: drivers and executors make errors, too. It has names of keys, no values.
 
-    mm2.properties      A.consumer.sasl.jaas.config, A.sasl.jaas.config, else sasl.jaas.config
+    mm2.properties      A->B.consumer.sasl.jaas.config, A.consumer.sasl.jaas.config,
+                        A.sasl.jaas.config, else sasl.jaas.config
     a worker's file     sasl.jaas.config for its own clients, producer.sasl.jaas.config for what its
                         tasks write with; the other keys of connectors are in no file
 """
@@ -23,6 +24,9 @@ from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
 
 VARIABLE: Final = "SPARKMIRROR_WRITTEN_KEYS"
 _CLIENTS: Final = ("", "admin.", "consumer.", "producer.")
+_CLIENT_TYPES: Final = frozenset({"admin", "consumer", "producer"})
+_SOURCE_CLIENTS: Final = _CLIENT_TYPES | {f"source.{one}" for one in (*_CLIENT_TYPES, "cluster")}
+_TARGET_CLIENTS: Final = _CLIENT_TYPES | {f"target.{one}" for one in (*_CLIENT_TYPES, "cluster")}
 _NAMES: Final = re.compile(
     "|".join(re.escape(name) for name in sorted(CLIENT_SECURITY_NAMES, key=len, reverse=True))
 )
@@ -65,8 +69,32 @@ class WrittenKeys:
         """Return the keys that may set a property. Keys of a later group are the more general."""
         if self.has_clusters:
             own = tuple(f"{cluster}.{client}{name}" for client in _CLIENTS)
-            return own, tuple(f"{client}{name}" for client in _CLIENTS)
+            of_flows = tuple(key for key in self.lines if _is_of_flow(key, cluster, name))
+            return (*of_flows, *own), tuple(f"{client}{name}" for client in _CLIENTS)
         return () if prefix is None else ((f"{prefix}{name}",),)
+
+
+def _is_of_flow(key: str, cluster: str, name: str) -> bool:
+    """Return whether a key of a flow (`A->B.…`) sets a property of the cluster's clients.
+
+    Keys as `A->B.consumer.…` are those of both clusters. A file does not say which flow had the
+    error, so the keys of all flows of the cluster count.
+    """
+    source, arrow, rest = key.partition("->")
+    if not arrow or not rest.endswith(f".{name}"):
+        return False
+    target, client = _split_flow_key(rest.removesuffix(f".{name}"))
+    return (cluster == source and client in _SOURCE_CLIENTS) or (
+        cluster == target and client in _TARGET_CLIENTS
+    )
+
+
+def _split_flow_key(key: str) -> tuple[str, str]:
+    """Split `B.source.consumer` into the alias and the client."""
+    for client in sorted(_SOURCE_CLIENTS | _TARGET_CLIENTS, key=len, reverse=True):
+        if key.endswith(f".{client}"):
+            return key.removesuffix(f".{client}"), client
+    return key, ""
 
 
 def with_written_keys(file: Properties, environment: Mapping[str, str]) -> dict[str, str]:

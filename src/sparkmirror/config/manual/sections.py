@@ -14,9 +14,9 @@ from sparkmirror.config.definition.java_classes import CONVERTERS
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
 from sparkmirror.config.tables.client.clients import CLIENT
+from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.tables.framework import CONNECTOR
 from sparkmirror.config.tables.heartbeat import HEARTBEAT
 from sparkmirror.config.tables.mirror import MIRROR
 from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES

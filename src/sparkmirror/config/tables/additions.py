@@ -10,7 +10,10 @@ from typing import Final
 from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import Range, ValidString
 from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.definition.worker_validators import MetricsListenersValidator
 
+METRICS_LISTENER: Final = "sparkmirror.metrics.listener"
+"""The key that opens a port for the metrics."""
 SPARK_PREFIX: Final = "spark."
 """If a cluster has this alias, the prefix means the cluster."""
 
@@ -80,6 +83,23 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         LOW,
         "File of bearer tokens for the REST API: lines name: token, or name: sha256:HASH. A "
         "changed file is read again within seconds. Empty: no token is asked for.",
+    ),
+    ConfigKey(
+        METRICS_LISTENER,
+        Type.LIST,
+        (),
+        LOW,
+        "Addresses that serve /metrics and nothing else, as http:// or https:// URLs, for example "
+        "http://0.0.0.0:9404. The REST API serves it too. Empty: only the REST API does.",
+        validator=MetricsListenersValidator(),
+    ),
+    ConfigKey(
+        "sparkmirror.metrics.detail",
+        Type.STRING,
+        "topic",
+        LOW,
+        "What has figures of its own in /metrics: each topic, or each partition.",
+        validator=ValidString(("topic", "partition")),
     ),
     ConfigKey(
         "sparkmirror.oauthbearer.allowed.urls",

@@ -11,7 +11,7 @@ from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.client.clients import SECURITY_PROTOCOL
 from sparkmirror.config.tables.client.sasl import CLIENT_SASL
 from sparkmirror.config.tables.client.ssl import CLIENT_SSL
-from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.naming import FORWARDING_ADMIN_KEY, NAMING
 from sparkmirror.config.tables.no_effect import (
     METRICS,

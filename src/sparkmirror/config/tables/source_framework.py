@@ -12,7 +12,7 @@ from sparkmirror.config.definition.validators import (
     UniqueAliases,
 )
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.no_effect import (
     TOPIC_CREATION,
 )

@@ -104,7 +104,7 @@ _RUNTIME: Final = ConfigDef(
         Type.LONG,
         30000,
         LOW,
-        METRICS,
+        "How long one sample of the rates in /metrics lasts, in milliseconds.",
         validator=Range(0),
     ),
     ConfigKey(
@@ -112,7 +112,7 @@ _RUNTIME: Final = ConfigDef(
         Type.INT,
         2,
         LOW,
-        METRICS,
+        "Over how many samples the rates in /metrics are computed.",
         validator=Range(1),
     ),
     ConfigKey(

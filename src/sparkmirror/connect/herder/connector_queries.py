@@ -22,7 +22,7 @@ from sparkmirror.connect.herder.herder import (
 from sparkmirror.errors import Forbidden, NotFound
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
 from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus
-from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
 from sparkmirror.store.store_api import ConfigBackingStore, StatusBackingStore
 
 UNKNOWN_TYPE = "unknown"

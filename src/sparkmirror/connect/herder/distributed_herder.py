@@ -2,7 +2,7 @@
 
     REST ──▶ DistributedHerder ── reads ──▶ ConnectorQueries ──▶ stores
                                ── changes ──▶ herder thread ──▶ ConfigRequests, WorkerConnectors
-    config topic ──▶ herder thread ──▶ ConfigChanges ──▶ WorkerConnectors
+    config topic ──▶ herder thread ──▶ ConfigUpdateListener ──▶ WorkerConnectors
 
 A process may have several herders: dedicated mode has one per flow. The herder gets its stores and
 connector classes from outside and knows no Kafka client, no Spark and no HTTP.
@@ -36,6 +36,7 @@ from sparkmirror.connect.herder.herder import (
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_parts import HerderParts
 from sparkmirror.connect.herder.log_levels import check_level
+from sparkmirror.connect.herder.monitoring import HerderFigures
 from sparkmirror.connect.herder.requests.offset_requests import complete
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.threads.herder_thread import CHECK_S
@@ -95,6 +96,10 @@ class DistributedHerder:
     def health(self) -> WorkerStatus:
         """Return whether the worker can handle requests, and what is wrong. Does not block."""
         return self._parts.health()
+
+    def figures(self) -> HerderFigures:
+        """Return what is known of connectors, tasks and their starts. Does not block."""
+        return self._parts.figures()
 
     # -- queries ---------------------------------------------------------------------------------
 

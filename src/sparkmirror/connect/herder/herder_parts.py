@@ -15,7 +15,7 @@ from typing import TypeVar
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.distributed.worker_group import WorkerGroup
 from sparkmirror.connect.herder import worker_health
-from sparkmirror.connect.herder.config_changes import ConfigChanges
+from sparkmirror.connect.herder.config_update_listener import ConfigUpdateListener
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.connect.herder.configured_connectors import (
     ConfiguredConnectors,
@@ -25,6 +25,7 @@ from sparkmirror.connect.herder.connector_queries import ConnectorQueries, Queri
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_lifecycle import HerderLifecycle
+from sparkmirror.connect.herder.monitoring import HerderFigures, StartupSummary
 from sparkmirror.connect.herder.rebalance_listener import HerderRebalanceListener
 from sparkmirror.connect.herder.requests.config_requests import ConfigRequests
 from sparkmirror.connect.herder.requests.offset_requests import OffsetRequests
@@ -34,6 +35,7 @@ from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
 from sparkmirror.connect.runtime.leader_fencing import LeaderFencing
 from sparkmirror.connect.runtime.run_context import RunContext
+from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.threads.herder_thread import CallWatch, HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
@@ -88,7 +90,9 @@ class HerderParts:
             self.group, tracks_topics=settings.tracks_topics,
         )  # fmt: skip
         self.restart_requests = RestartRequests(self.connectors, self.queries, self.config_requests)
-        self._config_changes = ConfigChanges(self.connectors, self.queries, dependencies.log_levels)
+        self._config_updates = ConfigUpdateListener(
+            self.connectors, self.queries, dependencies.log_levels
+        )
         self.lifecycle = HerderLifecycle(
             settings,
             stores,
@@ -133,7 +137,7 @@ class HerderParts:
         )
 
     def _on_config_change(self, change: ConfigRecord) -> None:
-        self._herder_thread.submit(partial(self._config_changes.apply, change))
+        self._herder_thread.submit(partial(self._config_updates.apply, change))
 
     def find_queries(self) -> Queries:
         """Return what answers reads: the stores, or for what they do not have the file's configs.
@@ -244,8 +248,25 @@ class HerderParts:
         warnings = (busy, *unreadable, self.group.member.warning())
         return worker_health.ready(statuses, warnings)
 
+    def figures(self) -> HerderFigures:
+        """Return what is known of connectors and tasks. Does not block."""
+        names = self.queries.connectors() if self.lifecycle.has_started else ()
+        statuses = filter(None, map(self._find_status, names))
+        connectors, tasks = self.connectors.connector_startups, self.connectors.task_startups
+        return HerderFigures(
+            worker_id=self.settings.worker_id,
+            assignment=self.group.member.assignment(),
+            statuses={status.name: status for status in statuses},
+            connector_startups=_startup_summary(connectors),
+            task_startups=_startup_summary(tasks),
+        )
+
     def _find_status(self, name: str) -> ConnectorStateInfo | None:
         try:
             return self.queries.connector_status(name)
         except NotFound:
             return None
+
+
+def _startup_summary(counts: StartupCounts) -> StartupSummary:
+    return StartupSummary(success=counts.success, failure=counts.failure)

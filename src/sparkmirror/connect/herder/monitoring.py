@@ -7,11 +7,13 @@ is not known now; it is never written as 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
+from sparkmirror.connect.distributed.assignment import Assignment
+from sparkmirror.connect.herder.herder import ConnectorStateInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,27 @@ class MirrorEvent:
     text: str
     lost_from: int | None = None
     lost_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartupSummary:
+    """Starts of connectors or tasks that succeeded and failed."""
+
+    success: int = 0
+    failure: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HerderFigures:
+    """What a herder knows of its connectors and tasks without asking a cluster."""
+
+    worker_id: str
+    assignment: Assignment | None = None
+    """None if the worker is no member of its group."""
+    statuses: Mapping[str, ConnectorStateInfo] = field(default_factory=dict)
+    """The connectors of the whole group that have a status, by name."""
+    connector_startups: StartupSummary = StartupSummary()
+    task_startups: StartupSummary = StartupSummary()
 
 
 class MirrorMonitor(Protocol):

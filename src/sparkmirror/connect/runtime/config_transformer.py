@@ -23,7 +23,7 @@ from sparkmirror.config.secrets.variables import (
 )
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
-from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
 
 TASK_CLASS = "task.class"
 

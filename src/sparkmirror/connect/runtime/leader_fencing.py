@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.connect.runtime.task_configs_writer import GroupLink
-from sparkmirror.errors import RebalanceNeeded, RequestFailed
+from sparkmirror.errors import ConnectRestError, RebalanceNeeded, RequestFailed
 
 LEADER_TIMEOUT_S = 30.0
 """How long a task that starts waits for a leader that fences."""
+_NOT_FOUND = 404
 
 
 class LeaderFencing:
@@ -28,7 +29,10 @@ class LeaderFencing:
         self._timeout_s = timeout_s
 
     def __call__(self, connector: str) -> None:
-        """Fence. Tries again while the leader is not known or does not answer."""
+        """Fence. Tries again while the leader is not known or does not answer.
+
+        A leader that has no such connector ends the attempt: the connector was deleted.
+        """
         deadline, backoff = time.monotonic() + self._timeout_s, Backoff(initial_s=0.1, max_s=2.0)
         while True:
             try:
@@ -38,7 +42,11 @@ class LeaderFencing:
                 else:
                     self._fence_here(connector)
                 return
-            except (RebalanceNeeded, RequestFailed):
-                if time.monotonic() > deadline:
+            except (RebalanceNeeded, RequestFailed) as error:
+                if time.monotonic() > deadline or _is_unknown_connector(error):
                     raise
                 time.sleep(backoff.next_delay_s())
+
+
+def _is_unknown_connector(error: Exception) -> bool:
+    return isinstance(error, ConnectRestError) and error.status == _NOT_FOUND

@@ -11,7 +11,9 @@ from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 
 TasksEndedListener = Callable[[str, TargetState | None], None]
-"""Gets a connector whose tasks have ended for now, and its target state; None: it was deleted."""
+"""Gets a connector that has no tasks on this worker, and its target state; None: it was deleted.
+
+Called again when the target state changes, and for connectors that this worker never had."""
 
 WorkerValuesReader = Callable[[], Mapping[str, str]]
 """Returns the values of now, by key, that config providers have for the worker's own file and that

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sparkmirror.config.definition.config_def import ConfigDef
-from sparkmirror.config.tables.framework import CONNECTOR
+from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.errors import TooManyTasks
 
 log = logging.getLogger(__name__)

@@ -31,8 +31,10 @@ from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.own_share import OwnShare
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.connector_status_writer import ConnectorStatusWriter
+from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
 from sparkmirror.connect.runtime.status.task_status_writer import TaskStatusWriter
+from sparkmirror.connect.runtime.status.unassigned import is_left_behind, is_unassigned_due
 from sparkmirror.connect.runtime.task_configs_writer import GroupLink, TaskConfigsWriter
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connector import WorkerConnector
@@ -40,7 +42,6 @@ from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.worker_tasks import WorkerTasks
 from sparkmirror.errors import Conflict, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties, TargetState
-from sparkmirror.mirror.connect_topics.connect_statuses import ConnectStatus, LifecycleState
 from sparkmirror.store.store_api import ConfigBackingStore
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,7 @@ class WorkerConnectors:
             configs, self._connector_statuses, run_context.herder_thread, tick_stage, group
         )
         self._slots: dict[str, ConnectorSlot] = {}
+        self.connector_startups = StartupCounts()
         self._is_stopping = False
 
     # -- the desired state -----------------------------------------------------------------------
@@ -98,32 +100,13 @@ class WorkerConnectors:
             self._check_work()
 
     def _mark_unassigned(self, before: OwnShare, assignment: Assignment) -> None:
-        """Write UNASSIGNED for what comes to this worker.
-
-        The leader also does so for what a lost worker has left and none runs, and it removes what
-        a lost worker has left of connectors that were deleted. A present worker does that itself,
-        after the connector has stopped.
-        """
-        present = {share.worker_id for share in assignment.shares.values()}
-
-        def is_due(status: ConnectStatus) -> bool:
-            if self._share.has(status.connector, status.task):
-                return not before.has(status.connector, status.task)
-            return (
-                assignment.is_leader
-                and status.worker_id not in present
-                and status.state is not LifecycleState.UNASSIGNED
-                and not assignment.has_owner(status.connector, status.task)
-            )
-
-        def is_left(status: ConnectStatus) -> bool:
-            if status.worker_id == assignment.own_share.worker_id:
-                return status.connector not in self._slots
-            return status.worker_id not in present
-
+        """Write UNASSIGNED for what comes to this worker, and for what lost workers have left."""
         if assignment.is_leader:
-            self._statuses.remove_deleted(self._configs.snapshot().connectors(), is_left)
-        self._statuses.mark_unassigned(is_due)
+            self._statuses.remove_deleted(
+                self._configs.snapshot().connectors(),
+                partial(is_left_behind, assignment, self._slots),
+            )
+        self._statuses.mark_unassigned(partial(is_unassigned_due, before, self._share, assignment))
 
     def _check_work(self) -> None:
         """Let the group divide the work again if this worker has read of other work.
@@ -142,6 +125,11 @@ class WorkerConnectors:
         slots = (self._slots.get(name) for name in names)
         return [wait for slot in slots if slot is not None for wait in slot.stop_waits()]
 
+    @property
+    def task_startups(self) -> StartupCounts:
+        """The starts of tasks on this worker."""
+        return self._task_statuses.startups
+
     def running_names(self) -> Collection[str]:
         """Return the connectors that this worker runs something of, or that still stop."""
         return tuple(self._slots)
@@ -151,9 +139,13 @@ class WorkerConnectors:
         slot = self._slots.get(name)
         desired = self._desired_state(name, slot)
         if desired is None:
+            configs = self._configs.snapshot()
+            is_deleted = configs.connector_config(name) is None
             if slot is not None:
-                is_deleted = self._configs.snapshot().connector_config(name) is None
                 slot.stop(is_deleted=is_deleted)
+            else:  # other workers may run it, or it is stopped
+                state = None if is_deleted else configs.target_state(name) or TargetState.STARTED
+                self._run_context.on_tasks_ended(name, state)
             return
         if slot is None:
             slot = self._slots[name] = ConnectorSlot(
@@ -261,6 +253,7 @@ class WorkerConnectors:
     ) -> None:
         """Write the status; ask a running connector for its task configs."""
         slot = self._slots[name]
+        self._count_startup(name, desired.state)
         if not slot.is_current(desired):
             return
         slot.has_failed = False
@@ -283,6 +276,12 @@ class WorkerConnectors:
         else:
             self._schedule_value_check(slot, desired)
 
+    def _count_startup(self, name: str, state: TargetState) -> None:
+        if state is TargetState.STARTED:
+            self.connector_startups.on_started(name)
+        else:
+            self.connector_startups.on_stopped(name)
+
     def on_values_changed(self, name: str, desired: DesiredState) -> None:
         """Restart a connector and its tasks with the changed values of config providers."""
         slot = self._slots.get(name)
@@ -293,11 +292,13 @@ class WorkerConnectors:
         """Write FAILED; fail the restart requests that wait."""
         slot = self._slots[name]
         slot.has_failed = True
+        self.connector_startups.on_failed(name)
         self._connector_statuses.on_failed(name, trace)
         self._fail_pending_restarts(slot)
 
     def on_connector_stopped(self, name: str, *, restarting: bool) -> None:
         """Write UNASSIGNED, and RESTARTING if a restart was requested."""
+        self.connector_startups.on_stopped(name)
         self._connector_statuses.on_stopped(name, restarting=restarting)
 
     def on_connector_removed(self, name: str) -> None:

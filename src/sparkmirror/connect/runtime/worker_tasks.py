@@ -153,7 +153,8 @@ class WorkerTasks:
         try:
             if desired is None or not desired.tasks:
                 self._stop()
-                self._run_context.on_tasks_ended(self.name, desired.state if desired else None)
+                if desired is not None:
+                    self._run_context.on_tasks_ended(self.name, desired.state)
             elif running is None:
                 self._start(desired)
             elif not _same_plan(running.desired, desired):

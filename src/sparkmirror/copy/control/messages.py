@@ -88,6 +88,11 @@ class ProgressReport:
     lanes: dict[str, dict[str, int]] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has changed since the last report, so that it only renews the lease."""
+        return not (self.progress or self.runs or self.lanes or self.bytes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseEnded:

@@ -17,7 +17,7 @@ from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.leader_calls import ApiResult
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.topics.metadata import TopicInfo
+from sparkmirror.wire.protocol.topics.metadata_snapshot import TopicInfo
 from sparkmirror.wire.protocol.topics.offsets import (
     EARLIEST,
     LATEST,

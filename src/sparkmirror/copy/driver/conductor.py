@@ -3,7 +3,7 @@
 Runs in the driver, in its own thread with an inbox. It handles the messages of tasks
 (`task_events`), grants leases (`lease_grants`), writes positions to the ledger (`ledger_cache`),
 takes partitions from tasks that are silent, and fences and reconciles a partition whose lease did
-not end cleanly (`takeover`) before another task attempt gets it.
+not end cleanly (`doubtful_partitions`) before another task attempt gets it.
 
     waiting ──grant──▶ leased ──clean end──▶ waiting (same identity, no fence)
        ▲                  └──anything else──▶ doubtful ──fence, reconcile──▶ waiting
@@ -38,16 +38,20 @@ from collections.abc import Callable, Collection
 
 from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
-from sparkmirror.copy.driver.event_log import EventLog
+from sparkmirror.copy.driver.conductor_problem import ConductorProblem
+from sparkmirror.copy.driver.fencing.doubtful_partitions import DoubtfulPartitions
 from sparkmirror.copy.driver.fencing.fence import DriverFenced, PartitionFencer
 from sparkmirror.copy.driver.fencing.takeover import Takeover
 from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
 from sparkmirror.copy.driver.fencing.transactional_takeover import TransactionalTakeover
+from sparkmirror.copy.driver.job_partitions import JobPartitions
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.monitoring.event_log import EventLog
+from sparkmirror.copy.driver.monitoring.snapshot_cache import SnapshotCache, SnapshotInputs
 from sparkmirror.copy.driver.pending_receipts import MissingReceipt, PendingReceipts
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
-from sparkmirror.copy.driver.resume_points import ResumePointFinder
+from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.run_map_store import RunMapStore
 from sparkmirror.copy.driver.sharing.membership import NOT_A_MEMBER, GroupMembership
 from sparkmirror.copy.driver.task_attempts import SendMessage, TaskAttempt
@@ -55,9 +59,9 @@ from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
-from sparkmirror.copy.settings import with_side
 from sparkmirror.copy.snapshot import CopySnapshot
-from sparkmirror.errors import ClusterError, MirrorError
+from sparkmirror.errors import MirrorError
+from sparkmirror.logs import ContextThread
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 
@@ -80,6 +84,7 @@ class Conductor:
         self._progress = ProgressPublisher.for_job(job, runs, self._membership.is_valid)
         self._lock = threading.Lock()
         self._events = EventLog()
+        self._snapshots = SnapshotCache()
         self._pending_receipts = PendingReceipts(lambda: time.time_ns() // 1_000_000)
         self._clusters = ClusterQueries.create(job.settings)
         self._transactional_ids = TransactionalIds(self._clusters.target, job)
@@ -106,14 +111,26 @@ class Conductor:
             job.on_loss,
             self._membership,
         )
-        self._takeover = Takeover(
-            clusters=self._clusters,
-            fences=fences,
-            publish=self._events.publish,
-            lease_timeout_s=job.settings.lease_timeout_s,
+        self._job_partitions = JobPartitions(
+            job=job, ledger_cache=self._ledger_cache, progress=self._progress
+        )
+        self._doubtful = DoubtfulPartitions(
+            job_partitions=self._job_partitions,
+            takeover=Takeover(
+                clusters=self._clusters,
+                fences=fences,
+                publish=self._events.publish,
+                lease_timeout_s=job.settings.lease_timeout_s,
+            ),
+            transactional_takeover=self._transactional_takeover,
+            ledger_cache=self._ledger_cache,
+            lease_granter=self._lease_granter,
+            pending_receipts=self._pending_receipts,
+            membership=self._membership,
+            lock=self._lock,
         )
         self._task_events = TaskEventHandler(
-            job=job,
+            job_partitions=self._job_partitions,
             ledger_cache=self._ledger_cache,
             events=self._events,
             progress=self._progress,
@@ -123,23 +140,23 @@ class Conductor:
             membership=self._membership,
         )
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="conductor", daemon=True)
+        self._thread = ContextThread(target=self._run, name="conductor")
         self._stopping = self._is_cancelled = False
         self._failure: Exception | None = None
         self._flush_at = self._probe_at = 0.0
-        self._last_error = self._retry_error = ""
+        self._problem = ConductorProblem(job)
         for router in (self._clusters.source, self._clusters.target):
-            router.on_retry = self._on_retry
-        ledger.set_on_retry(self._on_retry)
+            router.on_retry = self._problem.on_retry
+        ledger.set_on_retry(self._problem.on_retry)
 
     @property
     def job(self) -> CopyJob:
         """The current job."""
-        return self._task_events.job
+        return self._job_partitions.job
 
     @property
     def _partitions(self) -> dict[TopicPartition, TrackedPartition]:
-        return self._task_events.partitions
+        return self._job_partitions.tracked
 
     # -- from any thread ------------------------------------------------------------------------
 
@@ -181,11 +198,15 @@ class Conductor:
         """Handle a message of a task attempt (ProgressReport, LeaseEnded, TaskDone).
 
         The snapshot shows the reasons of a report at once. The thread may wait for a cluster that
-        does not answer, and just then the operator needs the reasons.
+        does not answer, and just then the operator needs the reasons. A report without news does
+        not wake the thread.
         """
         if isinstance(message, ProgressReport):
             with self._lock:
                 self._task_events.show_report(hello, message)
+                if message.is_empty:
+                    return
+                self._snapshots.invalidate()
         self._inbox.put(lambda: self._task_events.on_message(hello, message))
 
     def on_task_left(self, hello: Hello) -> None:
@@ -219,15 +240,26 @@ class Conductor:
 
     def snapshot(self) -> CopySnapshot:
         """Return the state of all partitions as of the last reports. Cheap; any thread."""
-        error = self._current_error()
+        error = self._problem.text
         if not error and not self._membership.is_valid():
             error = NOT_A_MEMBER
+        now = time.monotonic()
         with self._lock:
-            return self._task_events.snapshot(time.monotonic(), error)
+            inputs = SnapshotInputs(
+                silent_attempts=self._task_events.silent_attempts(now),
+                driver_error=error,
+                events=self._events.latest(),
+            )
+            snapshot = self._snapshots.find(inputs)
+            if snapshot is None:
+                snapshot = self._task_events.snapshot(now, error)
+                if self._is_quiet():
+                    self._snapshots.store(inputs, snapshot)
+            return snapshot
 
     def problems(self) -> list[str]:
         """Return what cannot be written now, and why: positions, run maps, offset syncs."""
-        error = self._current_error()
+        error = self._problem.text
         of_positions = f"the driver cannot grant leases or write positions: {error}"
         # Positions and run maps are in the same topic: one cause is enough.
         of_ledger = of_positions if error else self._progress.run_map_problem()
@@ -307,6 +339,7 @@ class Conductor:
             step = self._inbox.get(timeout=IDLE_TICK_S if self._is_quiet() else TICK_S)
             while True:
                 with self._lock:
+                    self._snapshots.invalidate()
                     step()
                 step = self._inbox.get_nowait()
         except queue.Empty:
@@ -320,20 +353,23 @@ class Conductor:
         )
 
     def _tick(self, now: float) -> None:
-        """Expire, resolve, grant, flush. Keeps the error of a cluster for `problem`, continues."""
-        self._retry_error = ""
+        """Expire, resolve, grant, flush. After an error of a cluster it tries again, later."""
+        with self._lock:
+            self._task_events.expire_silent(now)
+            if not self._is_quiet():
+                self._snapshots.invalidate()
+            for tracked in self._partitions.values():
+                tracked.end_hold_if_due(now)
+        if not self._problem.is_due(now):
+            return
         try:
-            with self._lock:
-                self._task_events.expire_silent(now)
-                for tracked in self._partitions.values():
-                    tracked.end_hold_if_due(now)
             if self._membership.is_valid():
                 self._work(now)
             elif now < self._probe_at:
                 return  # the error of the last probe stands
             else:
                 self._probe_target(now)
-            self._last_error = self._retry_error = ""
+            self._problem.on_success()
         except DriverFenced as error:
             if not self._membership.is_required:
                 raise
@@ -343,16 +379,13 @@ class Conductor:
             with self._lock:
                 self._task_events.on_ids_lost(self._transactional_ids.has_fenced)
         except MirrorError as error:
-            text = with_side(error, self.job.settings)
-            if text != self._last_error:
-                log.warning("Connector %s: %s", self.job.connector, text)
-            self._last_error = text
+            self._problem.on_failure(error, time.monotonic())
 
     def _work(self, now: float) -> None:
         """Resolve, grant, flush: what only the owner of the partitions may do."""
         if self.job.is_shared:
             self._give_back()
-        self._resolve_doubtful(now)
+        self._doubtful.resolve(now)
         self._grant_all(now)
         self._progress.restore(self._partitions)
         if self._task_events.is_draining or now >= self._flush_at:
@@ -362,12 +395,12 @@ class Conductor:
 
     def _give_back(self) -> None:
         """Close the entries of partitions that left the job, for their next owner; forget them."""
-        returned = self._task_events.returned()
+        returned = self._job_partitions.returned()
         if returned:
             self._progress.flush(returned)
             self._ledger_cache.flush(returned)
         with self._lock:
-            self._task_events.forget_unplanned()
+            self._job_partitions.forget_unplanned()
 
     def _probe_target(self, now: float) -> None:
         """Ask the target for metadata: an operator must see why the membership cannot be renewed.
@@ -376,57 +409,6 @@ class Conductor:
         """
         self._probe_at = now + PROBE_INTERVAL_S
         self._clusters.target.refresh({p.target.topic for p in self._partitions.values()})
-
-    def _on_retry(self, error: ClusterError) -> None:
-        self._retry_error = with_side(error, self.job.settings)
-
-    def _current_error(self) -> str:
-        """Why the thread waits for a cluster, or why its last turn failed; empty if it is well."""
-        return self._retry_error or self._last_error
-
-    def _resolve_doubtful(self, now: float) -> None:
-        if self.job.is_shared:
-            self._give_up_lost()
-        before = [
-            p
-            for p in self._partitions.values()
-            if p.state is LeaseState.DOUBTFUL and self._may_take(p)
-        ]
-        self._transactional_takeover.resolve(self._partitions.values())
-        doubtful = [
-            p for p in before if p.state is LeaseState.DOUBTFUL and not p.is_transaction_doubtful
-        ]
-        if doubtful:
-            self._takeover.resolve(doubtful, self._lease_granter.target_limits(doubtful), now)
-            resolved = [p for p in doubtful if p.state is LeaseState.WAITING]
-            if self.job.is_exactly_once:
-                with self._lock:
-                    for tracked in resolved:
-                        tracked.make_transactional()
-            self._ledger_cache.save(resolved, is_open=False)
-        with self._lock:
-            for tracked in before:
-                if tracked.last_owner and tracked.state is LeaseState.WAITING:
-                    # What the last owner had appended and not reported.
-                    self._pending_receipts.add(tracked.last_owner, tracked)
-
-    def _may_take(self, tracked: TrackedPartition) -> bool:
-        """Whether the worker would know if another worker had the partition."""
-        return tracked.renewals_needed <= self._membership.renewals
-
-    def _give_up_lost(self) -> None:
-        """Find a new resume point for doubtful partitions that another conductor has taken."""
-        doubtful = [
-            p
-            for p in self._partitions.values()
-            if p.state is LeaseState.DOUBTFUL and not p.is_transactional
-        ]
-        if doubtful:
-            self._ledger_cache.reload()
-            with self._lock:
-                for tracked in doubtful:
-                    if self._ledger_cache.is_lost(tracked):
-                        tracked.give_up(self._membership.renewals_after_fence())
 
     def _grant_all(self, now: float) -> None:
         if self._task_events.is_draining:
@@ -437,7 +419,7 @@ class Conductor:
                 for tracked in self._partitions.values()
                 if tracked.state is LeaseState.WAITING
                 and tracked.task == attempt.hello.task
-                and self._may_take(tracked)
+                and self._membership.may_take(tracked.renewals_needed)
             ]
             if waiting and self.job.is_exactly_once:
                 waiting = self._transactional_takeover.grantable(

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 from sparkmirror.copy.control.messages import GrantLeases
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
-from sparkmirror.copy.driver.data_loss import DataLoss
-from sparkmirror.copy.driver.event_log import EventLog
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.resume_points import ResumePoint, ResumePointFinder
+from sparkmirror.copy.driver.monitoring.event_log import EventLog
+from sparkmirror.copy.driver.resume.data_loss import DataLoss
+from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
+from sparkmirror.copy.driver.resume.resume_points import ResumePoint
 from sparkmirror.copy.driver.sharing.hand_over import (
     POLL_INTERVAL_S,
     WAITS_FOR_FORMER_OWNER,

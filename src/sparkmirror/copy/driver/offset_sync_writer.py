@@ -20,6 +20,7 @@ from sparkmirror.copy.client_setup import resolve_client
 from sparkmirror.copy.job import OffsetSyncsTopic
 from sparkmirror.copy.settings import CopySettings, with_side
 from sparkmirror.errors import MirrorError
+from sparkmirror.logs import ContextThread
 from sparkmirror.mirror.offsets.offset_sync_queue import OffsetSyncQueue
 from sparkmirror.mirror.offsets.records import OffsetSync
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -51,7 +52,7 @@ class OffsetSyncWriter:
         self._unwritten: dict[TopicPartition, OffsetSync] = {}
         self._stopping = False
         self._error: MirrorError | None = None
-        self._thread = threading.Thread(target=self._run, name="offset-syncs", daemon=True)
+        self._thread = ContextThread(target=self._run, name="offset-syncs")
 
     def start(self) -> None:
         """Start the thread."""

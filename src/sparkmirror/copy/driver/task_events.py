@@ -1,21 +1,13 @@
 """Task events: handles what task attempts send, and releases the partitions of those that end.
 
-Here a partition is released, cleanly or doubtfully; the conductor (`conductor`) resolves and grants
-it again.
-
-    a lease ended because              what follows
-    closed                             waiting: the next owner continues
-    out-of-range, source-gone,         held, then waiting with a new resume point; doubtful if the
-    target-gone                        last transaction is doubtful
-    refused, not-authorized            held; the limits of the remote topic are queried again
-    ambiguous, fenced                  waiting after a clean end, else doubtful
+Here a partition is released, cleanly or doubtfully (`lease_end_actions`); the conductor
+(`conductor`) resolves and grants it again.
 
 Queries no cluster and does not block. Requires the conductor's lock for every method.
 """
 
 from __future__ import annotations
 
-import enum
 import logging
 import time
 from collections import Counter, defaultdict
@@ -33,12 +25,14 @@ from sparkmirror.copy.control.messages import (
     TaskDone,
     Welcome,
 )
-from sparkmirror.copy.driver.event_log import EventLog
+from sparkmirror.copy.driver.job_partitions import JobPartitions
+from sparkmirror.copy.driver.lease_end_actions import LeaseEndAction, lease_end_action
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.pending_receipts import PendingReceipts
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
-from sparkmirror.copy.driver.resume_points import ResumePointFinder
+from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.sharing.membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt, TaskAttempts
 from sparkmirror.copy.driver.tracked_partition import (
@@ -47,7 +41,6 @@ from sparkmirror.copy.driver.tracked_partition import (
     TrackedPartition,
 )
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
@@ -55,53 +48,11 @@ from sparkmirror.model import TopicPartition
 log = logging.getLogger(__name__)
 
 
-class LeaseEndAction(enum.Enum):
-    """What the driver does after a lease has ended and the partition is released."""
-
-    NOTHING = enum.auto()
-    REOPEN = enum.auto()
-    """Hold it, then find a new resume point."""
-    RETRY = enum.auto()
-    """Query the target limits again, hold it, then keep its state."""
-
-
-def lease_end_action(reason: LeaseEndReason, *, is_transaction_doubtful: bool) -> LeaseEndAction:
-    """Decide by the table of this module."""
-    match reason:
-        case LeaseEndReason.OUT_OF_RANGE | LeaseEndReason.SOURCE_GONE | LeaseEndReason.TARGET_GONE:
-            return LeaseEndAction.NOTHING if is_transaction_doubtful else LeaseEndAction.REOPEN
-        case LeaseEndReason.REFUSED | LeaseEndReason.NOT_AUTHORIZED:
-            return LeaseEndAction.RETRY
-        case LeaseEndReason.CLOSED | LeaseEndReason.AMBIGUOUS | LeaseEndReason.FENCED:
-            return LeaseEndAction.NOTHING
-
-
-def waiting_reason(
-    tracked: TrackedPartition, now: float, *, is_task_started: bool, error: str
-) -> str:
-    """Return why a partition without an owner waits; empty while it changes owners.
-
-    `error` is why the driver cannot grant leases now.
-    """
-    has_waited = tracked.last_owner is None or now - tracked.waiting_since > MAX_END_AGE_S
-    match tracked.state:
-        case LeaseState.WAITING | LeaseState.DOUBTFUL if error:
-            return error
-        case LeaseState.WAITING if has_waited and not is_task_started:
-            return f"Spark has not started task {tracked.task} yet"
-        case LeaseState.WAITING if has_waited:
-            return "the driver asks both clusters where to continue"
-        case LeaseState.DOUBTFUL if has_waited:
-            return "its last task did not end cleanly; the driver compares both logs"
-        case _:
-            return ""
-
-
 @dataclass(slots=True, kw_only=True)
 class TaskEventHandler:
-    """Tracks the partitions of a job and the task attempts that are connected."""
+    """Follows the task attempts that are connected, and the partitions that they own."""
 
-    job: CopyJob
+    job_partitions: JobPartitions
     ledger_cache: LedgerCache
     events: EventLog
     progress: ProgressPublisher
@@ -110,38 +61,37 @@ class TaskEventHandler:
     pending_receipts: PendingReceipts
     membership: GroupMembership = field(default_factory=lambda: GroupMembership(is_required=False))
     attempts: TaskAttempts = field(default_factory=TaskAttempts)
-    partitions: dict[TopicPartition, TrackedPartition] = field(init=False)
     is_draining: bool = False
     _lanes: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def __post_init__(self) -> None:
-        self.partitions = {
-            partition: TrackedPartition(partition, self.job.remote_partition(partition), task)
-            for partition, task in self.job.task_of_partition().items()
-        }
+    @property
+    def job(self) -> CopyJob:
+        """The current job."""
+        return self.job_partitions.job
+
+    @property
+    def partitions(self) -> dict[TopicPartition, TrackedPartition]:
+        """The partitions of the job, and those that left it and are not given back yet."""
+        return self.job_partitions.tracked
 
     def snapshot(self, now: float, driver_error: str = "") -> CopySnapshot:
         """Return the state of all partitions as of the last reports.
 
         `driver_error` is why the driver cannot grant leases now; empty if it can.
         """
-        silent = {attempt.hello for attempt in self.attempts.silent_since(now - MAX_END_AGE_S)}
+        silent = self.silent_attempts(now)
         started = {attempt.hello.task for attempt in self.attempts}
         return CopySnapshot(
-            partitions={
-                str(partition): tracked.view(
-                    now,
-                    is_owner_silent=tracked.owner in silent,
-                    default_reason=waiting_reason(
-                        tracked, now, is_task_started=tracked.task in started, error=driver_error
-                    ),
-                )
-                for partition, tracked in self.partitions.items()
-                if tracked.is_planned or self._is_being_given_back(tracked)
-            },
+            partitions=self.job_partitions.views(
+                now, silent=silent, started=started, error=driver_error
+            ),
             lanes={topic: dict(counts) for topic, counts in self._lanes.items()},
             events=self.events.latest(),
         )
+
+    def silent_attempts(self, now: float) -> set[Hello]:
+        """Return the attempts that have reported nothing for so long that ends may have moved."""
+        return {attempt.hello for attempt in self.attempts.silent_since(now - MAX_END_AGE_S)}
 
     @property
     def is_drained(self) -> bool:
@@ -149,32 +99,6 @@ class TaskEventHandler:
         return self.is_draining and all(
             tracked.state is not LeaseState.LEASED for tracked in self.partitions.values()
         )
-
-    def _is_being_given_back(self, tracked: TrackedPartition) -> bool:
-        """Whether a partition that left the job is still leased, or its entry still open."""
-        is_unwritten = (
-            tracked.state is LeaseState.WAITING
-            and tracked.is_dirty
-            and not tracked.needs_resume_point  # another conductor has it: its entry stays
-        )
-        return tracked.state is LeaseState.LEASED or (
-            self.job.is_shared and is_unwritten and not tracked.is_transactional
-        )
-
-    def returned(self) -> list[TrackedPartition]:
-        """Return the partitions that left the job, and whose last owner gave them back."""
-        return [
-            tracked
-            for tracked in self.partitions.values()
-            if not tracked.is_planned and tracked.state is LeaseState.WAITING
-        ]
-
-    def forget_unplanned(self) -> None:
-        """Forget what left the job: another conductor has it now, or will fence it."""
-        for tracked in list(self.partitions.values()):
-            if not tracked.is_planned and not self._is_being_given_back(tracked):
-                del self.partitions[tracked.source]
-                self.progress.forget(tracked.source)
 
     # -- tasks -----------------------------------------------------------------------------------
 
@@ -354,32 +278,10 @@ class TaskEventHandler:
         """
         if job.on_loss is not self.job.on_loss:
             self._end_halts()
-        self.job = self.resume_points.job = job
+        self.job_partitions.replan(job)
+        self.resume_points.job = job
         self.lease_granter.on_loss = job.on_loss
-        tasks = job.task_of_partition()
-        for partition, task in tasks.items():
-            tracked = self.partitions.get(partition)
-            if tracked is None:
-                self.partitions[partition] = TrackedPartition(
-                    partition, job.remote_partition(partition), task
-                )
-            else:
-                if not tracked.is_planned:
-                    self._take_back(tracked)
-                tracked.task = task
-        for partition, tracked in self.partitions.items():
-            if partition not in tasks:
-                tracked.task = NO_TASK
         self._revoke_moved()
-
-    def _take_back(self, tracked: TrackedPartition) -> None:
-        """Query both logs again for a partition that may have been out of the job for long."""
-        if tracked.state is LeaseState.LEASED or tracked.lease is None:
-            return
-        if self.job.is_shared:  # another conductor may have had it: the ledger says how far it came
-            tracked.state, tracked.needs_resume_point = LeaseState.WAITING, True
-        elif tracked.state is LeaseState.WAITING:
-            self.ledger_cache.record_and_reopen(tracked)
 
     def _end_halts(self) -> None:
         for halted in [one for one in self.partitions.values() if one.is_halted]:
@@ -399,6 +301,6 @@ class TaskEventHandler:
     def set_rate(self, bytes_per_s: int) -> None:
         """Limit every task, including attempts that connect later."""
         settings = replace(self.job.settings, bytes_per_s=bytes_per_s)
-        self.job = replace(self.job, settings=settings)
+        self.job_partitions.job = replace(self.job, settings=settings)
         for attempt in self.attempts:
             attempt.send(SetRateLimit(bytes_per_s=bytes_per_s))

@@ -54,6 +54,8 @@ class TrackedPartition:
     """The last end that was known, also while it is unknown now; -1 before the first."""
     bytes: int = 0
     """Bytes copied since the driver started, from reports of tasks."""
+    copied: int = 0
+    """Records copied since the driver started, from reports of tasks."""
     reason: str = ""
     held_until: float = 0.0
     runs: SegmentedRunMap = field(default_factory=SegmentedRunMap)
@@ -123,6 +125,7 @@ class TrackedPartition:
         """Move the lease to what its owner reported."""
         assert self.lease is not None
         if (position, expected) != (self.lease.position, self.lease.expected):
+            self.copied += records - self.lease.records
             self.lease = self.lease.advanced_to(position, expected, records)
             self.is_dirty, self.last_event_text = True, ""
             self._end_retries()
@@ -293,6 +296,7 @@ class TrackedPartition:
             end=self.known_end(now, is_owner_silent=is_owner_silent),
             records=self.lease.records if self.lease else 0,
             bytes=self.bytes,
+            copied=self.copied,
             reason=next(filter(None, reasons), ""),
             halted=self.is_halted,
         )

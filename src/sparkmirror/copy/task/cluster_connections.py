@@ -27,8 +27,8 @@ from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.topics.leaders import NO_NODE_ID, BrokerNode, LeaderAndEpoch
-from sparkmirror.wire.protocol.topics.metadata import MetadataSnapshot
+from sparkmirror.wire.protocol.topics.current_leader import NO_NODE_ID, BrokerNode, LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.metadata_snapshot import MetadataSnapshot
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
 from sparkmirror.wire.protocol.fetch_session import FetchSession
-from sparkmirror.wire.protocol.topics.leaders import NO_LEADER_EPOCH
+from sparkmirror.wire.protocol.topics.current_leader import NO_LEADER_EPOCH
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 MIN_FETCH_BYTES = 4 << 20

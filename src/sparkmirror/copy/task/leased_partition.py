@@ -12,6 +12,7 @@ lease.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import LeaseEndReason, LeaseProgress
@@ -39,6 +40,22 @@ class BrokerReachability:
 
 
 REACHABLE = BrokerReachability()
+
+
+class ProgressValues(NamedTuple):
+    """The members of LeaseProgress."""
+
+    position: int
+    expected: int
+    records: int
+    end_offset: int
+    max_timestamp_ms: int
+    held_reason: str
+    leader_epoch: int
+
+    def to_progress(self) -> LeaseProgress:
+        """Return the message's part of the partition."""
+        return LeaseProgress(**self._asdict())
 
 
 @dataclass(slots=True)
@@ -160,16 +177,22 @@ class LeasedPartition:
 
     def progress(self, brokers: BrokerReachability = REACHABLE) -> LeaseProgress:
         """Return the state of the partition for the report to the driver."""
-        lease = self.queue.durable_lease
-        return LeaseProgress(
-            position=lease.position,
-            expected=lease.expected,
-            records=lease.records,
-            end_offset=self.known_end(lease.position, brokers),
-            max_timestamp_ms=self.max_timestamp_ms,
-            held_reason=self.end_message
-            or brokers.error
+        return self.progress_values(brokers).to_progress()
+
+    def progress_values(self, brokers: BrokerReachability = REACHABLE) -> ProgressValues:
+        """Return the same as plain values, which cost little to make and to compare."""
+        queue = self.queue
+        durable = queue.lease if queue.transaction else queue
+        position = durable.position
+        return ProgressValues(
+            position,
+            durable.expected,
+            durable.records,
+            self.known_end(position, brokers),
+            self.max_timestamp_ms,
+            self.end_message
+            or (brokers is not REACHABLE and brokers.error)
             or self.send_backoff.reason
             or self.fetch_backoff.reason,
-            leader_epoch=self.converter.leader_epoch,
+            self.converter.leader_epoch,
         )

@@ -1,7 +1,8 @@
 """Reports of a task to the driver: what it copied, and the state of its partitions.
 
 Between two reports it counts acknowledged batches, and joins offset runs that continue each other.
-A report leaves out the partitions whose state the driver already has. Each report that the driver
+A report leaves out the partitions whose state the driver already has, and a report without news is
+sent only every second time. Each report that the driver
 acknowledges renews the lease, counted from the moment at which the report was sent.
 
 No connection to a broker: the task passes a function that says which brokers can be reached.
@@ -15,10 +16,17 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, LeaseProgress, ProgressReport
-from sparkmirror.copy.task.leased_partition import BrokerReachability, LeasedPartition
+from sparkmirror.copy.task.leased_partition import (
+    BrokerReachability,
+    LeasedPartition,
+    ProgressValues,
+)
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.run_map import OffsetRun
+
+IDLE_INTERVALS = 2
+"""After so many intervals a report is sent that has no news: it renews the lease."""
 
 
 @dataclass(slots=True)
@@ -55,11 +63,13 @@ class TaskReporter:
     lease_renewed_at: float = field(default_factory=time.monotonic)
     """When the last acknowledged report was sent."""
     next_report_at: float = 0.0
+    _renew_at: float = 0.0
+    """When a report must be sent even if it has no news."""
     receipts: ReceiptCollector = field(default_factory=ReceiptCollector)
     _counts: ReportCounts = field(default_factory=ReportCounts)
     _unacknowledged: deque[float] = field(default_factory=deque)
     """When the reports were sent that the driver has not acknowledged."""
-    _reported: dict[str, LeaseProgress] = field(default_factory=dict)
+    _reported: dict[str, ProgressValues] = field(default_factory=dict)
     """The last reported state of each partition."""
 
     def count(self, partition: LeasedPartition, batch: PendingBatch, runs: list[OffsetRun]) -> None:
@@ -73,30 +83,38 @@ class TaskReporter:
             self.lease_renewed_at = self._unacknowledged.popleft()
 
     def send_report_if_due(self, partitions: Collection[LeasedPartition], now: float) -> None:
-        """Send a report if the interval has passed."""
+        """Send a report if the interval has passed and there is news, or the lease is due."""
         if now >= self.next_report_at:
             self.next_report_at = now + self.interval_s
-            self.send_report(partitions)
+            report = self._next_report(partitions)
+            if now >= self._renew_at or not report.is_empty:
+                self._renew_at = now + IDLE_INTERVALS * self.interval_s
+                self._send(report)
 
     def send_report(self, partitions: Collection[LeasedPartition]) -> None:
         """Send what was copied and what changed since the last report."""
+        self._send(self._next_report(partitions))
+
+    def _next_report(self, partitions: Collection[LeasedPartition]) -> ProgressReport:
         counts, self._counts = self._counts, ReportCounts()
-        self._unacknowledged.append(time.monotonic())
-        self.send(
-            ProgressReport(
-                progress=self._changed_progress(partitions),
-                runs=counts.runs,
-                lanes=self._pop_lanes(partitions),
-                bytes=dict(counts.bytes),
-            )
+        return ProgressReport(
+            progress=self._changed_progress(partitions),
+            runs=counts.runs,
+            lanes=self._pop_lanes(partitions),
+            bytes=dict(counts.bytes),
         )
+
+    def _send(self, report: ProgressReport) -> None:
+        self._unacknowledged.append(time.monotonic())
+        self.send(report)
 
     def _pop_lanes(self, partitions: Collection[LeasedPartition]) -> dict[str, dict[str, int]]:
         """Return batch counts by topic and lane reason since the last report."""
         lanes: dict[str, Counter[str]] = defaultdict(Counter)
         for partition in partitions:
-            counts = {reason.value: n for reason, n in partition.converter.pop_lanes().items()}
-            if counts:
+            if partition.converter.lanes:
+                popped = partition.converter.pop_lanes()
+                counts = {reason.value: n for reason, n in popped.items()}
                 lanes[partition.source.topic].update(counts)
                 self.receipts.count_lanes(partition.source, counts)
         return {topic: dict(counts) for topic, counts in lanes.items()}
@@ -106,8 +124,8 @@ class TaskReporter:
     ) -> dict[str, LeaseProgress]:
         """Return the state of the partitions that changed since the last report."""
         current = {
-            partition.key: partition.progress(self.reachability(partition))
+            partition.key: partition.progress_values(self.reachability(partition))
             for partition in partitions
         }
         reported, self._reported = self._reported, current
-        return {key: now for key, now in current.items() if reported.get(key) != now}
+        return {key: now.to_progress() for key, now in current.items() if reported.get(key) != now}

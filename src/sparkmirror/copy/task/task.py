@@ -31,7 +31,11 @@ from sparkmirror.copy.task.driver_messages import (
     connect_to_driver,
 )
 from sparkmirror.copy.task.fetcher import Fetcher
-from sparkmirror.copy.task.leased_partition import BrokerReachability, LeasedPartition
+from sparkmirror.copy.task.leased_partition import (
+    REACHABLE,
+    BrokerReachability,
+    LeasedPartition,
+)
 from sparkmirror.copy.task.leases import TaskLeases
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction import Transaction
@@ -43,7 +47,8 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.wire.net.buffers import MemoryBudget
 from sparkmirror.wire.net.routing import Router
 
-IDLE_WAIT_S = 0.5
+IDLE_WAIT_S = 1.0
+"""Longer than a fetch waits at the source, so that an idle task wakes only for the answer."""
 RETRY_WAIT_S = 0.01
 HOUSEKEEPING_INTERVAL_S = 0.01
 """How often the task checks every partition. At a thousand records a second there are two thousand
@@ -217,8 +222,13 @@ class CopyTask:
             )
 
     def _reachability(self, partition: LeasedPartition) -> BrokerReachability:
+        source_error = self.source.error_for(partition.source)
+        target_error = self.target.error_for(partition.target)
+        is_source_silent = not self.fetcher.is_answered(partition, time.monotonic())
+        if not (source_error or target_error or is_source_silent):
+            return REACHABLE
         return BrokerReachability(
-            source_error=self.source.error_for(partition.source),
-            target_error=self.target.error_for(partition.target),
-            is_source_silent=not self.fetcher.is_answered(partition, time.monotonic()),
+            source_error=source_error,
+            target_error=target_error,
+            is_source_silent=is_source_silent,
         )

@@ -65,6 +65,7 @@ class Driver:
         self._jobs: dict[str, DriverJob] = {}
         self._ended_jobs: list[DriverJob] = []
         """Jobs that ended in the running epoch: they may have receipts of it."""
+        self._ready_tasks = spec.ready_tasks
         self._phase = DriverPhase.STARTING
         self._drain_deadline = 0.0
         self._problem = ""
@@ -110,6 +111,9 @@ class Driver:
                 assert command.job is not None
                 self._add_job(command.job).start()
                 self._application.set_task_count(self._task_count())
+            case DriverAction.KEEP_READY:
+                self._ready_tasks = command.ready_tasks
+                self._application.set_task_count(self._task_count())
             case DriverAction.NEXT_EPOCH:
                 self._application.end_epoch()
             case DriverAction.SET_LOG_LEVELS:
@@ -148,7 +152,8 @@ class Driver:
         return added
 
     def _task_count(self) -> int:
-        return sum(len(job.job.tasks) for job in self._jobs.values())
+        """How many tasks need slots: those of all jobs, or more that other workers may leave."""
+        return max(sum(len(job.job.tasks) for job in self._jobs.values()), self._ready_tasks)
 
     def _set_log_levels(self, levels: Mapping[str, int]) -> None:
         logs.set_levels(levels)
@@ -219,6 +224,7 @@ class Driver:
             DriverStatus(
                 phase=self._phase,
                 application_id=self._application.application_id,
+                is_ready=self._application.is_ready,
                 problem=self._problem,
                 is_retriable=self._is_retriable,
             )

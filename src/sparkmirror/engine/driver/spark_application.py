@@ -19,8 +19,8 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.config.files.written_keys import written_keys_variable
 from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
 from sparkmirror.engine.driver.conductor_api import ConductorApi
-from sparkmirror.engine.driver.control_server import ControlServer
-from sparkmirror.engine.driver.executor_python import link_executor_python
+from sparkmirror.engine.driver.control.control_server import ControlServer
+from sparkmirror.engine.driver.executor_python_link import link_executor_python
 from sparkmirror.engine.driver.planning_processes import end_planning_processes
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
@@ -120,6 +120,11 @@ class SparkApplication:
     def epoch(self) -> int:
         """The number of the running epoch; 0 before the first."""
         return self._control_server.epoch if self._control_server else 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a task that is added starts at once."""
+        return self._control_server is not None and self._control_server.is_ready
 
     def problem(self) -> str:
         """A problem of Spark that does not end it, as a sentence for the operator."""

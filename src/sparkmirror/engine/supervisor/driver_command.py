@@ -32,6 +32,8 @@ class DriverAction(enum.StrEnum):
     """Limit each task of a job to so many bytes per second; 0 means no limit."""
     RENEW_MEMBERSHIP = "membership"
     """The worker of a job is a member of its group until `valid_until`."""
+    KEEP_READY = "keep-ready"
+    """Have slots connected for at least so many tasks, also without a job."""
     NEXT_EPOCH = "epoch"
     """End this epoch: every task of every job gives its leases back and starts again."""
     SET_LOG_LEVELS = "log-levels"
@@ -58,6 +60,8 @@ class DriverCommand:
     """The end of RENEW_MEMBERSHIP, by the monotonic clock of the machine."""
     is_alone: bool = False
     """For RENEW_MEMBERSHIP: whether the group has no other member."""
+    ready_tasks: int = 0
+    """The tasks of KEEP_READY."""
 
     def to_line(self) -> bytes:
         """The command as one line."""
@@ -73,6 +77,8 @@ class DriverCommand:
             value["log_levels"] = dict(self.log_levels)
         if self.action is DriverAction.RENEW_MEMBERSHIP:
             value |= {"valid_until": self.valid_until, "is_alone": self.is_alone}
+        if self.action is DriverAction.KEEP_READY:
+            value["ready_tasks"] = self.ready_tasks
         return json.dumps(value).encode() + b"\n"
 
     @classmethod
@@ -88,4 +94,5 @@ class DriverCommand:
             log_levels=value.get("log_levels", {}),
             valid_until=float(value.get("valid_until", 0.0)),
             is_alone=bool(value.get("is_alone", False)),
+            ready_tasks=int(value.get("ready_tasks", 0)),
         )

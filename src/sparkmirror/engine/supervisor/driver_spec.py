@@ -36,6 +36,9 @@ class DriverSpec:
     log_levels: Mapping[str, int] = field(default_factory=dict)
     """Levels to set at the start, by Python logger."""
 
+    ready_tasks: int = 0
+    """The application has slots for at least so many tasks, also without a job."""
+
     def with_absolute_paths(self) -> Self:
         """The same spec for a process with another working directory."""
         is_path = "://" not in self.receipts
@@ -56,6 +59,7 @@ class DriverSpec:
             "epoch_s": self.epoch_s,
             "conf": dict(self.conf),
             "log_levels": dict(self.log_levels),
+            "ready_tasks": self.ready_tasks,
         }
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 

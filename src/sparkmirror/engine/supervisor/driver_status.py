@@ -47,6 +47,8 @@ class DriverStatus:
     web_ui: str = ""
     slots: int = 0
     """How many slots Spark can run at once; 0 until Spark has started."""
+    is_ready: bool = False
+    """For the driver itself: whether its slots are connected, so that a task starts at once."""
     tasks: int = 0
     """How many tasks the job has in this driver; 0 if it is paused."""
     epoch: int = 0

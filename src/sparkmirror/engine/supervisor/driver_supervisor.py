@@ -67,6 +67,7 @@ class DriverSupervisor:
         self._backoff = backoff or Backoff(initial_s=1.0, max_s=60.0)
         self._idle_timeout_s = idle_timeout_s
         self._idle_since = time.monotonic()
+        self._ready_tasks = spec.ready_tasks
         self._condition = threading.Condition(threading.RLock())
         self._jobs = {job.name: self._new_job(job) for job in spec.jobs}
         self._status = DriverStatus(phase=DriverPhase.STARTING)
@@ -93,6 +94,21 @@ class DriverSupervisor:
             supervised = self._jobs[job.name] = self._new_job(job)
             self._send_command(DriverCommand(action=DriverAction.START_JOB, job=job))
             return supervised
+
+    def keep_ready(self, tasks: int) -> bool:
+        """Keep slots for so many tasks, also without a job; 0: only while there are jobs.
+
+        Returns False if the application ends or has failed.
+        """
+        with self._condition:
+            if not self._should_run or self._failure:
+                return False
+            if tasks != self._ready_tasks:
+                self._ready_tasks = tasks
+                self._idle_since = time.monotonic()
+                command = DriverCommand(action=DriverAction.KEEP_READY, ready_tasks=tasks)
+                self._send_command(command)
+            return True
 
     def job(self, name: str) -> SupervisedJob:
         """Return a job of the spec, or one that was started."""
@@ -224,7 +240,11 @@ class DriverSupervisor:
             if job.is_ending:
                 job.finish()
         self._forget_ended_jobs()
-        return replace(self._spec, jobs=tuple(job.job for job in self._jobs.values()))
+        return replace(
+            self._spec,
+            jobs=tuple(job.job for job in self._jobs.values()),
+            ready_tasks=self._ready_tasks,
+        )
 
     def _read_timeout_s(self, silent_s: float) -> float:
         """Return how long to wait for the next status; publish that the driver is silent."""
@@ -242,7 +262,8 @@ class DriverSupervisor:
 
     def _end_if_idle(self) -> None:
         with self._condition:
-            is_idle = not self._jobs and time.monotonic() - self._idle_since > self._idle_timeout_s
+            idle_s = time.monotonic() - self._idle_since
+            is_idle = not self._jobs and not self._ready_tasks and idle_s > self._idle_timeout_s
             if is_idle and self._should_run:
                 log.info("Spark application %s ends: it has no connector", self._spec.name)
                 self.drain()
@@ -267,7 +288,9 @@ class DriverSupervisor:
             why,
             pause_s,
         )
-        self._status = replace(last, phase=DriverPhase.RESTARTING, problem=why, slots=0)
+        self._status = replace(
+            last, phase=DriverPhase.RESTARTING, problem=why, slots=0, is_ready=False
+        )
         for job in self._running_jobs():
             job.publish_stalled(DriverPhase.RESTARTING, why)
         with self._condition:

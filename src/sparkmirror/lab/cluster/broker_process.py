@@ -23,7 +23,7 @@ from sparkmirror.errors import BrokerFailed
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.cluster.sasl_config import oauth_jvm_options
 from sparkmirror.lab.kafka.jvm_options import log4j_options
-from sparkmirror.lab.processes.process import Process, ProcessIdentity
+from sparkmirror.lab.processes.process_identity import Process, ProcessIdentity
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.lab.properties_file import write_properties
 

@@ -65,8 +65,11 @@ class ClientSettings:
     def access(
         self, listener: str, user: str | None = None, mechanism: str = DEFAULT_MECHANISM
     ) -> ClusterAccess:
-        """Return the same for sparkmirror's own clients; also for the CONTROL listener."""
+        """Return the same for sparkmirror's own clients; also for CONTROL and proxied listeners."""
         name = self._description.spec.name
+        if listener in self._description.spec.proxied_listeners:
+            bootstrap = {"bootstrap.servers": self.bootstrap_servers(listener)}
+            return ClusterAccess.from_properties(name, bootstrap)
         if listener == CONTROL_LISTENER:
             return ClusterAccess.from_properties(name, self._control_properties())
         return ClusterAccess.from_properties(

@@ -20,6 +20,7 @@ CONTROL_USER = "sparkmirror-lab"
 MAX_BROKERS = 9
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _USER_NAME = re.compile(r"[A-Za-z0-9._$-]{1,64}")
+_LISTENER_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _HEAP = re.compile(r"[1-9][0-9]*[mg]")
 
 
@@ -56,6 +57,9 @@ class ListenerProtocol(StrEnum):
     def uses_sasl(self) -> bool:
         """Whether clients log in on this listener with SASL."""
         return self.security_protocol.startswith("SASL_")
+
+
+_OTHER_LISTENERS = frozenset({*ListenerProtocol, "CONTROL", "CONTROLLER"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +106,9 @@ class ClusterSpec:
     oauth: OAuthEndpoints | None = None
     advertised: Mapping[str, str] = field(default_factory=dict)
     """For one broker: listeners that it advertises with another address, `host:port`."""
+    proxied_listeners: Mapping[str, str] = field(default_factory=dict)
+    """For one broker: further PLAINTEXT listeners, each with the address of the proxy in front of
+    it, which the broker advertises, `host:port`."""
     racks: tuple[str, ...] = ()
     """The racks of the brokers, assigned in turn (`broker.rack`)."""
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -179,7 +186,10 @@ def _listener_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
     for listener in spec.advertised:
         if listener not in spec.listeners:
             yield ConfigFault("advertised", f"there is no listener {listener}")
-    if spec.advertised and spec.brokers > 1:
+    for listener in spec.proxied_listeners:
+        if not _LISTENER_NAME.fullmatch(listener) or listener in _OTHER_LISTENERS:
+            yield ConfigFault("proxied_listeners", f"{listener!r} is no name of a further listener")
+    if (spec.advertised or spec.proxied_listeners) and spec.brokers > 1:
         yield ConfigFault("advertised", "several brokers cannot advertise one address")
 
 

@@ -48,13 +48,14 @@ def inter_broker_listener(spec: ClusterSpec) -> str:
 def broker_listeners(spec: ClusterSpec) -> tuple[str, ...]:
     """Return the names of the listeners that every broker has."""
     control = (CONTROL_LISTENER,) if spec.has_control_listener else ()
-    return (*(listener.value for listener in spec.listeners), *control)
+    return (*(listener.value for listener in spec.listeners), *spec.proxied_listeners, *control)
 
 
 def security_protocols(spec: ClusterSpec) -> dict[str, str]:
     """Return the security protocol of each listener."""
     internal = "SASL_PLAINTEXT" if spec.has_control_listener else "PLAINTEXT"
     protocols = {listener.value: listener.security_protocol for listener in spec.listeners}
+    protocols |= dict.fromkeys(spec.proxied_listeners, "PLAINTEXT")
     if spec.has_control_listener:
         protocols[CONTROL_LISTENER] = internal
     return {**protocols, CONTROLLER_LISTENER: internal}

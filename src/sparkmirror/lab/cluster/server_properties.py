@@ -70,8 +70,10 @@ def _listener_properties(description: ClusterDescription, node: LabNode) -> dict
     def urls(names: tuple[str, ...]) -> str:
         return ",".join(f"{name}://{node.address(name)}" for name in names)
 
+    other_addresses = {**description.spec.advertised, **description.spec.proxied_listeners}
+
     def advertised_url(name: str) -> str:
-        return f"{name}://{description.spec.advertised.get(name, node.address(name))}"
+        return f"{name}://{other_addresses.get(name, node.address(name))}"
 
     protocols = security_protocols(description.spec)
     voters = [voter for voter in description.nodes if voter.is_controller]

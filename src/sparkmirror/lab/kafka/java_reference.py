@@ -27,7 +27,7 @@ from sparkmirror.errors import LabError
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
-from sparkmirror.lab.processes.process import Process
+from sparkmirror.lab.processes.process_identity import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.lab.properties_file import write_properties
 

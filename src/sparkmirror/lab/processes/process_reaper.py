@@ -28,7 +28,7 @@ from typing import Self
 import sparkmirror
 from sparkmirror.errors import LabError
 from sparkmirror.lab.processes import reaper_process
-from sparkmirror.lab.processes.process import Process, ProcessIdentity
+from sparkmirror.lab.processes.process_identity import Process, ProcessIdentity
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sparkmirror.lab.processes.process import ProcessIdentity
+from sparkmirror.lab.processes.process_identity import ProcessIdentity
 
 READY = b"ready\n"
 _PARENT_CHECK_S = 1.0

@@ -2,7 +2,7 @@
 
 Strings keep non-ASCII characters; only `"`, `\\` and control characters are escaped, the latter
 with upper-case digits. Integers have 64 bits, other numbers are doubles in Java's notation. Members
-keep the order of the mapping; `java_maps` gives the order of a HashMap.
+keep the order of the mapping; `java_hash_map` gives the order of a HashMap.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from sparkmirror.errors import RecordError
-from sparkmirror.mirror.connect_topics.java_maps import double_to_string
+from sparkmirror.mirror.connect_topics.java_to_string import double_to_string
 
 JsonValue: TypeAlias = (
     "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from sparkmirror.errors import RecordError
 from sparkmirror.mirror.connect_topics import connect_json
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
-from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
 from sparkmirror.mirror.connect_topics.partitioner import partition_for
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition

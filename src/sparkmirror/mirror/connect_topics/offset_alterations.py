@@ -24,7 +24,8 @@ from sparkmirror.mirror.connect_topics.connect_offsets import (
     SourcePartition,
     offset_key,
 )
-from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order, java_to_string
+from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
+from sparkmirror.mirror.connect_topics.java_to_string import java_to_string
 from sparkmirror.model import MAX_PARTITION
 
 

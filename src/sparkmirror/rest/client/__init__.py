@@ -1,1 +1,1 @@
-"""HTTP requests from this worker to other workers of its group."""
+"""HTTP requests to workers: from other workers of their group and from the command line."""

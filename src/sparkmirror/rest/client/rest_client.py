@@ -1,7 +1,8 @@
-"""An HTTP client for other workers: one connection per request, http or https.
+"""An HTTP client of workers: one connection per request, http or https, one try.
 
-https uses the stores of this worker's own listeners: its trust store decides which workers it
-trusts, its key store identifies it where a listener asks for a certificate.
+Between workers https uses the stores of the worker's own listeners: its trust store decides which
+workers it trusts, its key store identifies it where a listener asks for a certificate. The command
+line has no stores: it trusts the authorities of the system.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 
 class WorkerUnreachable(RequestFailed):
-    """No connection to another worker: it has not received the request."""
+    """No connection to a worker: it has not received the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerResponse:
-    """The answer of another worker."""
+    """The answer of a worker."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -37,7 +38,7 @@ class WorkerResponse:
 
 
 class RestClient:
-    """Sends requests to other workers. Any thread may call it."""
+    """Sends requests to workers. Any thread may call it."""
 
     def __init__(self, ssl_config: SslConfig | None = None) -> None:
         """`ssl_config` has the stores of this worker's own https listeners, if it has any.

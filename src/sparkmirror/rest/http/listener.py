@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sparkmirror.errors import ConfigError
 
@@ -24,17 +24,22 @@ class RestListener:
     protocol: str
     host: str
     port: int
+    bound: socket.socket | None = field(default=None, repr=False, compare=False)
+    """The socket that listens on the address, if it does already."""
+    key: str = field(default="listeners", repr=False, compare=False)
+    """The key of the config that has it; errors name it."""
 
     @classmethod
-    def parse(cls, text: str) -> RestListener:
+    def parse(cls, text: str, key: str = "listeners") -> RestListener:
         """Parse a listener. Raises ConfigError."""
         found = _LISTENER.fullmatch(text.strip())
         if found is None or int(found["port"]) > _MAX_PORT:
             raise ConfigError.of(
-                "listeners", f"listener {text} is not of the form http://host:port or https://..."
+                key, f"listener {text} is not of the form http://host:port or https://..."
             )
         host = found["ipv6"] or found["host"] or ""
-        return cls(protocol=found["protocol"].lower(), host=host, port=int(found["port"]))
+        protocol, port = found["protocol"].lower(), int(found["port"])
+        return cls(protocol=protocol, host=host, port=port, key=key)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -45,13 +50,25 @@ class RestListener:
         """Whether every network of this computer reaches it. It is Connect's default."""
         return self.host in WILDCARD_HOSTS
 
+    def with_port(self) -> RestListener:
+        """Return the listener with the port that the operating system chooses for port 0.
+
+        It listens on that port from now on. Raises ConfigError if that fails.
+        """
+        if self.port:
+            return self
+        bound = self.bind()
+        return replace(self, port=bound.getsockname()[1], bound=bound)
+
     def bind(self) -> socket.socket:
         """Return a socket that listens on the address. Raises ConfigError if that fails."""
+        if self.bound is not None:
+            return self.bound
         try:
             return self._create_socket()
         except OSError as error:
             raise ConfigError.of(
-                "listeners", f"cannot listen on {self}: {error.strerror or error}"
+                self.key, f"cannot listen on {self}: {error.strerror or error}"
             ) from error
 
     def _create_socket(self) -> socket.socket:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
 from sparkmirror.rest.http.call import TEXT, Call, Reply, error_reply
 from sparkmirror.rest.http.media_types import accepts_json, consumes_json
 
@@ -33,6 +33,8 @@ class Route:
     reads_body: bool = False
     urgent: bool = False
     """Whether the route has its own threads and is answered even if all others are busy."""
+    produces_json: bool = True
+    """Whether the answer is JSON. Another route chooses the media type itself."""
     signed: bool = False
     """Whether other workers send this request, with a signature in place of a password."""
     timeout_reply: Callable[[str], Reply] = request_timed_out
@@ -82,7 +84,7 @@ class RestRouter:
         match = matches.get("GET" if method == "HEAD" else method)
         if match is None:
             return error_reply(405, "HTTP 405 Method Not Allowed", has_media_type=False)
-        return _media_type_error(headers) or match
+        return _media_type_error(headers, match.route) or match
 
 
 def _options_reply(methods: Iterable[str]) -> Reply:
@@ -98,9 +100,9 @@ def _options_reply(methods: Iterable[str]) -> Reply:
     )
 
 
-def _media_type_error(headers: Mapping[str, str]) -> Reply | None:
+def _media_type_error(headers: Mapping[str, str], route: Route) -> Reply | None:
     if not consumes_json(headers.get("content-type")):
         return error_reply(415, "HTTP 415 Unsupported Media Type", has_media_type=False)
-    if not accepts_json(headers.get("accept")):
+    if route.produces_json and not accepts_json(headers.get("accept")):
         return error_reply(406, "HTTP 406 Not Acceptable", has_media_type=False)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.rest.http.call import JSON, TEXT
@@ -70,7 +70,7 @@ def _operation(route: Route, operation: Operation, is_protected: bool) -> JsonVa
         for name, schema in operation.query.items()
     ]
     responses: dict[str, JsonValue] = {
-        str(status): _response(_STATUS_TEXTS[status], schema)
+        str(status): _response(_STATUS_TEXTS[status], schema, operation.media_types)
         for status, schema in operation.answers.items()
     }
     if is_protected:
@@ -91,10 +91,13 @@ def _operation(route: Route, operation: Operation, is_protected: bool) -> JsonVa
     return described
 
 
-def _response(text: str, schema: str | None) -> Mapping[str, JsonValue]:
+def _response(
+    text: str, schema: str | None, media_types: Sequence[str] = (JSON,)
+) -> Mapping[str, JsonValue]:
     if schema is None:
         return {"description": text}
-    return {"description": text, "content": {JSON: {"schema": reference(schema)}}}
+    content = {media_type: {"schema": reference(schema)} for media_type in media_types}
+    return {"description": text, "content": content}
 
 
 def _operation_id(route: Route) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from sparkmirror.rest.http.call import JSON, TEXT
 from sparkmirror.rest.openapi.schemas import Schema, array_of
 
 _FLAG: Final[Schema] = {"type": "boolean"}
@@ -26,6 +27,8 @@ class Operation:
     body: str | None = None
     """The schema of the body of the request."""
     query: Mapping[str, Schema] = field(default_factory=dict)
+    media_types: tuple[str, ...] = (JSON,)
+    """Those of the answers that are no errors."""
 
 
 def _read(
@@ -70,6 +73,11 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/health"): _change(
         "Whether the worker and its connectors are well.",
         {200: "WorkerStatus", 500: "WorkerStatus", 503: "WorkerStatus"},
+    ),
+    ("GET", "/metrics"): Operation(
+        summary="The figures of the worker as Prometheus text, or as OpenMetrics on request.",
+        answers={200: "Metrics"},
+        media_types=(TEXT, "application/openmetrics-text"),
     ),
     ("GET", "/openapi.json"): _read("This description.", "OpenApi"),
     ("GET", "/connectors"): _read(

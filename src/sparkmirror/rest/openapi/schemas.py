@@ -72,6 +72,7 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
     "WorkerStatus": _object(
         {"status": _enum("healthy", "degraded", "starting", "unhealthy"), "message": _TEXT}
     ),
+    "Metrics": _TEXT,
     "Names": array_of(_TEXT),
     "Connectors": {
         "oneOf": [

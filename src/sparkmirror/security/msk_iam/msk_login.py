@@ -24,7 +24,7 @@ from sparkmirror.security.msk_iam.aws_signer import (
     default_region,
     require_signer,
 )
-from sparkmirror.security.msk_iam.region import region_of_host
+from sparkmirror.security.msk_iam.broker_region import region_of_host
 from sparkmirror.security.oauthbearer.refresh_schedule import RefreshSchedule
 from sparkmirror.security.oauthbearer.refreshing_tokens import RefreshingTokens
 from sparkmirror.security.oauthbearer.shared_sources import shared_token_source

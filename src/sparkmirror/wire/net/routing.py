@@ -28,8 +28,8 @@ from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.wire.protocol.topics.leaders import NO_NODE_ID, BrokerNode
-from sparkmirror.wire.protocol.topics.metadata import (
+from sparkmirror.wire.protocol.topics.current_leader import NO_NODE_ID, BrokerNode
+from sparkmirror.wire.protocol.topics.metadata_snapshot import (
     MetadataSnapshot,
     metadata_request,
     read_metadata,

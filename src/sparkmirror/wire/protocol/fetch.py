@@ -37,7 +37,7 @@ from sparkmirror.wire.protocol.primitive_types import (
     slice_exactly,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.topics.leaders import (
+from sparkmirror.wire.protocol.topics.current_leader import (
     NO_LEADER_EPOCH,
     BrokerNode,
     LeaderAndEpoch,

@@ -38,7 +38,7 @@ from sparkmirror.wire.protocol.primitive_types import (
     read_tagged_fields,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.topics.leaders import (
+from sparkmirror.wire.protocol.topics.current_leader import (
     BrokerNode,
     LeaderAndEpoch,
     read_current_leader,

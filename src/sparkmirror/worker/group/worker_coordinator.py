@@ -1,6 +1,7 @@
 """This worker's membership in the Kafka group of its `group.id`.
 
     join      describe the group ──▶ a Java worker is a member: wait until it leaves, and say so
+                                 ├─▶ others run tasks: wait until Spark is ready to take some over
                                  └─▶ JoinGroup with what this worker runs
     leader    divides connectors and tasks among the members, SyncGroup
     running   a heartbeat twice a second; a rebalance or a changed config: join again
@@ -20,11 +21,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.connect.distributed.connect_protocol import decode_assignment, encode_state
+from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.distributed.sole_member import sole_assignment
 from sparkmirror.connect.distributed.worker_group_member import WorkerRebalanceListener
 from sparkmirror.connect.distributed.worker_state import ConfiguredWork, WorkerState
@@ -36,31 +38,21 @@ from sparkmirror.errors import (
     NewerWorker,
     RecordError,
 )
+from sparkmirror.logs import ContextThread
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
-from sparkmirror.wire.protocol.group_membership import (
-    HEARTBEAT,
-    JOIN_GROUP,
-    NEW_MEMBER,
-    GroupProtocol,
-    JoinedGroup,
-    describe_members,
-    join_group,
-    leave_group,
-    send_heartbeat,
-    sync_group,
-)
-from sparkmirror.wire.protocol.response_errors import error_for_code
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.group_membership import JOIN_GROUP, NEW_MEMBER, JoinedGroup
 from sparkmirror.worker.group import group_texts
+from sparkmirror.worker.group.group_notices import GroupNotices
+from sparkmirror.worker.group.group_requests import LEAVE_TIMEOUT_S, GroupRequests
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.leader_assignments import LeaderAssignments
+from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness
 
 log = logging.getLogger(__name__)
 
 CHECK_INTERVAL_S = 1.0
 """How often a worker that is refused tries again."""
-REQUEST_TIMEOUT_S = 15.0
-STOP_TIMEOUT_S = 3.0
 _EXPIRED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
@@ -68,22 +60,23 @@ class WorkerCoordinator:
     """Implements `connect.distributed.WorkerGroupMember`. A thread joins and sends heartbeats."""
 
     def __init__(
-        self, settings: WorkerGroupSettings, access: ClusterAccess, client_id: str
+        self,
+        settings: WorkerGroupSettings,
+        access: ClusterAccess,
+        client_id: str,
+        readiness: TakeoverReadiness | None = None,
     ) -> None:
-        """`client_id` belongs to this process and to those before it in the same place."""
+        """`client_id` belongs to this process and to those before it in the same place.
+
+        `readiness` delays the first join of a group with other members.
+        """
+        self.rebalances = RebalanceTimes()
+        self._readiness = readiness
         self._settings = settings
-        self._protocol = GroupProtocol(
-            group_id=settings.group_id,
-            protocol_type=group_texts.PROTOCOL_TYPE,
-            protocol=group_texts.PROTOCOL,
-            session_timeout_ms=settings.session_timeout_ms,
-            rebalance_timeout_ms=settings.rebalance_timeout_ms,
-        )
         self._access = access
         self._client_id = client_id
         self._leader = LeaderAssignments(settings.max_delay_ms, is_exclusive=settings.is_exclusive)
-        self._problem = ""
-        self._warning = ""
+        self._notices = GroupNotices(settings.group_id)
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -116,9 +109,7 @@ class WorkerCoordinator:
         self._listener = listener
         self._get_state = get_state
         self._get_configured = get_configured
-        self._thread = threading.Thread(
-            target=self._run, name=f"group-{self._group_id}", daemon=True
-        )
+        self._thread = ContextThread(target=self._run, name=f"group-{self._group_id}")
         self._thread.start()
 
     def request_rejoin(self, reason: str) -> None:
@@ -135,7 +126,7 @@ class WorkerCoordinator:
             self._router.cancel()
         if self._thread is None:
             return
-        self._thread.join(STOP_TIMEOUT_S)
+        self._thread.join(LEAVE_TIMEOUT_S)
         if self._thread.is_alive() and self._is_reachable and self._member_id:
             self._leave_while_joining()
 
@@ -145,11 +136,11 @@ class WorkerCoordinator:
 
     def problem(self) -> str:
         """Return which other worker this one waits for; empty if for none."""
-        return self._problem
+        return self._notices.problem
 
     def warning(self) -> str:
         """Return why this worker would not notice another one; empty if it would."""
-        return self._warning
+        return self._notices.warning
 
     def valid_until(self) -> float:
         """Return until when no other worker gets this one's share, by the monotonic clock."""
@@ -170,25 +161,29 @@ class WorkerCoordinator:
     def _run(self) -> None:
         router = self._router = self._access.new_router(self._client_id)
         router.on_retry = self._on_retry
+        requests = self._requests(router)
         try:
-            self._stay(router)
+            self._stay(requests)
         except CallCancelled:
             return  # by `leave`: the cluster is down
         except (ConfigError, LeadershipLost, NewerWorker, RecordError) as error:
-            self._leave(router)
+            self._leave(requests)
             self._listener.on_failed(error)
         finally:
             router.close()
 
-    def _stay(self, router: Router) -> None:
+    def _requests(self, router: Router) -> GroupRequests:
+        return GroupRequests(router, self._settings, self._access.cluster)
+
+    def _stay(self, requests: GroupRequests) -> None:
         """Be a member until `leave`. Raises what ends the worker."""
         while not self._stopping.is_set():
             self._pause_s = self._settings.heartbeat_interval_ms / 1000
             try:
                 if self._is_join_due():
-                    self._join(router)
+                    self._join(requests)
                 elif self._joined is not None:
-                    self._send_heartbeat(router, self._joined)
+                    self._send_heartbeat(requests, self._joined)
             except CallCancelled:
                 raise
             except ClusterError as error:
@@ -196,7 +191,7 @@ class WorkerCoordinator:
             if not self._is_join_due() or self._pause_s > 0:
                 self._wake.wait(min(self._pause_s, max(self._rejoin_at - time.monotonic(), 0.0)))
                 self._wake.clear()
-        self._leave(router)
+        self._leave(requests)
 
     def _is_join_due(self) -> bool:
         is_due = self._must_join or self._is_rejoin_requested or time.monotonic() > self._rejoin_at
@@ -211,58 +206,56 @@ class WorkerCoordinator:
         self._must_join = self._must_join or self._joined is None
         if error.retriable:
             if self._assignment is None:
-                self._problem = str(error)
+                self._notices.problem = str(error)
             return
         self._must_join = True
-        self._warn(group_texts.unnoticed_text(self._group_id, error))
+        self._notices.warn(group_texts.unnoticed_text(self._group_id, error))
         before = self._assignment
         if before is None or (self._is_rejoin_requested and len(before.shares) == 1):
             self._is_rejoin_requested = False
             self._assignment = sole_assignment(self._get_state(), self._get_configured(-1), before)
             self._valid_until = float("inf")
-            self._problem = ""
+            self._notices.problem = ""
             self._listener.on_assigned(self._assignment)
 
     # -- join ------------------------------------------------------------------------------------
 
-    def _join(self, router: Router) -> None:
+    def _join(self, requests: GroupRequests) -> None:
         """Join or join again, and run what the leader assigns."""
-        if self._member_id == NEW_MEMBER and not self._find_place(router):
+        if self._member_id == NEW_MEMBER and not self._find_place(requests):
             return
         self._must_join = self._is_rejoin_requested = False
         self._rejoin_at = float("inf")
         self._is_joining = True
+        self.rebalances.on_began()
         try:
-            outcome = self._join_and_sync(router)
+            outcome = self._join_and_sync(requests)
         except ClusterError:
             self._must_join = True
+            self.rebalances.on_abandoned()
             raise
         finally:
             self._is_joining = False
         self._is_reachable = True
         if isinstance(outcome, ErrorCode):
-            self._on_refusal(router, outcome)
+            self.rebalances.on_abandoned()
+            self._on_refusal(requests, outcome)
             return
         assert self._joined is not None
         assignment = decode_assignment(outcome, self._joined.member_id)
         if assignment is None or (self._settings.is_exclusive and not assignment.is_leader):
-            self._give_way(router)
+            self.rebalances.on_abandoned()
+            self._give_way(requests)
             return
-        self._warn(self._address_warning(assignment))
-        self._problem = ""
+        self._notices.warn(self._address_warning(assignment))
+        self._notices.problem = ""
         if not assignment.is_leader:
             self._leader.follow(assignment)
         self._run_share(assignment)
 
-    def _join_and_sync(self, router: Router) -> bytes | ErrorCode:
-        joined = join_group(
-            router,
-            self._protocol,
-            self._member_id,
-            encode_state(self._get_state()),
-            on_member_id=self._set_member_id,
-            timeout_s=self._settings.rebalance_timeout_ms / 1000 + REQUEST_TIMEOUT_S,
-        )
+    def _join_and_sync(self, requests: GroupRequests) -> bytes | ErrorCode:
+        state = encode_state(self._get_state())
+        joined = requests.join(self._member_id, state, self._set_member_id)
         if isinstance(joined, ErrorCode):
             return joined
         self._joined, self._member_id = joined, joined.member_id
@@ -272,9 +265,7 @@ class WorkerCoordinator:
             if joined.is_leader
             else {}
         )
-        received = sync_group(
-            router, self._group_id, joined, assignments, timeout_s=REQUEST_TIMEOUT_S
-        )
+        received = requests.sync(joined, assignments)
         if not isinstance(received, ErrorCode):
             self._valid_until = sent + self._session_s
         return received
@@ -284,6 +275,7 @@ class WorkerCoordinator:
 
     def _run_share(self, assignment: Assignment) -> None:
         self._assignment = assignment
+        self.rebalances.on_completed()
         role = "leader" if assignment.is_leader else f"follower of {assignment.leader.worker_id}"
         log.info(
             "Group %s: generation %d with %d workers; this one is the %s and runs %d connectors and"
@@ -292,11 +284,13 @@ class WorkerCoordinator:
             len(assignment.own_share.connectors), len(assignment.own_share.tasks),
         )  # fmt: skip
         self._listener.on_assigned(assignment)
+        if self._readiness is not None:
+            self._readiness.on_assigned(len(assignment.shares))
         if assignment.delay_ms:
             self._rejoin_at = time.monotonic() + assignment.delay_ms / 1000
         if assignment.has_revocations:
-            self._revocation = threading.Thread(
-                target=self._revoke, args=[assignment], name=f"revoke-{self._group_id}", daemon=True
+            self._revocation = ContextThread(
+                target=self._revoke, args=[assignment], name=f"revoke-{self._group_id}"
             )
             self._revocation.start()
 
@@ -308,9 +302,9 @@ class WorkerCoordinator:
             self._must_join, self._revocation = True, None
             self._wake.set()
 
-    def _find_place(self, router: Router) -> bool:
+    def _find_place(self, requests: GroupRequests) -> bool:
         """Whether this worker may join as a new member. Takes over the id of a killed process."""
-        found = describe_members(router, self._group_id, timeout_s=REQUEST_TIMEOUT_S)
+        found = requests.describe()
         self._is_reachable = True
         group_texts.check_protocol_type(self._group_id, found)
         own, others = group_texts.split_members(found, self._client_id)
@@ -325,33 +319,41 @@ class WorkerCoordinator:
         if refused:
             self._wait_for_others(text)
             return False
+        if others and self._readiness is not None and not self._readiness.is_ready():
+            self._wait_for_spark(requests, own, self._readiness.starting_text())
+            return False
         if own:
             self._member_id = own[0]
         if own[1:]:
-            leave_group(router, self._group_id, own[1:], timeout_s=REQUEST_TIMEOUT_S)
+            requests.remove(own[1:])
         return True
 
     def _wait_for_others(self, problem: str) -> None:
-        if problem != self._problem:
-            log.warning("%s", problem)
-        self._problem = problem
+        self._notices.wait_for(problem)
         self._must_join, self._pause_s = True, CHECK_INTERVAL_S
 
-    def _give_way(self, router: Router) -> None:
+    def _wait_for_spark(self, requests: GroupRequests, own: Sequence[str], problem: str) -> None:
+        """Look again soon. Others take over at once what a killed process here has left."""
+        self._notices.wait_for(problem, logging.INFO)
+        self._must_join = True
+        if own:
+            requests.remove(own)
+
+    def _give_way(self, requests: GroupRequests) -> None:
         """Leave a group that another worker has for itself."""
-        found = describe_members(router, self._group_id, timeout_s=REQUEST_TIMEOUT_S)
+        found = requests.describe()
         _, others = group_texts.split_members(found, self._client_id)
         text = (
             group_texts.refused_text(self._access.cluster, self._group_id, found, others)
             if self._settings.is_exclusive
             else group_texts.older_worker_text(self._access.cluster, self._group_id, others)
         )
-        self._leave(router)
+        self._leave(requests)
         if self._assignment is not None:
             raise LeadershipLost(text)
         self._wait_for_others(text)
 
-    def _on_refusal(self, router: Router, code: ErrorCode) -> None:
+    def _on_refusal(self, requests: GroupRequests, code: ErrorCode) -> None:
         """Decide about a code of JoinGroup or SyncGroup."""
         self._must_join = True
         if code in _EXPIRED:
@@ -360,16 +362,15 @@ class WorkerCoordinator:
             self._expire()  # its members, if any are left, are Java workers
             self._pause_s = CHECK_INTERVAL_S
         elif code is not ErrorCode.REBALANCE_IN_PROGRESS:
-            self._check_right(JOIN_GROUP.name, code)
+            requests.check_right(JOIN_GROUP.name, code)
             log.info("Group %s: the worker cannot join yet: %s", self._group_id, code.name)
             self._pause_s = CHECK_INTERVAL_S
 
     # -- heartbeats ------------------------------------------------------------------------------
 
-    def _send_heartbeat(self, router: Router, joined: JoinedGroup) -> None:
+    def _send_heartbeat(self, requests: GroupRequests, joined: JoinedGroup) -> None:
         sent = time.monotonic()
-        code = send_heartbeat(router, self._group_id, joined, timeout_s=REQUEST_TIMEOUT_S)
-        self._check_right(HEARTBEAT.name, code)
+        code = requests.send_heartbeat(joined)
         self._is_reachable = True
         if code in _EXPIRED:
             self._expire()
@@ -378,11 +379,6 @@ class WorkerCoordinator:
         if code is ErrorCode.REBALANCE_IN_PROGRESS:
             self._must_join = True
             self._pause_s = self._pause_s if self._revocation is not None else 0.0
-
-    def _check_right(self, api: str, code: ErrorCode) -> None:
-        """Raise NotAuthorized if the coordinator answered that a right is missing."""
-        if code.action is ErrorAction.NOT_AUTHORIZED:
-            raise error_for_code(self._access.cluster, api, code, self._group_id)
 
     def _expire(self) -> None:
         """Join as a new member, after a look at who else is there."""
@@ -402,24 +398,16 @@ class WorkerCoordinator:
 
     # -- leave -----------------------------------------------------------------------------------
 
-    def _leave(self, router: Router) -> None:
+    def _leave(self, requests: GroupRequests) -> None:
         member_id, self._joined, self._member_id = self._member_id, None, NEW_MEMBER
-        if member_id == NEW_MEMBER:
-            return
-        try:
-            leave_group(router, self._group_id, [member_id], timeout_s=STOP_TIMEOUT_S)
-        except CallCancelled:
-            raise
-        except ClusterError as error:
-            log.warning("Group %s: the worker cannot leave: %s", self._group_id, error)
+        if member_id != NEW_MEMBER:
+            requests.leave(member_id)
 
     def _leave_while_joining(self) -> None:
         """Leave through another connection: the member's thread waits for other members."""
         router = self._access.new_router(self._client_id)
         try:
-            leave_group(router, self._group_id, [self._member_id], timeout_s=STOP_TIMEOUT_S)
-        except ClusterError as error:
-            log.warning("Group %s: the worker cannot leave: %s", self._group_id, error)
+            self._requests(router).leave(self._member_id)
         finally:
             router.close()
 
@@ -428,11 +416,3 @@ class WorkerCoordinator:
         own = assignment.own_share.worker_id
         count = sum(share.worker_id == own for share in assignment.shares.values())
         return group_texts.same_address_text(self._group_id, own) if count > 1 else ""
-
-    def _warn(self, text: str) -> None:
-        """Set or end the warning; log both once."""
-        if text and text != self._warning:
-            log.warning("%s", text)
-        elif self._warning and not text:
-            log.info("Group %s: the worker is a member and notices others", self._group_id)
-        self._warning = text

@@ -44,6 +44,34 @@ def test_the_keys_of_a_cluster_are_named_before_those_of_all_clusters() -> None:
     assert keys.locations("west", "connection refused") == ()
 
 
+def test_the_keys_of_a_flow_are_named_for_the_cluster_whose_clients_they_set() -> None:
+    file = parse_properties(
+        b"""clusters = east, west
+east->west.consumer.sasl.jaas.config = secret
+east->west.source.cluster.sasl.jaas.config = secret
+east->west.target.producer.sasl.jaas.config = secret
+west->east.admin.sasl.jaas.config = secret
+north->south.admin.sasl.jaas.config = secret
+west.sasl.jaas.config = secret
+sasl.jaas.config = secret
+""",
+        file="mm2.properties",
+    )
+    keys = WrittenKeys.of_file(file)
+    assert keys.locations("east", LOGIN) == (
+        "mm2.properties, line 2: east->west.consumer.sasl.jaas.config",
+        "mm2.properties, line 3: east->west.source.cluster.sasl.jaas.config",
+        "mm2.properties, line 5: west->east.admin.sasl.jaas.config",
+    )
+    assert keys.locations("west", LOGIN) == (
+        "mm2.properties, line 2: east->west.consumer.sasl.jaas.config",
+        "mm2.properties, line 4: east->west.target.producer.sasl.jaas.config",
+        "mm2.properties, line 5: west->east.admin.sasl.jaas.config",
+        "mm2.properties, line 7: west.sasl.jaas.config",
+    )
+    assert keys.locations("other", LOGIN) == ("mm2.properties, line 8: sasl.jaas.config",)
+
+
 def test_a_workers_file_has_the_keys_of_its_own_clients_only() -> None:
     keys = WrittenKeys.of_file(WORKER)
     assert keys.locations("B", LOGIN) == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS, REMOVED_KEYS, RENAMED_KEYS
@@ -53,10 +54,18 @@ JOB_KEYS = re.compile(r".+\.(enabled|interval\.seconds)")
 STORAGE_KEYS = re.compile(r"(config|offset|status)\.storage\.(partitions|replication\.factor)")
 
 
-def is_read(key: str, sources: str) -> bool:
-    """Whether the code above `config`, or a rule of `config`, names the key."""
+def key_constants() -> dict[str, str]:
+    """The constants of the tables that hold a key, by the key."""
+    text = "\n".join(path.read_text("utf-8") for path in (PACKAGE / "config/tables").rglob("*.py"))
+    found = re.findall(r'^([A-Z_]+): Final = "([a-z.]+)"$', text, re.MULTILINE)
+    return {key: constant for constant, key in found}
+
+
+def is_read(key: str, sources: str, constants: Mapping[str, str]) -> bool:
+    """Whether the code above `config`, or a rule of `config`, names the key or its constant."""
     return (
         f'"{key}"' in sources
+        or (key in constants and re.search(rf"[(\[ ]{constants[key]}[,)\]]", sources) is not None)
         or STORAGE_KEYS.fullmatch(key) is not None
         or (JOB_KEYS.fullmatch(key) is not None and f'"{JOB_ENDING.sub("", key)}"' in sources)
     )
@@ -77,7 +86,8 @@ def test_a_key_that_no_code_reads_is_described_as_one_without_effect() -> None:
         if not any(path.is_relative_to(folder) for folder in (*excluded, *declared))
     )
     keys = {key.name: key.doc for section in SECTIONS for key in section.keys}
-    unread = {name for name in keys if not is_read(name, sources)} - CHECKED_ONLY
+    constants = key_constants()
+    unread = {name for name in keys if not is_read(name, sources, constants)} - CHECKED_ONLY
     without_effect = {name for name, doc in keys.items() if doc.startswith("No effect here")}
     assert unread - without_effect == set()
 

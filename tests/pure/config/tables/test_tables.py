@@ -10,9 +10,9 @@ from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey
 from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
 from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.config.tables.framework import CONNECTOR
 from sparkmirror.config.tables.heartbeat import HEARTBEAT
 from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
 from sparkmirror.config.tables.source import SOURCE, SOURCE_TASK

@@ -10,7 +10,7 @@ from sparkmirror.connect.distributed.leader_requests import NoLeaderRequests
 from sparkmirror.connect.distributed.sole_member import SoleMember
 from sparkmirror.connect.distributed.worker_group import WorkerGroup
 from sparkmirror.connect.runtime.leader_fencing import LeaderFencing
-from sparkmirror.errors import NotLeader, NotOwner, RebalanceNeeded, RequestFailed
+from sparkmirror.errors import ConnectRestError, NotLeader, NotOwner, RebalanceNeeded, RequestFailed
 
 OWN = ConnectorTaskId(connector="c", task=0)
 OTHER = ConnectorTaskId(connector="c", task=1)
@@ -97,6 +97,20 @@ def test_a_task_that_starts_is_fenced_by_the_leader_however_often_that_must_be_t
     assert (leader.fenced, here) == ([("u2", "c")], [])
     LeaderFencing(WorkerGroup(worker_group("m1").member, leader), here.append)("c")
     assert here == ["c"]
+
+
+def test_a_leader_without_the_connector_is_asked_once() -> None:
+    asked: list[str] = []
+
+    class OtherLeader(FencingLeader):
+        def fence_zombies(self, leader_url: str, connector: str) -> None:
+            asked.append(connector)
+            raise ConnectRestError(leader_url, 404, f"Connector {connector} not found")
+
+    group = WorkerGroup(worker_group("m2").member, OtherLeader(failures=0))
+    with pytest.raises(ConnectRestError, match="not found"):
+        LeaderFencing(group, lambda _: None, timeout_s=1_000)("c")
+    assert asked == ["c"]
 
 
 def test_a_leader_that_never_answers_fails_the_start() -> None:

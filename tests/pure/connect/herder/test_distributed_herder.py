@@ -26,6 +26,7 @@ from sparkmirror.mirror.connect_topics.connect_statuses import (
     ConnectStatus,
     decode_status_record,
 )
+from tests.support.connect.divided_member import DividedMember
 from tests.support.connect.fake_connectors import START_HANGS, TASK_COUNT, TASK_START_FAILS
 from tests.support.connect.in_memory_herder import (
     HEARTBEAT_CONFIG,
@@ -110,6 +111,24 @@ def test_end_of_tasks_is_reported_with_what_was_requested() -> None:
         harness.herder.stop_connector("c")
         harness.wait_for_states("c", "STOPPED")
         poll_until(lambda: ("c", TargetState.STOPPED) in harness.ended_tasks, "the stop")
+        harness.herder.delete_connector("c")
+        poll_until(lambda: harness.ended_tasks[-1] == ("c", None), "the deletion")
+
+
+def test_a_worker_that_ran_only_tasks_hears_that_the_connector_is_stopped_and_that_it_is_not() -> (
+    None
+):
+    with running_herder(member=DividedMember()) as harness:
+        harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
+        harness.herder.put_task_configs("c", [SOURCE_CONFIG, SOURCE_CONFIG])
+        poll_until(lambda: harness.probe.running("c") == {1}, "the task of this worker")
+        harness.ended_tasks.clear()
+        harness.herder.stop_connector("c")
+        poll_until(lambda: harness.probe.running("c") == set(), "the end of the task")
+        poll_until(lambda: ("c", TargetState.STOPPED) in harness.ended_tasks, "the stop")
+        harness.herder.resume_connector("c")
+        poll_until(lambda: ("c", TargetState.STARTED) in harness.ended_tasks, "the resumption")
+        assert ("c", None) not in harness.ended_tasks
         harness.herder.delete_connector("c")
         poll_until(lambda: harness.ended_tasks[-1] == ("c", None), "the deletion")
 

@@ -58,7 +58,7 @@ def test_the_herders_java_name_reaches_the_modules_that_log_for_the_herder() -> 
     herder, runtime = "sparkmirror.connect.herder", "sparkmirror.connect.runtime"
     expected = {
         f"{herder}.herder_lifecycle",
-        f"{herder}.config_changes",
+        f"{herder}.config_update_listener",
         f"{runtime}.threads.herder_thread",
         f"{runtime}.worker_connectors",
         f"{runtime}.worker_connector",

@@ -9,11 +9,11 @@ import pytest
 
 from sparkmirror.copy.control.messages import ControlMessage, GrantLeases, Hello
 from sparkmirror.copy.driver.cluster_queries import LogRange
-from sparkmirror.copy.driver.data_loss import DataLoss, LossKind
-from sparkmirror.copy.driver.event_log import EventLog
 from sparkmirror.copy.driver.lease_grants import LeaseGranter, LossDecision, decide_loss
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.resume_points import ResumePointFinder
+from sparkmirror.copy.driver.monitoring.event_log import EventLog
+from sparkmirror.copy.driver.resume.data_loss import DataLoss, LossKind
+from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy

@@ -22,19 +22,16 @@ from sparkmirror.copy.control.messages import (
     TaskDone,
     Welcome,
 )
-from sparkmirror.copy.driver.event_log import EventLog
+from sparkmirror.copy.driver.job_partitions import JobPartitions, waiting_reason
+from sparkmirror.copy.driver.lease_end_actions import LeaseEndAction, lease_end_action
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.pending_receipts import PendingReceipts
 from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
-from sparkmirror.copy.driver.resume_points import ResumePointFinder
+from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
-from sparkmirror.copy.driver.task_events import (
-    LeaseEndAction,
-    TaskEventHandler,
-    lease_end_action,
-    waiting_reason,
-)
+from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
@@ -70,13 +67,13 @@ class Driver:
         job = copy_job((P0, P1), (P2,), task_timeout_s=10.0)
         finder = ResumePointFinder(job, clusters, ScriptedFences(clusters))
         self.cache = LedgerCache(InMemoryLedger(), threading.Lock())
-        events = EventLog()
+        events, progress = EventLog(), ProgressPublisher(None, None)
         self.granter = LeaseGranter(clusters, finder, self.cache, events, job.on_loss)
         self.handler = TaskEventHandler(
-            job=job,
+            job_partitions=JobPartitions(job=job, ledger_cache=self.cache, progress=progress),
             ledger_cache=self.cache,
             events=events,
-            progress=ProgressPublisher(None, None),
+            progress=progress,
             resume_points=finder,
             lease_granter=self.granter,
             pending_receipts=PendingReceipts(lambda: 0),
@@ -329,11 +326,11 @@ def test_a_shared_partition_that_left_the_job_is_shown_until_its_entry_is_closed
     driver.grant(hello, P0)
     driver.handler.replan(replace(driver.handler.job, is_shared=True, tasks={0: (P1,), 1: (P2,)}))
     tracked = driver.end(hello, LeaseEndReason.CLOSED)
-    assert driver.handler.returned() == [tracked]
-    driver.handler.forget_unplanned()
+    assert driver.handler.job_partitions.returned() == [tracked]
+    driver.handler.job_partitions.forget_unplanned()
     assert str(P0) in driver.handler.snapshot(0.0).partitions
-    driver.cache.flush(driver.handler.returned())
-    driver.handler.forget_unplanned()
+    driver.cache.flush(driver.handler.job_partitions.returned())
+    driver.handler.job_partitions.forget_unplanned()
     assert P0 not in driver.handler.partitions
 
 
@@ -342,7 +339,7 @@ def test_a_partition_that_another_conductor_has_taken_is_forgotten_with_its_plan
     driver.grant(driver.join(), P0)
     driver.tracked(P0).give_up(renewals_needed=2)
     driver.handler.replan(replace(driver.handler.job, is_shared=True, tasks={1: (P1, P2)}))
-    driver.handler.forget_unplanned()
+    driver.handler.job_partitions.forget_unplanned()
     assert P0 not in driver.handler.partitions, "its entry is not this conductor's to close"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sparkmirror.copy.control.messages import Hello, LeaseProgress
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.model import TopicPartition
@@ -43,6 +45,18 @@ def test_a_clean_end_without_any_record_must_still_be_stored_as_closed() -> None
     tracked.grant_to(TASK)
     tracked.release(clean=True, now=1.0)
     assert tracked.is_dirty
+
+
+def test_records_of_earlier_drivers_are_not_copied_by_this_one() -> None:
+    tracked = tracked_partition()
+    assert tracked.lease
+    tracked.set_lease(replace(tracked.lease, records=100))
+    lease = tracked.lease
+    tracked.grant_to(TASK)
+    assert (tracked.view(0.0).records, tracked.view(0.0).copied) == (100, 0)
+    tracked.advance_to(lease.position + 9, lease.expected + 8, records=108)
+    tracked.advance_to(lease.position + 9, lease.expected + 8, records=108)
+    assert (tracked.view(0.0).records, tracked.view(0.0).copied) == (108, 8)
 
 
 def caught_up_partition() -> TrackedPartition:

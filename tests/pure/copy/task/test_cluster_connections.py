@@ -14,7 +14,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffers import MemoryBudget
 from sparkmirror.wire.net.connection import ClientConfig
-from sparkmirror.wire.protocol.topics.leaders import NO_NODE_ID
+from sparkmirror.wire.protocol.topics.current_leader import NO_NODE_ID
 from tests.support.kafka.fake_broker import FakeBroker, answering_broker, leader_metadata
 from tests.support.waiting import wait_until
 

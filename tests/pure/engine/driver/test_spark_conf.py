@@ -139,6 +139,21 @@ def test_a_class_archive_is_used_if_it_exists() -> None:
     assert '"-XX:SharedArchiveFile=/cache/classes.jsa"' in with_archive
 
 
+def test_the_jvm_begins_with_a_small_heap_and_does_not_relocate_its_class_archive() -> None:
+    options = build_spark_conf(SPEC, ENVIRONMENT)[DRIVER_JAVA_OPTIONS].split()
+    assert options.index("-XX:+UnlockDiagnosticVMOptions") < options.index(
+        "-XX:ArchiveRelocationMode=0"
+    )
+    assert {"-Xms48m", "-Xmn16m"} <= set(options)
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "2"), ({"MALLOC_ARENA_MAX": "8"}, "8")])
+def test_threads_share_two_malloc_arenas_unless_the_operator_says_otherwise(
+    given: dict[str, str], expected: str
+) -> None:
+    assert spark_environment(SPEC, ENVIRONMENT, given)["MALLOC_ARENA_MAX"] == expected
+
+
 def test_no_client_property_is_among_the_settings() -> None:
     job = job_without_partitions(1)
     secret = {"sasl.password": "hidden", "bootstrap.servers": "x:1"}

@@ -12,7 +12,7 @@ import pytest
 from sparkmirror.copy.control.connection import ControlConnectionLost
 from sparkmirror.copy.control.handshake import preferred_protocol
 from sparkmirror.copy.control.messages import RequestEpoch, StartTask
-from sparkmirror.engine.driver.control_server import ControlServer
+from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
 from sparkmirror.engine.spark.slot import Slot, copy_task_runner, slot_hello

@@ -37,6 +37,7 @@ def test_a_spec_is_one_line() -> None:
         epoch_s=60,
         conf={"spark.cores.max": "4"},
         log_levels={"sparkmirror.copy": 10},
+        ready_tasks=4,
     )
     line = spec.to_line()
     assert line.count(b"\n") == 1
@@ -65,6 +66,7 @@ def test_a_path_of_receipts_is_made_absolute() -> None:
         DriverCommand(action=DriverAction.DRAIN),
         DriverCommand(action=DriverAction.SET_RATE, job_name=JOB.name, bytes_per_s=5),
         DriverCommand(action=DriverAction.RESTART_TASKS, job_name=JOB.name, tasks=(0, 2)),
+        DriverCommand(action=DriverAction.KEEP_READY, ready_tasks=4),
         DriverCommand(action=DriverAction.START_JOB, job=JOB),
         DriverCommand(action=DriverAction.REPLAN, job=JOB),
         DriverCommand(action=DriverAction.SET_LOG_LEVELS, log_levels={"sparkmirror.copy": 10}),

@@ -40,6 +40,8 @@ def test_only_the_name_is_required() -> None:
         ({"mutual_tls": True, "listeners": (ListenerProtocol.SSL,)}, "mutual TLS needs users"),
         ({"advertised": {"SSL": "proxy:9"}}, "there is no listener SSL"),
         ({"advertised": {"PLAINTEXT": "proxy:9"}, "brokers": 2}, "cannot advertise one address"),
+        ({"proxied_listeners": {"CONTROL": "proxy:9"}}, "'CONTROL' is no name of a further"),
+        ({"proxied_listeners": {"A": "proxy:9"}, "brokers": 2}, "cannot advertise one address"),
         ({"users": {"a b": "c"}}, "'a b' is no user name"),
         ({"users": {"alice": ""}}, "user alice has an empty password"),
         ({"users": {CONTROL_USER: "x"}}, "is the lab's own user"),

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from sparkmirror.errors import RequestFailed
 from sparkmirror.rest.client.rest_client import RestClient, WorkerUnreachable
-from tests.support.rest.rest_client import running_rest_server
+from tests.support.rest.rest_client import running_rest_server, server_that_answers
 from tests.support.rest.scripted_herder import ScriptedHerder
-
-
-@contextmanager
-def server_that_answers(answer: bytes) -> Iterator[str]:
-    """A server that reads once, answers with these bytes, and closes the connection."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            connection, _ = listening.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(answer)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        thread.join(50)
 
 
 def test_a_response_has_status_headers_and_content_whatever_the_status() -> None:

@@ -37,7 +37,7 @@ from sparkmirror.wire.net.routing import AnyBroker, Controller, LeaderOf, NodeWi
 from sparkmirror.wire.protocol.apis import METADATA as METADATA_API
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
-from sparkmirror.wire.protocol.topics.metadata import metadata_request
+from sparkmirror.wire.protocol.topics.metadata_snapshot import metadata_request
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.kafka.fake_broker import (
     API_VERSION_RANGES,

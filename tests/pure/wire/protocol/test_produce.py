@@ -24,7 +24,7 @@ from sparkmirror.wire.protocol.produce import (
     ProduceResponseData,
     produce_request,
 )
-from sparkmirror.wire.protocol.topics.leaders import BrokerNode, LeaderAndEpoch
+from sparkmirror.wire.protocol.topics.current_leader import BrokerNode, LeaderAndEpoch
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 VERSIONS = (*VERSIONS_BY_NAME, *VERSIONS_BY_ID)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from sparkmirror.cluster.groups import list_consumer_group_offsets, list_consumer_groups
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
-from sparkmirror.connect.connectors.shared.error_texts import error_texts
+from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.offsets.group_selection import groups_to_replicate, groups_with_offsets
 from sparkmirror.mirror.topics.task_assignment import sorted_unique
@@ -64,7 +64,7 @@ class CheckpointGroups:
 
         They may be missing among `groups`.
         """
-        texts = error_texts(self._unreadable, "group")
+        texts = describe_errors_by_cause(self._unreadable, "group")
         return texts and f"offsets of groups cannot be read: {texts}"
 
     def exclusion_reason(self, group: str) -> str:

@@ -29,7 +29,7 @@ from sparkmirror.connect.connectors.checkpoint.translation_inputs import (
     TranslationSources,
 )
 from sparkmirror.connect.connectors.shared.compacted_topic_reader import CompactedTopicReader
-from sparkmirror.connect.connectors.shared.error_texts import error_texts
+from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.connect.connectors.shared.record_offsets import RecordOffsets
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
 from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
@@ -116,8 +116,12 @@ class MirrorCheckpointTask:
     def current_problem(self) -> str:
         """Return the groups with errors, one text per cause."""
         texts = {
-            "offsets of groups cannot be read": error_texts(self._source_errors, "group"),
-            "offsets of groups cannot be synced": error_texts(self._sync_errors, "group"),
+            "offsets of groups cannot be read": describe_errors_by_cause(
+                self._source_errors, "group"
+            ),
+            "offsets of groups cannot be synced": describe_errors_by_cause(
+                self._sync_errors, "group"
+            ),
         }
         return "; ".join(f"{what}: {text}" for what, text in texts.items() if text)
 

@@ -68,6 +68,11 @@ class GroupReports:
                 one for name in sorted(known) if group in (None, name) for one in known[name]
             )
 
+    def connectors(self) -> tuple[str, ...]:
+        """Return the connectors that have reports."""
+        with self._lock:
+            return tuple(self._by_group)
+
     def set_exclusion_reason(self, connector: str, reason: ExclusionReason | None) -> None:
         """Set what explains the groups that a connector does not follow; None if it has stopped."""
         with self._lock:

@@ -13,7 +13,8 @@ first problem: then the connector runs with that problem, and the thread keeps t
 the first refresh that is not retriable (a wrong password, for example) fails the start.
 
 A refresh runs every few seconds: MirrorMaker 2's refresh intervals are upper bounds here. If a
-refresh takes long, it runs less often, so that it loads the clusters little.
+refresh takes long, or if the worker has many connectors, it runs less often, so that it loads the
+clusters and the worker little.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.connectors.shared.connector_problems import ConnectorProblems
 from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
+from sparkmirror.connect.connectors.shared.refresh_budget import (
+    IDLE_TO_BUSY_RATIO,
+    WORKER_BUDGET,
+    RefreshBudget,
+)
 from sparkmirror.connect.connectors.shared.scheduler import Scheduler
 from sparkmirror.errors import CallCancelled, ClusterError, TasksNotPlanned
 
 REFRESH_CHECK_S = 5.0
-IDLE_TO_BUSY_RATIO = 50
-"""Refreshing takes at most one part in so many of the time."""
 FIRST_CHECK_TIMEOUT_S = 1.0
 LATER_CHECK_TIMEOUT_S = 2.0
 MAX_CHECK_TIMEOUT_S = 8.0
@@ -82,6 +86,7 @@ class ClusterWatcher:
         refresh: Callable[[], float],
         clients: Iterable[WatchedClient],
         find_problem: Callable[[], str] = lambda: "",
+        budget: RefreshBudget = WORKER_BUDGET,
     ) -> None:
         """`connector_class` names the thread, `description` the refresh in log lines.
 
@@ -89,6 +94,7 @@ class ClusterWatcher:
         is wrong all the same.
         """
         self._refresh = refresh
+        self._budget = budget
         self._find_problem = find_problem
         self._description = description
         self._context = context
@@ -171,6 +177,7 @@ class ClusterWatcher:
         """Check the clusters and refresh; return the seconds until the next turn."""
         if self._has_refreshed and self._interval_s is None:
             return REFRESH_CHECK_S
+        cpu_began_s = time.thread_time()
         try:
             self._check_clusters()
             self._refresh_began = time.monotonic()
@@ -187,7 +194,8 @@ class ClusterWatcher:
         self._problems.update({_REFRESH: self._find_problem()})
         self._has_first_result.set()
         longest_s = REFRESH_CHECK_S if self._interval_s is None else self._interval_s
-        return min(max(IDLE_TO_BUSY_RATIO * took_s, REFRESH_CHECK_S), longest_s)
+        pause_s = self._budget.pause_s(self, time.thread_time() - cpu_began_s)
+        return min(max(IDLE_TO_BUSY_RATIO * took_s, pause_s, REFRESH_CHECK_S), longest_s)
 
     def _check_clusters(self) -> None:
         """Ask every cluster for its brokers. Raises the error of one; the problem has them all."""
@@ -251,6 +259,7 @@ class ClusterWatcher:
         return retry_s if problem else None
 
     def _close_clients(self) -> None:
+        self._budget.remove(self)
         for client in self._clients:
             client.close()
 

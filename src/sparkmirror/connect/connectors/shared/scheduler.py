@@ -44,7 +44,7 @@ class Scheduler:
         self._on_end = on_end
         self._jobs: list[_Job] = []
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = logs.ContextThread(target=self._run, name=name)
 
     def schedule_repeating(
         self,

@@ -188,7 +188,7 @@ class _TaskThread:
         self._step_began = 0.0
         self._backoff = Backoff(initial_s=0.5, max_s=30.0)
         name = f"task-thread-{connector}-{number}"
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = logs.ContextThread(target=self._run, name=name)
 
     def start(self) -> None:
         """Start the thread."""

@@ -23,6 +23,9 @@ from sparkmirror.mirror.topics.topic_plan import NewRemotePartitions, NewRemoteT
 
 log = logging.getLogger(__name__)
 
+MAX_RECORDS_PER_REQUEST = 5000
+"""A controller refuses a request for which it must write more than 10,000 records: one for each
+partition, each topic and each config of a topic."""
 RETRY_INTERVAL_S = 60.0
 """The pause between two tries to create an internal topic."""
 _COMPACT = {"cleanup.policy": "compact"}
@@ -100,7 +103,13 @@ def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict
         )
         for new in topics
     }
-    failed, unconfirmed = admin.create_topics(list(topics_by_name.values()))
+    failed: dict[str, ClusterError] = {}
+    unconfirmed: set[str] = set()
+    records = {name: 1 + new.partitions + len(new.configs) for name, new in topics_by_name.items()}
+    for request in split_by_size(records):
+        result = admin.create_topics([topics_by_name[name] for name in request])
+        failed |= result.failed
+        unconfirmed |= result.unconfirmed
     for name in topics_by_name.keys() - failed.keys() - unconfirmed:
         count = topics_by_name[name].partitions
         log.info("Created remote topic %s with %d partitions.", name, count)
@@ -113,11 +122,30 @@ def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict
     return {name: failed[name] for name in missing.keys() - created}
 
 
+def split_by_size(records: Mapping[str, int]) -> list[list[str]]:
+    """Return topics in groups that need at most MAX_RECORDS_PER_REQUEST records. Pure.
+
+    A topic that needs more is a group of its own.
+    """
+    groups: list[list[str]] = []
+    left = 0
+    for name, count in records.items():
+        if count > left:
+            groups.append([])
+            left = MAX_RECORDS_PER_REQUEST
+        groups[-1].append(name)
+        left -= count
+    return groups
+
+
 def add_remote_partitions(
     admin: Admin, topics: Sequence[NewRemotePartitions]
 ) -> dict[str, ClusterError]:
     """Add partitions to remote topics; return the errors, by name."""
-    failed = admin.create_partitions({topic.name: topic.partitions for topic in topics})
+    partitions = {topic.name: topic.partitions for topic in topics}
+    failed: dict[str, ClusterError] = {}
+    for request in split_by_size(partitions):
+        failed |= admin.create_partitions({name: partitions[name] for name in request})
     for topic in topics:
         if topic.name in failed:
             log.warning(

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.connect.connectors.shared.error_texts import error_texts
+from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, NotAuthorized, TopicMissing, UnsupportedByBroker
 from sparkmirror.mirror.topics.acls import AclBinding, target_acl_bindings
@@ -140,7 +140,7 @@ class TopicSync:
 def _join_texts(failures: Mapping[str, Mapping[str, ClusterError]]) -> str:
     """Return a text per kind of failure and cause; leaves out topics that do not exist."""
     texts = {
-        what: error_texts(
+        what: describe_errors_by_cause(
             {name: error for name, error in errors.items() if not isinstance(error, TopicMissing)},
             "topic",
         )

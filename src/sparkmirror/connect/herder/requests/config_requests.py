@@ -25,7 +25,7 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
     RestartRequest,
     TargetState,
 )
-from sparkmirror.mirror.connect_topics.java_maps import in_hash_map_order
+from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
 from sparkmirror.store.store_api import ConfigBackingStore
 
 

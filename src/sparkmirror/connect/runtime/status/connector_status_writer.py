@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from sparkmirror.connect.runtime.status.status_writer import STATE_BY_TARGET, StatusWriter
+from sparkmirror.copy.causes import same_causes
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 
@@ -52,7 +53,7 @@ class ConnectorStatusWriter:
         """Set the problem that the connector reports; an empty text removes it."""
         state = self._states[name]
         before, state.problem = state.problem, problem
-        if problem and problem != before:
+        if problem and not same_causes(problem, before):
             log.warning("Connector %s has a problem: %s", name, problem)
         elif before and not problem:
             log.info("Connector %s no longer has the problem: %s", name, before)

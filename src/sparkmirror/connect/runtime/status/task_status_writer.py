@@ -11,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
+from sparkmirror.copy.causes import same_causes
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 
 log = logging.getLogger(__name__)
@@ -48,6 +50,7 @@ class TaskStatusWriter:
         self._tracks_topics = tracks_topics
         self._states: defaultdict[str, _TaskStates] = defaultdict(_TaskStates)
         self._is_stopping = False
+        self.startups = StartupCounts()
 
     def stop(self) -> None:
         """Keep the statuses from now on: the worker shuts down, and tasks only stop."""
@@ -56,15 +59,20 @@ class TaskStatusWriter:
             states.restarting.clear()
 
     def on_task_running(self, name: str, task: int, problem: str) -> None:
-        """Write RUNNING, with the problem as trace, unless that is the last status."""
+        """Write RUNNING, with the problem as trace, unless that is the last status.
+
+        The log tells a problem once, however many partitions have it from then on.
+        """
         states = self._states[name]
         before = states.running.get(task)
+        if task in states.own:
+            self.startups.on_started((name, task))
         if task in states.own and before != problem:
             self._write(name, task, LifecycleState.RUNNING, problem or None)
             states.running[task] = problem
-            if problem:
+            if problem and not same_causes(problem, before or ""):
                 log.warning("Task %s-%d has a problem: %s", name, task, problem)
-            elif before:
+            elif before and not problem:
                 log.info("Task %s-%d no longer has the problem: %s", name, task, before)
 
     def on_task_paused(self, name: str, task: int) -> None:
@@ -75,11 +83,13 @@ class TaskStatusWriter:
     def on_task_failed(self, name: str, task: int, trace: str, *, has_started: bool) -> None:
         """Write FAILED with the trace."""
         if task in self._states[name].own:
+            self.startups.on_failed((name, task))
             self._write(name, task, LifecycleState.FAILED, trace, has_started=has_started)
 
     def on_task_stopped(self, name: str, task: int) -> None:
         """Write UNASSIGNED, except during a restart: RESTARTING stays until the task runs."""
         states = self._states[name]
+        self.startups.on_stopped((name, task))
         if task in states.own and task not in states.restarting:
             self._write(name, task, LifecycleState.UNASSIGNED)
 
@@ -91,6 +101,7 @@ class TaskStatusWriter:
     def on_tasks_restarting(self, name: str, tasks: Collection[int]) -> None:
         """Write UNASSIGNED and then RESTARTING."""
         for task in tasks:
+            self.startups.on_stopped((name, task))
             self._write(name, task, LifecycleState.UNASSIGNED)
             self._write(name, task, LifecycleState.RESTARTING)
         self._states[name].restarting.update(tasks)
@@ -107,7 +118,9 @@ class TaskStatusWriter:
 
     def on_tasks_removed(self, name: str) -> None:
         """Remove all task statuses and active topics of a connector that was deleted."""
-        self._states.pop(name, None)
+        states = self._states.pop(name, _TaskStates())
+        for task in states.own:
+            self.startups.on_stopped((name, task))
         if self._is_deleted(name) and not self._is_stopping:
             self._statuses.remove_topics(name)
             self._statuses.remove_tasks(name, range(0))

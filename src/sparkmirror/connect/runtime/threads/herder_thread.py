@@ -22,6 +22,7 @@ from typing import TypeAlias, TypeVar
 
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.errors import RequestError, RequestFailed
+from sparkmirror.logs import ContextThread
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class HerderThread:
         self._is_closed = False
         self._running_since: float | None = None
         """When the running action was due."""
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = ContextThread(target=self._run, name=name)
 
     def start(self) -> None:
         """Start with the actions submitted so far."""

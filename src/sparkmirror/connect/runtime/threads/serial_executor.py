@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import queue
-import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -28,7 +27,7 @@ class SerialExecutor:
         self._scope = scope
         self._jobs: queue.SimpleQueue[Runnable | None] = queue.SimpleQueue()
         self._is_abandoned = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = logs.ContextThread(target=self._run, name=name)
         self._thread.start()
 
     def submit(self, job: Runnable) -> None:

@@ -20,14 +20,14 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFencer
-from sparkmirror.copy.driver.reconcile import (
+from sparkmirror.copy.driver.fencing.reconcile import (
     ReconciledPosition,
     ReconcileFailed,
     ReconcileMethod,
     Reconciler,
     RouterLogReader,
 )
-from sparkmirror.copy.driver.resume_points import truncation_warning
+from sparkmirror.copy.driver.resume.resume_points import truncation_warning
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.errors import ClusterError, MirrorError, NotAuthorized

@@ -64,6 +64,13 @@ class GroupMembership:
             if not self._renewed.wait_for(self.is_valid, timeout_s):
                 raise MembershipMissing(NOT_A_MEMBER)
 
+    def may_take(self, renewals_needed: int) -> bool:
+        """Return whether the worker would know if another worker had a partition.
+
+        `renewals_needed` is that of the partition.
+        """
+        return renewals_needed <= self.renewals
+
     def renewals_after_fence(self) -> int:
         """Return the number of renewals to wait for after another conductor took a partition."""
         return 0 if self.is_alone else self.renewals + RENEWALS_AFTER_FENCE

@@ -83,7 +83,7 @@ class DriverJob:
         self._condition = threading.Condition()
         self._is_ending = False
         self._must_drain = True
-        self._thread = threading.Thread(target=self._run, name=f"job-{job.name}", daemon=True)
+        self._thread = logs.ContextThread(target=self._run, name=f"job-{job.name}")
 
     def start(self) -> None:
         """Start the thread; returns at once."""

@@ -16,7 +16,7 @@ from sparkmirror.wire.protocol.messages import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from sparkmirror.wire.protocol.topics.leaders import NO_LEADER_EPOCH
+from sparkmirror.wire.protocol.topics.current_leader import NO_LEADER_EPOCH
 from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
 
 LATEST = -1

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from sparkmirror.cluster.topic_changes import TopicChangesResult
 from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.connect.connectors.shared.topic_creation import (
+    MAX_RECORDS_PER_REQUEST,
     RETRY_INTERVAL_S,
     InternalTopicCreation,
     create_remote_topics,
     ensure_internal_topic,
+    split_by_size,
 )
 from sparkmirror.errors import ClusterError, TopicRejected, UnsupportedByBroker
 from sparkmirror.mirror.topics.internal_topics import InternalTopic
@@ -128,3 +131,37 @@ def test_a_topic_is_logged_as_created_only_if_that_is_known(
         assert ensure_internal_topic(cluster, HEARTBEATS, 3) is None
     assert ("Created remote topic A.orders" in caplog.text) == is_logged
     assert ("Created topic 'heartbeats'" in caplog.text) == is_logged
+
+
+class LimitedCluster(InMemoryCluster):
+    """A cluster whose controller writes at most `MAX_RECORDS_PER_REQUEST` records for a request."""
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
+        records = sum(1 + topic.partitions + len(topic.configs) for topic in topics)
+        assert records <= MAX_RECORDS_PER_REQUEST
+        return super().create_topics(topics)
+
+
+def test_ten_thousand_partitions_are_created_by_several_requests() -> None:
+    cluster = LimitedCluster("B")
+    wide = [
+        replace(REMOTE, source_topic=f"wide-{n}", name=f"A.wide-{n}", partitions=100)
+        for n in range(100)
+    ]
+    assert create_remote_topics(cluster, wide) == {}
+    assert cluster.partitions == {topic.name: 100 for topic in wide}
+
+
+@pytest.mark.parametrize(
+    ("records", "groups"),
+    [
+        ({}, []),
+        ({"a": 1, "b": 4999}, [["a", "b"]]),
+        ({"a": 2, "b": 4999, "c": 1}, [["a"], ["b", "c"]]),
+        ({"a": 1, "b": 9000, "c": 1}, [["a"], ["b"], ["c"]]),
+    ],
+)
+def test_topics_are_grouped_by_the_records_that_they_need(
+    records: Mapping[str, int], groups: list[list[str]]
+) -> None:
+    assert split_by_size(records) == groups

@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.copy.control.messages import Hello
-from sparkmirror.copy.driver.event_log import EventLog
 from sparkmirror.copy.driver.fencing.fence import FencedPartition
+from sparkmirror.copy.driver.fencing.reconcile import (
+    ReconciledPosition,
+    ReconcileFailed,
+    ReconcileMethod,
+    Reconciler,
+)
 from sparkmirror.copy.driver.fencing.takeover import (
     Takeover,
     can_take_over,
@@ -16,12 +21,7 @@ from sparkmirror.copy.driver.fencing.takeover import (
     next_lease,
     takeover_events,
 )
-from sparkmirror.copy.driver.reconcile import (
-    ReconciledPosition,
-    ReconcileFailed,
-    ReconcileMethod,
-    Reconciler,
-)
+from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.errors import ClusterUnavailable, MirrorError, NotAuthorized

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import pytest
 
 from sparkmirror.copy.control.messages import Hello
-from sparkmirror.copy.driver.event_log import EventLog
 from sparkmirror.copy.driver.fencing.hanging_transactions import (
     HangingSearch,
     search_producer_states,
@@ -19,6 +18,7 @@ from sparkmirror.copy.driver.fencing.transactional_takeover import (
     lease_at_committed,
 )
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease

@@ -1,0 +1,1 @@
+"""Strimzi's resource KafkaMirrorMaker2 as mm2.properties, and back."""

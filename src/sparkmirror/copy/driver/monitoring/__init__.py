@@ -1,0 +1,1 @@
+"""What operators see of a conductor: events, and snapshots without news."""

@@ -1,0 +1,1 @@
+"""The control connections of a driver: the listener, the handshakes, the server."""

@@ -1,0 +1,52 @@
+"""What a metric is called in Prometheus, its type and its labels."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Final
+
+PARTITION: Final = "partition"
+"""The label that figures have only if the operator asks for figures of each partition."""
+
+
+class MetricType(enum.StrEnum):
+    """The type of a metric. Kafka's rules for Prometheus know no others."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDefinition:
+    """One metric. The name of a counter ends in `_total`."""
+
+    name: str
+    doc: str
+    labels: tuple[str, ...] = ()
+    """The labels of every figure; a figure of one partition has `partition` besides."""
+    type: MetricType = MetricType.GAUGE
+    has_partitions: bool = False
+    """Whether there may be figures of each partition."""
+
+    def __post_init__(self) -> None:
+        is_counter = self.type is MetricType.COUNTER
+        assert self.name.endswith("_total") is is_counter, "a counter, and no other, ends in _total"
+
+    @property
+    def all_labels(self) -> frozenset[str]:
+        """Every label that a figure may have."""
+        return frozenset((*self.labels, *((PARTITION,) if self.has_partitions else ())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One value of a metric."""
+
+    definition: MetricDefinition
+    value: float
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given = self.labels.keys() - ({PARTITION} if self.definition.has_partitions else set())
+        assert given == set(self.definition.labels), f"labels of {self.definition.name}"

@@ -1,0 +1,68 @@
+"""Metrics that MirrorMaker 2 does not have. `topic` is the source topic."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.metrics.definition import MetricDefinition, MetricType
+
+_FLOW: Final = ("source", "target", "connector")
+_TOPIC: Final = (*_FLOW, "topic")
+
+
+def _gauge(name: str, doc: str, labels: tuple[str, ...]) -> MetricDefinition:
+    return MetricDefinition(name=f"sparkmirror_{name}", doc=doc, labels=labels)
+
+
+def _counter(name: str, doc: str, labels: tuple[str, ...]) -> MetricDefinition:
+    return MetricDefinition(
+        name=f"sparkmirror_{name}", doc=doc, labels=labels, type=MetricType.COUNTER
+    )
+
+
+def _topic_gauge(name: str, doc: str) -> MetricDefinition:
+    return MetricDefinition(name=f"sparkmirror_{name}", doc=doc, labels=_TOPIC, has_partitions=True)
+
+
+LAG_RECORDS: Final = _topic_gauge(
+    "lag_records",
+    "Offsets still to copy, of the partitions whose lag is known.",
+)
+LAG_UNKNOWN_PARTITIONS: Final = _gauge(
+    "lag_unknown_partitions", "Partitions whose lag is not known now.", _TOPIC
+)
+ETA_SECONDS: Final = _topic_gauge(
+    "eta_seconds",
+    "Seconds until the lag is zero if it shrinks as in the last minute. Absent if it does not.",
+)
+LAST_PROGRESS: Final = _topic_gauge(
+    "last_progress_timestamp_seconds",
+    "When a driver last reported copied records, in Unix time. Absent before the first.",
+)
+PARTITIONS: Final = _gauge(
+    "partitions", "Source partitions of this worker by state.", (*_TOPIC, "state")
+)
+LANE_BATCHES: Final = _counter(
+    "lane_batches_total", "Batches by the reason of the lane that they took.", (*_TOPIC, "reason")
+)
+EVENTS: Final = _counter(
+    "events_total", "Events of partitions by kind: losses, takeovers and others.", (*_TOPIC, "kind")
+)
+LOST_RECORDS: Final = _counter(
+    "lost_records_total", "Source offsets that were lost, by the kind of loss.", (*_TOPIC, "kind")
+)
+DRIVER_RESTARTS: Final = _counter(
+    "driver_restarts_total", "Times that the Spark driver of a connector ended unexpectedly.", _FLOW
+)
+GROUP_PARTITIONS: Final = _gauge(
+    "group_partitions",
+    "Source partitions of a consumer group by how its offset is translated: exact, offset-sync, "
+    "none.",
+    ("connector", "group", "translation"),
+)
+PROBLEMS: Final = _gauge(
+    "problems", "Failures and problems in the status of a connector and its tasks.", ("connector",)
+)
+WORKER_HEALTH: Final = _gauge(
+    "worker_health", "1 for the status that /health answers now, 0 for the others.", ("status",)
+)

@@ -1,0 +1,119 @@
+"""What the drivers of one source connector have copied, by topic or partition. No threads.
+
+A driver counts from its own start. The worker adds up what each status has more than the one
+before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
+from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat
+from sparkmirror.model import TopicPartition
+from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
+
+WHOLE_TOPIC = -1
+"""Stands for the partition in the key of a whole topic."""
+
+
+class CopiedCounts:
+    """What was copied of one topic, or of one partition."""
+
+    def __init__(self, config: MetricConfig) -> None:
+        self.records = 0
+        self.bytes = 0
+        self.last_progress_s: float | None = None
+        """In Unix time; None before the first progress."""
+        self.record_rate = SampledStat(config)
+        self.byte_rate = SampledStat(config)
+        self.position_rate = SampledStat(config)
+        self.end_rate = SampledStat(config)
+
+
+class ConnectorCounts:
+    """What was copied of all partitions of one source connector."""
+
+    def __init__(self, settings: MetricsSettings) -> None:
+        self._settings = settings
+        self._planned: frozenset[str] = frozenset()
+        self._latest: Mapping[str, PartitionView] = {}
+        """The partitions of the latest snapshot since the plan."""
+        self._counts: dict[TopicPartition, CopiedCounts] = {}
+        self._views: dict[str, PartitionView] = {}
+        """The latest view of each partition that has a position."""
+        self._copied: dict[str, tuple[int, int]] = {}
+        """The records and bytes of each partition in the latest status that had it. A driver may
+        report a partition for a moment after the plan has lost it, or has it again."""
+        self._lanes: Mapping[str, Mapping[str, int]] = {}
+        self.lane_batches: Counter[tuple[str, str]] = Counter()
+        """Batches by topic and reason."""
+
+    def on_plan(self, partitions: Mapping[TopicPartition, int]) -> None:
+        """Begin with zero for new partitions; forget those that are not planned any more."""
+        self._planned, self._latest = frozenset(map(str, partitions)), {}
+        self._views = {key: view for key, view in self._views.items() if key in self._planned}
+        before = self._counts
+        self._counts = {
+            key: before.get(key) or CopiedCounts(self._settings.window)
+            for key in map(self.key, partitions)
+        }
+
+    def key(self, partition: TopicPartition) -> TopicPartition:
+        """Return what the figures of a partition belong to: its topic, or itself."""
+        if self._settings.detail is MetricsDetail.PARTITION:
+            return partition
+        return TopicPartition(partition.topic, WHOLE_TOPIC)
+
+    def counts(self) -> Mapping[TopicPartition, CopiedCounts]:
+        """Return what was copied, by topic or partition."""
+        return self._counts
+
+    def on_snapshot(self, snapshot: CopySnapshot, now_ms: float, wall_s: float) -> None:
+        """Add what a driver has copied since its snapshot before."""
+        before, self._latest = self._latest, snapshot.partitions
+        for name, view in snapshot.partitions.items():
+            # A snapshot has the same view again of a partition that has not changed.
+            if view is not before.get(name) and name in self._planned:
+                counts = self._counts[self.key(TopicPartition.parse(name))]
+                self._add_copied(counts, name, view, now_ms)
+                if view.position >= 0:
+                    self._add_progress(counts, name, view, now_ms, wall_s)
+        self._add_lanes(snapshot.lanes)
+
+    def _add_copied(
+        self, counts: CopiedCounts, name: str, view: PartitionView, now_ms: float
+    ) -> None:
+        records_before, bytes_before = self._copied.get(name, (0, 0))
+        self._copied[name] = (view.copied, view.bytes)
+        records, size = _increase(records_before, view.copied), _increase(bytes_before, view.bytes)
+        if records:
+            counts.records += records
+            counts.record_rate.record(records, now_ms)
+        if size:
+            counts.bytes += size
+            counts.byte_rate.record(size, now_ms)
+
+    def _add_progress(
+        self, counts: CopiedCounts, name: str, view: PartitionView, now_ms: float, wall_s: float
+    ) -> None:
+        before, self._views[name] = self._views.get(name), view
+        moved = view.copied if before is None else view.position - before.position
+        if moved > 0:
+            counts.position_rate.record(moved, now_ms)
+            counts.last_progress_s = wall_s
+        if before is not None and 0 <= before.end < view.end:
+            counts.end_rate.record(view.end - before.end, now_ms)
+
+    def _add_lanes(self, lanes: Mapping[str, Mapping[str, int]]) -> None:
+        before, self._lanes = self._lanes, lanes
+        for topic, batches in lanes.items():
+            for reason, count in batches.items():
+                earlier = before.get(topic, {}).get(reason, 0)
+                self.lane_batches[topic, reason] += _increase(earlier, count)
+
+
+def _increase(before: int, now: int) -> int:
+    """Return how much a count has grown. A lower count is that of another driver."""
+    return now - before if now >= before else now

@@ -1,0 +1,55 @@
+"""The settings of metrics in the file of a worker, or of a dedicated mirror."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from sparkmirror.config.definition.config_def import ConfigDef
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS
+from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.metrics.sampled_stat import MetricConfig
+
+DETAIL: Final = "sparkmirror.metrics.detail"
+SAMPLES: Final = "metrics.num.samples"
+WINDOW_MS: Final = "metrics.sample.window.ms"
+_KEYS: Final = ConfigDef(PROCESS_ADDITIONS[DETAIL], DISTRIBUTED[SAMPLES], DISTRIBUTED[WINDOW_MS])
+
+
+class MetricsDetail(enum.StrEnum):
+    """What has a series of its own: a topic, or each of its partitions."""
+
+    TOPIC = "topic"
+    PARTITION = "partition"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    """How figures are grouped, and over which window they are computed."""
+
+    detail: MetricsDetail = MetricsDetail.TOPIC
+    window: MetricConfig = MetricConfig()
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> Self:
+        """Read properties with placeholders replaced. Raises ConfigError."""
+        values = _KEYS.parse(properties)
+        detail, samples, window_ms = values[DETAIL], values[SAMPLES], values[WINDOW_MS]
+        assert isinstance(detail, str) and isinstance(samples, int) and isinstance(window_ms, int)
+        return cls(
+            detail=MetricsDetail(detail),
+            window=MetricConfig(samples=samples, window_ms=max(window_ms, 1)),
+        )
+
+    @classmethod
+    def of_flow(cls, own: Mapping[str, str], worker: Mapping[str, str]) -> Self:
+        """Read the keys of a process, and those that the worker of a flow has. Raises ConfigError.
+
+        As in MirrorMaker 2, a worker reads its keys below the alias of its cluster.
+        """
+        return cls.from_properties({**worker, DETAIL: own.get(DETAIL, MetricsDetail.TOPIC)})
+
+
+DEFAULT_SETTINGS: Final = MetricsSettings()

@@ -1,0 +1,163 @@
+"""The figures of one source connector. No threads, no clock."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.snapshot import CopyEvent, PartitionView
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.metrics import connect_metrics, sparkmirror_metrics
+from sparkmirror.metrics.definition import PARTITION, Figure, MetricDefinition
+from sparkmirror.metrics.jmx_quoting import jmx_sanitize
+from sparkmirror.model import TopicPartition
+from sparkmirror.worker.metrics.copied_counts import WHOLE_TOPIC, ConnectorCounts, CopiedCounts
+from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
+
+_COPYING = (DriverPhase.STARTING, DriverPhase.RUNNING, DriverPhase.DRAINING)
+"""Phases with figures of this driver. A status with another phase repeats those of a dead one."""
+
+
+class SourceFigures:
+    """What the worker knows of one source connector, as figures."""
+
+    def __init__(self, connector: str, settings: MetricsSettings) -> None:
+        """`connector` is the name that REST shows."""
+        self._connector = jmx_sanitize(connector)
+        self._counts = ConnectorCounts(settings)
+        self._job: CopyJob | None = None
+        self._phase = DriverPhase.STARTING
+        self._driver_restarts = 0
+        self._events: Counter[tuple[str, str]] = Counter()
+        self._lost_records: Counter[tuple[str, str]] = Counter()
+
+    def on_plan(self, job: CopyJob) -> None:
+        """The connector has the partitions of this job here."""
+        self._job = job
+        self._counts.on_plan(job.task_of_partition())
+
+    def on_status(self, status: DriverStatus, now_ms: float, wall_s: float) -> None:
+        """Add what the driver has copied since its status before."""
+        before, self._phase = self._phase, status.phase
+        if status.phase is DriverPhase.RESTARTING and before is not DriverPhase.RESTARTING:
+            self._driver_restarts += 1
+        if status.phase in _COPYING:
+            self._counts.on_snapshot(status.snapshot, now_ms, wall_s)
+
+    def on_events(self, events: Iterable[CopyEvent]) -> None:
+        """Count events that are new."""
+        for event in events:
+            key = TopicPartition.parse(event.partition).topic, event.kind
+            self._events[key] += 1
+            if 0 <= event.lost_from < event.lost_to:
+                self._lost_records[key] += event.lost_to - event.lost_from
+
+    def figures(self, views: Mapping[str, PartitionView], now_ms: float) -> Iterator[Figure]:
+        """Yield all figures. `views` are the partitions as the worker shows them now."""
+        if self._job is None:
+            return
+        found = {TopicPartition.parse(name): view for name, view in views.items()}
+        by_key: defaultdict[TopicPartition, list[PartitionView]] = defaultdict(list)
+        for partition, view in sorted(found.items()):
+            by_key[self._counts.key(partition)].append(view)
+        for key, counts in sorted(self._counts.counts().items()):
+            yield from self._copied_figures(key, counts, now_ms)
+            yield from self._lag_figures(key, by_key[key], counts, now_ms)
+        yield from self._client_lags(found)
+        yield from self._topic_figures(found)
+        yield from self._counter_figures()
+
+    def _copied_figures(
+        self, key: TopicPartition, counts: CopiedCounts, now_ms: float
+    ) -> Iterator[Figure]:
+        assert self._job is not None
+        remote = TopicPartition(self._job.remote_topics[key.topic], key.partition)
+        labels = {name: self._flow()[name] for name in ("source", "target")} | _topic_labels(remote)
+        for definition, value in (
+            (connect_metrics.RECORD_COUNT, counts.records),
+            (connect_metrics.RECORD_RATE, counts.record_rate.rate(now_ms)),
+            (connect_metrics.BYTE_COUNT, counts.bytes),
+            (connect_metrics.BYTE_RATE, counts.byte_rate.rate(now_ms)),
+        ):
+            yield Figure(definition=definition, labels=labels, value=value)
+
+    def _lag_figures(
+        self,
+        key: TopicPartition,
+        views: Iterable[PartitionView],
+        counts: CopiedCounts,
+        now_ms: float,
+    ) -> Iterator[Figure]:
+        labels = self._flow() | _topic_labels(key)
+        lags = [view.lag for view in views]
+        known = [lag for lag in lags if lag is not None]
+        if known:
+            lag = sum(known)
+            yield Figure(definition=sparkmirror_metrics.LAG_RECORDS, labels=labels, value=lag)
+            speed = counts.position_rate.rate(now_ms) - counts.end_rate.rate(now_ms)
+            if len(known) == len(lags) and (not lag or speed > 0):
+                eta_s = lag / speed if lag else 0.0
+                yield Figure(definition=sparkmirror_metrics.ETA_SECONDS, labels=labels, value=eta_s)
+        if counts.last_progress_s is not None:
+            yield Figure(
+                definition=sparkmirror_metrics.LAST_PROGRESS,
+                labels=labels,
+                value=counts.last_progress_s,
+            )
+
+    def _client_lags(self, views: Mapping[TopicPartition, PartitionView]) -> Iterator[Figure]:
+        """Yield the lags as the consumers of MirrorMaker 2's tasks have them."""
+        assert self._job is not None
+        lags: Counter[tuple[int, TopicPartition]] = Counter()
+        for partition, view in views.items():
+            if view.lag is not None:
+                lags[view.task, self._counts.key(partition)] += view.lag
+        for (task, key), lag in sorted(lags.items()):
+            client = f"{self._job.flow}|{self._job.connector}-{task}|replication-consumer"
+            yield Figure(
+                definition=connect_metrics.RECORDS_LAG,
+                labels={"clientid": jmx_sanitize(client)} | _topic_labels(key),
+                value=lag,
+            )
+
+    def _topic_figures(self, views: Mapping[TopicPartition, PartitionView]) -> Iterator[Figure]:
+        states = Counter((partition.topic, view.state) for partition, view in views.items())
+        yield from self._by_topic(sparkmirror_metrics.PARTITIONS, "state", states)
+        unknown = Counter({partition.topic: 0 for partition in views})
+        unknown.update(partition.topic for partition, view in views.items() if view.lag is None)
+        for topic, count in sorted(unknown.items()):
+            labels = self._flow() | {"topic": jmx_sanitize(topic)}
+            definition = sparkmirror_metrics.LAG_UNKNOWN_PARTITIONS
+            yield Figure(definition=definition, labels=labels, value=count)
+
+    def _counter_figures(self) -> Iterator[Figure]:
+        batches = self._counts.lane_batches
+        yield from self._by_topic(sparkmirror_metrics.LANE_BATCHES, "reason", batches)
+        yield from self._by_topic(sparkmirror_metrics.EVENTS, "kind", self._events)
+        yield from self._by_topic(sparkmirror_metrics.LOST_RECORDS, "kind", self._lost_records)
+        yield Figure(
+            definition=sparkmirror_metrics.DRIVER_RESTARTS,
+            labels=self._flow(),
+            value=self._driver_restarts,
+        )
+
+    def _by_topic(
+        self, definition: MetricDefinition, label: str, counts: Mapping[tuple[str, str], int]
+    ) -> Iterator[Figure]:
+        for (topic, word), count in sorted(counts.items()):
+            labels = self._flow() | {"topic": jmx_sanitize(topic), label: word}
+            yield Figure(definition=definition, labels=labels, value=count)
+
+    def _flow(self) -> dict[str, str]:
+        assert self._job is not None
+        return {
+            "source": jmx_sanitize(self._job.settings.source_alias),
+            "target": jmx_sanitize(self._job.settings.target_alias),
+            "connector": self._connector,
+        }
+
+
+def _topic_labels(key: TopicPartition) -> dict[str, str]:
+    labels = {"topic": jmx_sanitize(key.topic)}
+    return labels if key.partition == WHOLE_TOPIC else labels | {PARTITION: str(key.partition)}

@@ -1,0 +1,89 @@
+"""The health check of the image finds the REST API of its container and asks it."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.cli.container.health_check import (
+    HealthAddress,
+    check,
+    container_file,
+    health_address,
+)
+
+
+@pytest.mark.parametrize(
+    ("properties", "address"),
+    [
+        ({}, ("http", "127.0.0.1", 8083)),
+        ({"rest.port": "28082"}, ("http", "127.0.0.1", 28082)),
+        ({"listeners": "http://:8090"}, ("http", "127.0.0.1", 8090)),
+        ({"listeners": "HTTPS://0.0.0.0:8443, http://10.0.0.1:8083"}, ("http", "10.0.0.1", 8083)),
+        ({"listeners": "https://[::]:8443"}, ("https", "127.0.0.1", 8443)),
+    ],
+)
+def test_address_is_that_of_the_file(
+    properties: dict[str, str], address: tuple[str, str, int]
+) -> None:
+    assert health_address(properties) == HealthAddress(*address)
+
+
+@contextmanager
+def answering(status: int) -> Iterator[int]:
+    """A server whose `/health` has a status. Yields its port."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/health" else 404)
+            self.end_headers()
+            self.wfile.write(b'{"status":"starting"}')
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Print nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (401, 0), (503, 1), (500, 1)])
+def test_status_of_health_is_the_exit_code(
+    status: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "worker.properties"
+    with answering(status) as port:
+        file.write_text(f"rest.port={port}\n", "ascii")
+        assert check([str(file)], tmp_path) == code
+    assert ("starting" in capsys.readouterr().out) == bool(code)
+    assert check([str(file)], tmp_path) == 1, "it listens no more"
+    assert "does not answer" in capsys.readouterr().out
+
+
+def test_https_listener_is_connected_to(tmp_path: Path) -> None:
+    file = tmp_path / "worker.properties"
+    with answering(500) as port:
+        file.write_text(f"listeners=https://127.0.0.1:{port}\n", "ascii")
+        assert check([str(file)], tmp_path) == 0
+    assert check([str(file)], tmp_path) == 1
+
+
+def test_file_of_the_container_is_the_written_one_else_the_mounted_one(tmp_path: Path) -> None:
+    worker_file = tmp_path / "kafka-connect.properties"
+    mirror_file = tmp_path / "config" / "mm2-config.properties"
+    assert container_file(tmp_path, worker_file) is None
+    mirror_file.parent.mkdir()
+    mirror_file.touch()
+    assert container_file(tmp_path, worker_file) == mirror_file
+    worker_file.touch()
+    assert container_file(tmp_path, worker_file) == worker_file

@@ -1,0 +1,215 @@
+"""Reconcile: where the source resumes, found in two logs in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkmirror.copy.driver.fencing.reconcile import (
+    ReconciledPosition,
+    ReconcileFailed,
+    ReconcileMethod,
+    Reconciler,
+    same_record,
+    source_offset_at,
+)
+from sparkmirror.copy.lease import Lease, LeaseIdentity
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.header import BatchHeader, read_header
+from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.batch.target_limits import TargetLimits
+from sparkmirror.wire.protocol.single_fetch import OffsetOutOfRange, SingleFetchResult
+from tests.support.kafka.record_batches import CONTROL_BIT, fix_checksum
+
+SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
+OWN, OTHER = 7, 8
+LIMITS = TargetLimits()
+
+
+class InMemoryLog:
+    """One partition log."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[BatchHeader, bytes]] = []
+        self.end = 0
+
+    def append(
+        self,
+        values: Iterable[int],
+        *,
+        producer_id: int = -1,
+        sequence: int = -1,
+        is_control: bool = False,
+        skip: int = 0,
+    ) -> None:
+        """Append one batch, after `skip` offsets without records."""
+        self.end += skip
+        records = [
+            Record(self.end + n, 1000 + value, b"k", b"%d" % value)
+            for n, value in enumerate(values)
+        ]
+        plain = memoryview(build_batch(records))
+        producer = BatchProducer(producer_id=producer_id, epoch=1 if producer_id >= 0 else -1)
+        batch = bytearray(b"".join(forward_batch(read_header(plain), plain, producer, sequence)))
+        batch[:8] = self.end.to_bytes(8, "big")
+        batch[22] |= CONTROL_BIT if is_control else 0
+        self.batches.append((read_header(fix_checksum(batch)), bytes(batch)))
+        self.end += len(records)
+
+    def batch_at(self, partition: TopicPartition, offset: int) -> tuple[BatchHeader, bytes]:
+        for header, batch in self.batches:
+            if header.next_offset > offset:
+                return header, batch
+        raise OffsetOutOfRange("A", f"{partition} does not hold offset {offset}")
+
+    def fetch(
+        self, partition: TopicPartition, offset: int, *, read_committed: bool = False
+    ) -> SingleFetchResult:
+        rest = [batch for header, batch in self.batches if header.next_offset > offset]
+        return SingleFetchResult(
+            records=b"".join(rest),
+            aborted_transactions=(),
+            high_watermark=self.end,
+            last_stable_offset=self.end,
+            log_start_offset=0,
+        )
+
+
+class Logs:
+    """A source and a target; the ledger knows the first 10 records."""
+
+    def __init__(self) -> None:
+        self.source, self.target = InMemoryLog(), InMemoryLog()
+        self.sequence = 0
+        self.own(range(10))
+        self.lease = Lease(
+            source=SOURCE,
+            target=TARGET,
+            position=10,
+            expected=10,
+            identity=LeaseIdentity(producer_id=OWN, producer_epoch=1, anchor=0),
+        )
+
+    def own(self, values: Iterable[int]) -> None:
+        wanted = list(values)
+        self.target.append(wanted, producer_id=OWN, sequence=self.sequence)
+        self.sequence += len(wanted)
+
+    def find(self) -> ReconciledPosition:
+        reconciler = Reconciler(source=self.source, target=self.target, read_committed=True)
+        return reconciler.find(self.lease, self.target.end, LIMITS)
+
+
+def logs(source_values: int = 40) -> Logs:
+    made = Logs()
+    for first in range(0, source_values, 5):
+        made.source.append(range(first, first + 5))
+    return made
+
+
+def test_nothing_appended_resumes_at_the_ledger() -> None:
+    assert logs().find() == ReconciledPosition(position=10)
+
+
+def test_only_a_fence_behind_the_ledger_is_nothing_appended() -> None:
+    both = logs()
+    both.target.append([0], producer_id=OWN, is_control=True)
+    assert both.find() == ReconciledPosition(position=10)
+
+
+def test_an_unbroken_sequence_is_jumped_over() -> None:
+    both = logs()
+    both.own(range(10, 15))
+    both.own(range(15, 22))
+    both.target.append([0], producer_id=OWN, is_control=True)
+    assert both.find() == ReconciledPosition(position=22, appended=12, method=ReconcileMethod.JUMP)
+
+
+def test_foreign_records_behind_own_ones_are_reported() -> None:
+    both = logs()
+    both.own(range(10, 15))
+    both.target.append([99], producer_id=OTHER, sequence=0)
+    assert both.find() == ReconciledPosition(
+        position=15, appended=5, method=ReconcileMethod.JUMP, has_foreign_records=True
+    )
+
+
+def test_foreign_records_between_own_ones_are_not_counted() -> None:
+    both = logs()
+    both.own(range(10, 15))
+    both.target.append([99, 98], producer_id=OTHER, sequence=0)
+    both.own(range(15, 18))
+    assert both.find() == ReconciledPosition(
+        position=18, appended=8, method=ReconcileMethod.WALK, has_foreign_records=True
+    )
+
+
+def test_a_fence_between_own_batches_is_not_counted() -> None:
+    both = logs()
+    both.own(range(10, 15))
+    both.target.append([0], producer_id=OWN, is_control=True)
+    both.own(range(15, 18))
+    found = both.find()
+    assert (found.position, found.appended, found.has_foreign_records) == (18, 8, False)
+
+
+def test_gaps_in_the_source_are_walked_over() -> None:
+    both = Logs()
+    both.source.append(range(10))
+    both.source.append(range(10, 15), skip=3)
+    both.source.append(range(15, 20), skip=2)
+    both.own(range(10, 17))
+    found = both.find()
+    assert (found.position, found.appended, found.method) == (22, 7, ReconcileMethod.WALK)
+
+
+def test_a_source_that_does_not_hold_the_last_own_record_has_no_match() -> None:
+    both = logs()
+    both.own([10, 11, 777])
+    with pytest.raises(ReconcileFailed, match=r"the end of A.t-0 has no match in t-0"):
+        both.find()
+
+
+def test_a_source_shorter_than_what_was_appended_has_no_match() -> None:
+    both = logs(source_values=15)
+    both.own(range(10, 20))
+    with pytest.raises(ReconcileFailed, match="compacted or changed"):
+        both.find()
+
+
+def test_a_target_full_of_foreign_batches_has_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparkmirror.copy.driver.fencing.reconcile.MAX_BATCHES_BACK", 3)
+    both = logs()
+    both.own(range(10, 12))
+    for number in range(3):
+        both.target.append([number], producer_id=OTHER, sequence=number)
+    with pytest.raises(ReconcileFailed, match="another producer writes"):
+        both.find()
+
+
+@given(st.lists(st.integers(1, 6), max_size=6), st.booleans())
+def test_what_the_dead_owner_appended_is_found_exactly(sizes: list[int], fenced: bool) -> None:
+    both, last = logs(source_values=60), 10
+    for size in sizes:
+        both.own(range(last, last + size))
+        last += size
+    if fenced:
+        both.target.append([0], producer_id=OWN, is_control=True)
+    found = both.find()
+    assert (found.position, found.appended) == (last, last - 10)
+
+
+def test_the_broker_may_have_replaced_the_timestamp() -> None:
+    source, target = Record(0, 1, b"k", b"v"), Record(5, 2, b"k", b"v")
+    assert not same_record(source, target, TargetLimits())
+    assert same_record(source, target, TargetLimits(log_append_time=True))
+    assert not same_record(source, target._replace(value=b"x"), TargetLimits(log_append_time=True))
+
+
+@pytest.mark.parametrize(("index", "offset"), [(0, 10), (2, 12), (3, 20), (4, 21)])
+def test_the_source_offset_of_a_record_follows_from_the_spans(index: int, offset: int) -> None:
+    assert source_offset_at(((10, 3), (20, 2)), index) == offset

@@ -1,0 +1,203 @@
+"""Every query of the rules and dashboards asks only for what the workers export."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sparkmirror.connect.herder import worker_health
+from sparkmirror.copy.driver.resume.data_loss import LossKind
+from sparkmirror.copy.driver.tracked_partition import LeaseState
+from sparkmirror.metrics.definitions import DEFINITIONS
+from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
+from sparkmirror.worker.source_partitions import IdleState
+from tests.support.promql import read_names
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+RULES = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
+DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
+SCRAPE_LABELS = {"job", "instance"}
+"""What Prometheus adds to every series that it scrapes."""
+WORDS: Mapping[tuple[str, str], set[str]] = {
+    ("sparkmirror_partitions", "state"): {*LeaseState, *IdleState},
+    ("sparkmirror_lost_records_total", "kind"): set(LossKind),
+    ("sparkmirror_worker_health", "status"): {
+        *(worker_health.STARTING, worker_health.HEALTHY),
+        *(worker_health.DEGRADED, worker_health.UNHEALTHY),
+    },
+    ("kafka_connect_connector_status", "status"): {one.value.lower() for one in LifecycleState},
+}
+"""The values that labels have."""
+GRAFANA_VARIABLE = re.compile(r"\$\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query, and the labels that its texts show."""
+
+    place: str
+    text: str
+    shown: frozenset[str] = frozenset()
+
+
+def load_yaml(path: Path) -> Any:
+    load: Callable[[str], Any] = yaml.safe_load
+    return load(path.read_text("utf-8"))
+
+
+@cache
+def all_rules() -> list[dict[str, Any]]:
+    return [
+        rule for path in RULES for group in load_yaml(path)["groups"] for rule in group["rules"]
+    ]
+
+
+@cache
+def recorded_labels() -> dict[str, set[str]]:
+    """The labels of the series that recording rules make: those that the rule keeps."""
+    return {
+        rule["record"]: set(read_names(rule["expr"]).grouping)
+        for rule in all_rules()
+        if "record" in rule
+    }
+
+
+def rule_queries() -> Iterator[Query]:
+    for rule in all_rules():
+        texts = " ".join(rule.get("annotations", {}).values())
+        shown = frozenset(re.findall(r"\$labels\.(\w+)", texts))
+        yield Query(rule.get("record") or rule["alert"], rule["expr"], shown)
+
+
+def dashboard_queries() -> Iterator[Query]:
+    for path in DASHBOARDS:
+        dashboard = json.loads(path.read_text("utf-8"))
+        for panel in dashboard["panels"]:
+            for target in panel["targets"]:
+                shown = frozenset(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+                yield Query(f"{path.name}: {panel['title']}", target["expr"], shown)
+        for variable in dashboard["templating"]["list"]:
+            found = re.fullmatch(r"label_values\((.+), (\w+)\)", variable.get("definition", ""))
+            if found is not None:
+                place = f"{path.name}: ${variable['name']}"
+                yield Query(place, f"count by ({found[2]}) ({found[1]})")
+
+
+def exported_labels(metric: str) -> set[str] | None:
+    """The labels that a metric has in Prometheus; None if there is no such metric."""
+    if metric == "up":
+        return SCRAPE_LABELS
+    if metric in recorded_labels():
+        return recorded_labels()[metric]
+    definition = DEFINITIONS.get(metric)
+    return None if definition is None else {*definition.all_labels, *SCRAPE_LABELS}
+
+
+def faults(query: Query) -> list[str]:
+    """What a query uses and no worker exports."""
+    names = read_names(GRAFANA_VARIABLE.sub("x", query.text))
+    found, known = [], set[str]()
+    for selector in names.selectors:
+        labels = exported_labels(selector.metric)
+        if labels is None:
+            found.append(f"metric {selector.metric}")
+            continue
+        known |= labels
+        found += [f"label {label}" for label in selector.matchers.keys() - labels]
+        for label, value in selector.matchers.items():
+            words = WORDS.get((selector.metric, label))
+            if words is not None:
+                found += [f"value {word}" for word in value.split("|") if word not in words]
+    found += [f"label {label}" for label in {*names.grouping} - known]
+    kept = {*names.grouping} if re.search(r"\bby\b", query.text) else known
+    return found + [f"shown label {label}" for label in query.shown - kept]
+
+
+QUERIES = [*rule_queries(), *dashboard_queries()]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.place)
+def test_a_query_uses_only_what_is_exported(query: Query) -> None:
+    assert faults(query) == []
+
+
+def test_the_queries_are_those_of_all_files() -> None:
+    assert len(RULES) == 2 and len(DASHBOARDS) == 1
+    assert len(QUERIES) > 30
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "fault"),
+    [
+        ("sparkmirror_lag_record", "", "metric sparkmirror_lag_record"),
+        ('sparkmirror_lag_records{cluster="x"}', "", "label cluster"),
+        ("sum by (flow) (sparkmirror_lag_records)", "", "label flow"),
+        ('sparkmirror_partitions{state=~"held|stuck"}', "", "value stuck"),
+        ("sum by (source) (sparkmirror_lag_records)", "topic", "shown label topic"),
+        ("sparkmirror_problems", "topic", "shown label topic"),
+    ],
+)
+def test_a_wrong_name_is_found(text: str, shown: str, fault: str) -> None:
+    assert faults(Query("x", text, frozenset(filter(None, [shown])))) == [fault]
+
+
+@pytest.mark.parametrize("text", ["sum(", "a b {", "sums(x)", 'x{a~"b"}', "x{a}", "`"])
+def test_what_is_no_query_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_names(text)
+
+
+def test_every_metric_of_our_own_is_asked_for_somewhere() -> None:
+    texts = " ".join(query.text for query in QUERIES)
+    unused = {name for name in DEFINITIONS if name.startswith("sparkmirror_") and name not in texts}
+    assert unused == set()
+
+
+def test_alerts_say_what_happened_and_what_to_do() -> None:
+    alerts = [rule for rule in all_rules() if "alert" in rule]
+    assert len({rule["alert"] for rule in alerts}) == len(alerts)
+    for rule in alerts:
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["annotations"].keys() == {"summary", "description"}
+
+
+def test_prometheus_scrapes_the_jobs_of_the_tutorial_and_loads_the_rules() -> None:
+    config = load_yaml(DEPLOY / "prometheus" / "prometheus.yml")
+    assert [job["job_name"] for job in config["scrape_configs"]] == [
+        "kafka-source-exporter",
+        "kafka-target-exporter",
+        "kafka-connect-exporter",
+    ]
+    assert config["scrape_configs"][2]["static_configs"][0]["targets"] == [
+        "kafka-connect-0:9404",
+        "kafka-connect-1:9404",
+    ]
+    [pattern] = config["rule_files"]
+    assert sorted((DEPLOY / "prometheus").glob(pattern)) == RULES
+
+
+def test_grafana_finds_its_data_source_and_its_dashboards() -> None:
+    provisioning = DEPLOY / "grafana" / "provisioning"
+    [source] = load_yaml(provisioning / "datasources" / "prometheus.yml")["datasources"]
+    assert (source["uid"], source["url"]) == ("prometheus", "http://prometheus:9090")
+    [provider] = load_yaml(provisioning / "dashboards" / "sparkmirror.yml")["providers"]
+    assert provider["options"]["path"] == "/var/lib/grafana/dashboards"
+    for path in DASHBOARDS:
+        dashboard = json.loads(path.read_text("utf-8"))
+        chosen = dashboard["templating"]["list"][0]
+        assert (chosen["type"], chosen["current"]["value"]) == ("datasource", source["uid"])
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        assert len(set(ids)) == len(ids)
+        assert all(
+            panel["datasource"]["uid"] == "${datasource}"
+            and all(one["datasource"] == panel["datasource"] for one in panel["targets"])
+            for panel in dashboard["panels"]
+        )
