@@ -62,7 +62,7 @@ def application(
     try:
         yield started
     finally:
-        started.stop()
+        started.stop(within_s=0.5)
 
 
 def supervisor(directory: Path, script: str) -> JobSupervisor:
