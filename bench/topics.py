@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.workloads import Workload
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import LabError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
@@ -33,7 +33,7 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BytesLike, iter_batches, read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffers import BufferPool, MemoryBudget, ResponseFrame
+from sparkmirror.wire.net.buffer_pool import BufferPool, MemoryBudget, ResponseFrame
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.fetch import (

@@ -18,13 +18,16 @@ from typing import Self
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.config.definition.java_classes import resolve_class
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.client.common_client_configs import (
+    CLIENT_SECURITY_NAMES,
+    MIRROR_CLIENT,
+)
 from sparkmirror.errors import ConfigError, RecordError, TopicMissing
 from sparkmirror.javaregex.pattern import compile_pattern_list
 from sparkmirror.mirror.offsets.records import Checkpoint, RecordBytes
-from sparkmirror.mirror.topics import topology
+from sparkmirror.mirror.topics import mirror_client_topics
 from sparkmirror.mirror.topics.replication_policy import (
     PolicyFactory,
     ReplicationPolicy,
@@ -62,23 +65,23 @@ class MirrorClient:
 
     def heartbeat_topics(self) -> frozenset[str]:
         """The heartbeats topics: the cluster's own, and copies from upstream clusters."""
-        return topology.heartbeat_topics(self._policy, self._topics())
+        return mirror_client_topics.heartbeat_topics(self._policy, self._topics())
 
     def checkpoint_topics(self) -> frozenset[str]:
         """The topics with checkpoints of upstream groups."""
-        return topology.checkpoint_topics(self._policy, self._topics())
+        return mirror_client_topics.checkpoint_topics(self._policy, self._topics())
 
     def upstream_clusters(self) -> frozenset[str]:
         """The clusters whose heartbeats arrive here, over any number of hops."""
-        return topology.upstream_clusters(self._policy, self._topics())
+        return mirror_client_topics.upstream_clusters(self._policy, self._topics())
 
     def replication_hops(self, upstream: str) -> int:
         """The number of hops on the shortest path from a cluster to here; -1 if there is none."""
-        return topology.replication_hops(self._policy, self._topics(), upstream)
+        return mirror_client_topics.replication_hops(self._policy, self._topics(), upstream)
 
     def remote_topics(self, source: str | None = None) -> frozenset[str]:
         """The remote topics; with `source`, only those copied directly from there."""
-        return topology.remote_topics(self._policy, self._topics(), source)
+        return mirror_client_topics.remote_topics(self._policy, self._topics(), source)
 
     def remote_consumer_offsets(
         self, group: str, upstream: str, timeout_s: float | None = None

@@ -10,8 +10,8 @@ import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin, ListOffsetsSpec
-from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records, read_topic
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
+from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records, read_topic
 from sparkmirror.errors import (
     ClusterTimeout,
     ClusterUnavailable,

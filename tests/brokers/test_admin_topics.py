@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import ClusterError, TopicMissing
 from sparkmirror.mirror.topics.topic_configs import ConfigEntry, ConfigSource
 from tests.support.kafka.clusters import SharedCluster, UniqueName

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import ClusterError, ConfigError, TopicRejected
 from sparkmirror.mirror.topics.topic_configs import ConfigSource
-from sparkmirror.store.storage_topics import StorageKind, StorageTopic
+from sparkmirror.store.storage_topic_settings import StorageKind, StorageTopic
 from sparkmirror.store.topic_setup import create_or_verify_topic
 from tests.support.kafka.clusters import SharedCluster
 

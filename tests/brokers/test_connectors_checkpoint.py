@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.client import MirrorClient
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.groups import alter_consumer_group_offsets, list_consumer_group_offsets
-from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import (

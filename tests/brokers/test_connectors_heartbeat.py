@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
 from sparkmirror.mirror.offsets.records import Heartbeat, RecordBytes

@@ -15,7 +15,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.acls import create_acls, describe_topic_acls
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import incremental_alter_configs
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
 from sparkmirror.errors import ClusterError, NotAuthorized, TopicRejected
 from sparkmirror.lab.cluster.cluster import Cluster

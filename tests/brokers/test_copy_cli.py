@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from sparkmirror.cli.copy.command import copy_command
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records, read_topic
+from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records, read_topic
 from sparkmirror.errors import BadRequest, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.topics import describe_topics
+from sparkmirror.cluster.describe_topics import describe_topics
 from sparkmirror.errors import NotAuthorized
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol

@@ -19,10 +19,10 @@ from kafka.protocol.metadata import MetadataRequest
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.acls import describe_topic_acls
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.cluster.groups import list_consumer_group_offsets
+from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records
 from sparkmirror.cluster.topic_changes import create_topics
-from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
-from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized, NotFound
 from sparkmirror.lab.cluster.certificates import STORE_PASSWORD, CertificateAuthority
@@ -32,7 +32,7 @@ from sparkmirror.lab.cluster.sasl_config import MECHANISMS
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.lab.properties_file import write_properties
 from sparkmirror.model import TopicPartition
-from sparkmirror.security.logins import PasswordLogin, TokenLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin, TokenLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.net.routing import Router

@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.cluster.acls import create_acls, describe_topic_acls
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import alter_configs, incremental_alter_configs
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import ClusterError, NotAuthorized
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.mirror.topics.acls import AclBinding

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer

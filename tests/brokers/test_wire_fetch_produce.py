@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import ProducerRecord
-from sparkmirror.cluster.topic_contents import produce_records as write_records
+from sparkmirror.cluster.produce_and_consume import ProducerRecord
+from sparkmirror.cluster.produce_and_consume import produce_records as write_records
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.compression import CompressionType

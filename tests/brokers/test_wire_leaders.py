@@ -19,8 +19,8 @@ from sparkmirror.cluster.groups import (
     list_consumer_group_offsets,
     list_consumer_groups,
 )
-from sparkmirror.cluster.topic_contents import ProducerRecord
-from sparkmirror.cluster.topic_contents import produce_records as write_records
+from sparkmirror.cluster.produce_and_consume import ProducerRecord
+from sparkmirror.cluster.produce_and_consume import produce_records as write_records
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer

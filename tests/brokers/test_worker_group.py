@@ -25,7 +25,7 @@ from sparkmirror.wire.protocol.group_membership import (
     sync_group,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
-from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness
+from sparkmirror.worker.group.spark_prestart import TakeoverReadiness
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from tests.support.kafka.admin_operations import denied, grant_acls
 from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic

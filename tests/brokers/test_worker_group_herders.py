@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
+from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records
 from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.errors import NotLeader, NotOwner
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec

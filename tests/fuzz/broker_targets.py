@@ -22,7 +22,7 @@ from sparkmirror.wire.batch.header import MAGIC, iter_batches, read_header
 from sparkmirror.wire.batch.message_format_v1 import read_messages
 from sparkmirror.wire.batch.records import read_records
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffers import BufferPool
+from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.channel import Channel
 from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.net.transport import PlaintextTransport

@@ -9,7 +9,7 @@ from sparkmirror.copy.control.connection import ControlConnection, ControlConnec
 from sparkmirror.copy.control.encryption import DriverFramesHandshake
 from sparkmirror.copy.control.message_json import MalformedMessage, decode, encode
 from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK, TlsPskHandshake
-from sparkmirror.engine.driver.control.control_connections import Handshake
+from sparkmirror.engine.driver.control.authenticated_connection import Handshake
 from tests.fuzz.fuzz_target import FuzzTarget, direct
 from tests.support.copy.control_client import handshake_keys
 from tests.support.copy.control_messages import CONTROL_MESSAGES

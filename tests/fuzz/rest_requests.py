@@ -21,9 +21,9 @@ from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
-from sparkmirror.worker.monitoring import WorkerMonitor
+from sparkmirror.rest.server_options import RestOptions
+from sparkmirror.worker.connector_progress import WorkerMonitor
 from tests.support.connect.in_memory_herder import (
     HEARTBEAT_CONFIG,
     SOURCE_CONFIG,

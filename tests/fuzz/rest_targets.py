@@ -15,9 +15,9 @@ from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.path import quote_segment, split_path
 from sparkmirror.rest.http.router import RestRouter
-from sparkmirror.rest.options import RestLimits, RestOptions
 from sparkmirror.rest.routes import request_bodies
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.server_options import RestLimits, RestOptions
 from tests.fuzz.fuzz_target import FuzzTarget, Parse, direct
 from tests.support.rest.all_routes import all_routes
 from tests.support.rest.scripted_herder import ScriptedHerder

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.engine.driver import cds_archive
-from sparkmirror.engine.driver.spark_home import linked_spark_home
+from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.processes.process_reaper import ProcessReaper

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
-from sparkmirror.engine.driver.spark_home import linked_spark_home
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
 from sparkmirror.model import TopicPartition
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records

@@ -14,13 +14,13 @@ import pytest
 from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import EpochAssignment
 from sparkmirror.engine.control_endpoint import ControlEndpoint
+from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
 from sparkmirror.engine.driver.spark_conf import SPARE_CORES
-from sparkmirror.engine.driver.spark_home import linked_spark_home
 from sparkmirror.engine.noop_conductor import UNREACHABLE_CLIENT, job_without_partitions
 from sparkmirror.engine.spark.data_source import SlotInputPartition
-from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 from tests.support.processes import RunningProcess
 from tests.support.spark.noop_driver import LATE_CONNECTOR
 from tests.support.spark.observed_driver import JVM, PYTHON_WORKER, ObservedDriver

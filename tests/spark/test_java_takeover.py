@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.lab.kafka.java_reference import JavaReference, JavaReferenceOptions
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.mirror.offsets.records import Checkpoint, Heartbeat, RecordBytes

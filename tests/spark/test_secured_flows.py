@@ -26,7 +26,7 @@ import pytest
 from confluent_kafka import Producer
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol

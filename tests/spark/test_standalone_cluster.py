@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import read_topic
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
+from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.lab.processes.process_identity import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.lab.properties_file import write_properties

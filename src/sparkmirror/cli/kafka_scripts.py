@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ def _run(command: Callable[[], int]) -> NoReturn:
         code = command()
     except (MirrorError, OSError) as error:
         if not logging.getLogger().handlers:
-            logs.install(sys.stdout)
+            logging_context.install(sys.stdout)
         log.error("Stopping due to error: %s", error)
         sys.exit(EXIT_ERROR)
     sys.exit(code)

@@ -27,15 +27,15 @@ COMMANDS = {
     "copy": ("sparkmirror.cli.copy.command:copy", "Copy topics from one Kafka cluster to another."),
     "demo": ("sparkmirror.cli.demo.command:demo", "Mirror two real clusters, live, and check it."),
     "export": (
-        "sparkmirror.cli.strimzi.export_command:export_group",
+        "sparkmirror.cli.strimzi.export_to_strimzi_command:export_group",
         "Print an mm2.properties as a KafkaMirrorMaker2 of Strimzi.",
     ),
     "groups": (
-        "sparkmirror.cli.groups:groups",
+        "sparkmirror.cli.groups_explain:groups",
         "See what a mirror does with consumer groups, and why.",
     ),
     "import": (
-        "sparkmirror.cli.strimzi.import_command:import_group",
+        "sparkmirror.cli.strimzi.import_from_strimzi_command:import_group",
         "Write an mm2.properties from a KafkaMirrorMaker2 of Strimzi.",
     ),
     "lab": ("sparkmirror.cli.lab.command:lab", "Run real Kafka clusters on this computer."),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Self
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.cli.config.start_validation import require_valid_client_files
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties, PropertyEntry, load_properties
@@ -86,7 +86,7 @@ def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
     require_valid_client_files(flow, os.environ)
     shutdown = ShutdownSignal()
     shutdown.install()
-    logs.install(sys.stdout, logging.INFO)
+    logging_context.install(sys.stdout, logging.INFO)
     log.warning(
         "MirrorMaker 1 is gone from Kafka 4; this runs as a flow with equal topic names. The same"
         " as an mm2.properties: clusters=%s,%s and %s->%s.enabled=true",

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import click
 
-from sparkmirror import logs
-from sparkmirror.cli.config.operator_environment import operator_environment
+from sparkmirror import logging_context
+from sparkmirror.cli.config.allowlist_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
-from sparkmirror.cli.container.jvm_options import with_metrics_listener
+from sparkmirror.cli.container.kafka_opts import with_metrics_listener
+from sparkmirror.config.files.client_config_line_numbers import with_written_keys
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
-from sparkmirror.config.files.written_keys import with_written_keys
 from sparkmirror.config.review.exposed_files import exposed_file_notices
 from sparkmirror.worker.mirror_maker import MirrorMaker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -52,7 +52,7 @@ def run_flows(file: Path, targets: Collection[str]) -> int:
     os.environ.update(with_written_keys(properties, os.environ))
     shutdown = ShutdownSignal()
     shutdown.install()
-    logs.install(sys.stdout, logging.INFO)
+    logging_context.install(sys.stdout, logging.INFO)
     opened = MirrorMakerConfig.open(properties, os.environ)
     exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
     for notice in (*opened.notices, *exposed):

@@ -9,7 +9,14 @@ import rich.console
 import rich.live
 import rich.text
 
-from sparkmirror.cli.live_view import LiveView, WorkerPoller, notes, render, summary_line, tables
+from sparkmirror.cli.worker_live_view import (
+    LiveView,
+    WorkerPoller,
+    notes,
+    render,
+    summary_line,
+    tables,
+)
 from sparkmirror.cli.worker_rest_client import DEFAULT_URL, WorkerRestClient
 from sparkmirror.errors import ConnectRestError, RequestFailed
 

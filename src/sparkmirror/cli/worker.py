@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from sparkmirror import logs
-from sparkmirror.cli.config.operator_environment import operator_environment
+from sparkmirror import logging_context
+from sparkmirror.cli.config.allowlist_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_worker_file
-from sparkmirror.cli.container.jvm_options import with_metrics_listener
+from sparkmirror.cli.container.kafka_opts import with_metrics_listener
+from sparkmirror.config.files.client_config_line_numbers import with_written_keys
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.worker_file import WorkerFile
-from sparkmirror.config.files.written_keys import with_written_keys
 from sparkmirror.config.review.exposed_files import exposed_file_notices
 from sparkmirror.worker.connect_worker import ConnectWorker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
@@ -45,7 +45,7 @@ def run_worker(file: Path) -> int:
     os.environ.update(with_written_keys(properties, os.environ))
     shutdown = ShutdownSignal()
     shutdown.install()
-    logs.install(sys.stdout, logging.INFO)
+    logging_context.install(sys.stdout, logging.INFO)
     opened = WorkerFile.open(properties, os.environ)
     exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
     for notice in (*opened.notices, *exposed):

@@ -8,8 +8,8 @@ from typing import Self
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import SecuritySource
-from sparkmirror.security.reloading_security import ReloadingSecurity
-from sparkmirror.security.security_with_stores import SecurityWithStores
+from sparkmirror.security.reloading_key_stores import SecurityWithStores
+from sparkmirror.security.security_with_config_providers import ReloadingSecurity
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router

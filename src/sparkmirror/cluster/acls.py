@@ -9,14 +9,14 @@ from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.topics.acls import TOPIC, AclBinding
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Controller, Router
 from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     CreateAclsRequest,
     CreateAclsResponse,
     DescribeAclsRequest,
     DescribeAclsResponse,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 DESCRIBE_ACLS = Api(DescribeAclsRequest, DescribeAclsResponse, range(1, 4))
 CREATE_ACLS = Api(CreateAclsRequest, CreateAclsResponse, range(1, 4))

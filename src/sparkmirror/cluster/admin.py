@@ -19,28 +19,28 @@ from sparkmirror.cluster import (
     config_resources,
     describe_cluster,
     scram_credentials,
-    topic_auto_creation,
+    topic_auto_creation_request,
     topic_changes,
 )
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
-from sparkmirror.cluster.topic_changes import TopicChangesResult
-from sparkmirror.cluster.topics import (
+from sparkmirror.cluster.describe_topics import (
     NewTopic,
     TopicDescription,
     describe_topic,
     describe_topics,
     find_hidden_topics,
 )
+from sparkmirror.cluster.topic_changes import TopicChangesResult
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.mirror.topics.acls import AclBinding
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Router
 from sparkmirror.wire.protocol.apis import LIST_OFFSETS
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 
 T = TypeVar("T")
@@ -136,7 +136,7 @@ class Admin:
     def request_auto_creation(self, names: Collection[str]) -> frozenset[str]:
         """Let brokers create topics on demand. Returns the topics that have leaders now."""
         return self._call(
-            lambda router, timeout_s: topic_auto_creation.request_auto_creation(
+            lambda router, timeout_s: topic_auto_creation_request.request_auto_creation(
                 router, names, timeout_s=timeout_s
             )
         )

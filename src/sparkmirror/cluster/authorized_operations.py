@@ -21,8 +21,9 @@ from sparkmirror.wire.net.routing import (
     Router,
 )
 from sparkmirror.wire.protocol.apis import END_TXN, METADATA, Api
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     CreateTopicsRequest,
     CreateTopicsResponse,
     DescribeClusterRequest,
@@ -32,7 +33,6 @@ from sparkmirror.wire.protocol.messages import (
     EndTxnRequest,
     MetadataRequest,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 Operations = frozenset[AclOperation]
 

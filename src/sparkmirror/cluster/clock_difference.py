@@ -11,7 +11,10 @@ import time
 from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.routing import AnyBroker, Router
 from sparkmirror.wire.protocol.apis import Api
-from sparkmirror.wire.protocol.messages import DescribeQuorumRequest, DescribeQuorumResponse
+from sparkmirror.wire.protocol.kafka_python_messages import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+)
 
 _DESCRIBE_QUORUM = Api(DescribeQuorumRequest, DescribeQuorumResponse, (1, 2))
 _METADATA_TOPIC = "__cluster_metadata"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from sparkmirror.cluster.topics import topic_error
+from sparkmirror.cluster.describe_topics import topic_error
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.topics.topic_configs import (
     AlterConfigOp,
@@ -21,8 +21,9 @@ from sparkmirror.mirror.topics.topic_configs import (
 )
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Controller, Router
 from sparkmirror.wire.protocol.apis import DESCRIBE_CONFIGS, Api, Q
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsRequest,
@@ -30,7 +31,6 @@ from sparkmirror.wire.protocol.messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topics.topic_log_config import TOPIC_RESOURCE
 
 INCREMENTAL_ALTER_CONFIGS = Api(

@@ -9,9 +9,12 @@ from sparkmirror.backoff import seconds_left
 from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
-from sparkmirror.wire.protocol.response_errors import error_for_code
+from sparkmirror.wire.protocol.kafka_python_messages import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 from sparkmirror.wire.protocol.topics.current_leader import BrokerNode
 
 DESCRIBE_CLUSTER = Api(DescribeClusterRequest, DescribeClusterResponse, range(3))

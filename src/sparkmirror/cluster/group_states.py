@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sparkmirror.backoff import seconds_left
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.primitive_types import (
     EMPTY_TAG_BUFFER,
@@ -27,7 +28,6 @@ from sparkmirror.wire.protocol.primitive_types import (
     read_compact_string,
     read_string,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 EMPTY_STATE = "Empty"
 """The state of a group that has offsets and no members."""

@@ -21,8 +21,9 @@ from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     ListGroupsRequest,
     ListGroupsResponse,
     OffsetCommitRequest,
@@ -31,7 +32,6 @@ from sparkmirror.wire.protocol.messages import (
     OffsetFetchResponse,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
 
 CommittedOffsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]

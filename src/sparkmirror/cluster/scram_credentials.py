@@ -14,7 +14,7 @@ from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Controller, Router
 from sparkmirror.wire.protocol.apis import Api
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
 )

@@ -18,12 +18,12 @@ from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from sparkmirror.backoff import Backoff, seconds_left
-from sparkmirror.cluster.topics import NewTopic, describe_topics, topic_error
+from sparkmirror.cluster.describe_topics import NewTopic, describe_topics, topic_error
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Controller, Router
 from sparkmirror.wire.protocol.apis import A, Api, Q
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreateTopicsRequest,

@@ -31,7 +31,7 @@ from sparkmirror.config.definition.java_classes import (
     SOURCE_CONNECTOR,
 )
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.errors import ConfigFault
 
 NAME = "name"

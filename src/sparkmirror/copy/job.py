@@ -99,7 +99,7 @@ class CopyJob:
     """A task that sends no report for so long loses its leases."""
     is_shared: bool = False
     """Whether workers of a group may run tasks of the connector, each with its own conductor. The
-    conductor then needs the membership of its worker (`copy.driver.sharing.membership`)."""
+    conductor then needs its worker's membership (`copy.driver.sharing.worker_group_membership`)."""
     syncs: OffsetSyncsTopic | None = None
     """Where offset syncs go; None for no offset syncs."""
     offsets_client: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -1,10 +1,10 @@
 """How a task copies: the settings that the driver sends in its welcome.
 
 Plain values that travel as JSON. Client properties have Java's names. Placeholders stay as they
-were written and are resolved at use (`client_setup`). An operator may have written a secret instead
-of a placeholder. So client properties go to the driver by its standard input and to tasks over the
-encrypted control connection (`control.encryption`), never through Spark's configuration, and no
-repr shows them.
+were written and are resolved at use (`client_config_resolver`). An operator may have written a
+secret instead of a placeholder. So client properties go to the driver by its standard input and to
+tasks over the encrypted control connection (`control.encryption`), never through Spark's
+configuration, and no repr shows them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, Drain, Hello, TaskDone, Welcome
-from sparkmirror.copy.driver.pending_receipts import MissingReceipt
+from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.snapshot import CopySnapshot

@@ -16,7 +16,7 @@ from sparkmirror.errors import NotFound
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.cluster_status import ClusterStatus, cluster_status
-from sparkmirror.lab.kafka.kafka_tools import ToolConnection
+from sparkmirror.lab.kafka.kafka_tool_table import ToolConnection
 from sparkmirror.lab.lab_store import LabRecord, LabStore
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.lab.properties_file import write_properties

@@ -16,22 +16,22 @@ import threading
 from collections.abc import Sequence
 
 from sparkmirror.connect.herder.herder import Herder
-from sparkmirror.connect.herder.monitoring import MirrorMonitor
+from sparkmirror.connect.herder.mirror_monitor_api import MirrorMonitor
 from sparkmirror.errors import ConfigError
 from sparkmirror.rest.authentication import bearer_tokens
 from sparkmirror.rest.authentication.authenticator import Authenticator
 from sparkmirror.rest.http.application import RestApplication
-from sparkmirror.rest.http.http_server import BoundListener, HttpServer
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.router import RestRouter, Route
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.http.uvicorn_server import BoundListener, HttpServer
 from sparkmirror.rest.routes import metrics_routes
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
 from sparkmirror.rest.routes.metrics_routes import metrics_listener_routes
-from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
 from sparkmirror.rest.routes.openapi_routes import with_openapi_route
+from sparkmirror.rest.routes.partition_event_and_group_routes import monitoring_routes
 from sparkmirror.rest.routes.worker_routes import admin_routes, plugin_routes, worker_routes
+from sparkmirror.rest.server_options import RestOptions
 
 log = logging.getLogger(__name__)
 

@@ -28,9 +28,9 @@ from sparkmirror.rest.client.rest_client import RestClient
 from sparkmirror.rest.http.cors import Cors
 from sparkmirror.rest.http.listener import WILDCARD_HOSTS, RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server_options import RestOptions
+from sparkmirror.security.tls.reloading_ssl_context import rotating_server_context
 from sparkmirror.security.tls.ssl_config import SslConfig
-from sparkmirror.security.tls.ssl_factory import rotating_server_context
 
 _EXTENSIONS = "rest.extension.classes"
 _JAAS_FLAG = re.compile(r"-Djava\.security\.auth\.login\.config=(\"[^\"]+\"|'[^']+'|\S+)")

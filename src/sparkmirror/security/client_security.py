@@ -14,9 +14,9 @@ from typing import Protocol, Self
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_config import read_login
-from sparkmirror.security.logins import SaslLogin
+from sparkmirror.security.sasl_credentials import SaslLogin
+from sparkmirror.security.tls.reloading_ssl_context import SslFactory, client_ssl_factory
 from sparkmirror.security.tls.ssl_config import SslConfig
-from sparkmirror.security.tls.ssl_factory import SslFactory, client_ssl_factory
 
 SECURITY_PROTOCOL = "security.protocol"
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -22,9 +22,9 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.security.java_options import system_property
 from sparkmirror.security.kerberos.kerberos_login import KRB5_LOGIN_MODULES, kerberos_login
 from sparkmirror.security.login_settings import LoginSettings
-from sparkmirror.security.logins import PasswordLogin, SaslLogin
 from sparkmirror.security.msk_iam.msk_login import IAM_LOGIN_MODULE, msk_login
 from sparkmirror.security.oauthbearer.oauth_login import oauth_login
+from sparkmirror.security.sasl_credentials import PasswordLogin, SaslLogin
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from sparkmirror.store.kafka_based_log import KafkaBasedLog
 from sparkmirror.store.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.store.outbox import Outbox
 from sparkmirror.store.status_backing_store import KafkaStatusBackingStore
-from sparkmirror.store.storage_topics import StorageTopic, StorageTopics
+from sparkmirror.store.storage_topic_settings import StorageTopic, StorageTopics
 from sparkmirror.store.store_api import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sparkmirror.store.topic_setup import create_or_verify_topic
 

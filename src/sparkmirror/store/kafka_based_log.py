@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
-from sparkmirror.logs import ContextThread
+from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.fenced_writer import FencedWriter

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import ClusterError, RequestRefused
-from sparkmirror.logs import ContextThread
+from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.kafka_based_log import CompactedLog
 

@@ -14,21 +14,21 @@ from functools import partial
 from typing import NamedTuple
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.cluster.topics import await_new_topic
+from sparkmirror.cluster.describe_topics import await_new_topic
 from sparkmirror.errors import ClusterError, ClusterUnavailable, TopicMissing
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.committed_records import CommittedRecordReader
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.buffer_pool import ResponseFrame
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, LeaderOf, Router
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_request, fetch_version
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.wire.protocol.single_fetch import raise_for_code
+from sparkmirror.wire.protocol.synchronous_fetch import raise_for_code
 from sparkmirror.wire.protocol.topics.metadata_snapshot import TopicInfo
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 

@@ -11,7 +11,7 @@ import logging
 import time
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic, TopicDescription, await_new_topic
+from sparkmirror.cluster.describe_topics import NewTopic, TopicDescription, await_new_topic
 from sparkmirror.errors import (
     ClusterError,
     ClusterTimeout,
@@ -21,7 +21,12 @@ from sparkmirror.errors import (
     TopicMissing,
     TopicRejected,
 )
-from sparkmirror.store.storage_topics import CLEANUP_POLICY, COMPACT, StorageKind, StorageTopic
+from sparkmirror.store.storage_topic_settings import (
+    CLEANUP_POLICY,
+    COMPACT,
+    StorageKind,
+    StorageTopic,
+)
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 
 log = logging.getLogger(__name__)

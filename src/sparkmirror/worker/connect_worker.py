@@ -15,38 +15,38 @@ from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.files.worker_file import WorkerFile
-from sparkmirror.config.plugin_modules import PluginModules
-from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
+from sparkmirror.config.plugin_module_allowlist import PluginModules
+from sparkmirror.connect.connectors.shared.worker_client_config import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
-from sparkmirror.rest.client.worker_requests import WorkerRequests
+from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import advertised_url, rest_settings
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
+from sparkmirror.worker.connector_progress import WorkerMonitor
 from sparkmirror.worker.connector_wiring import (
     build_connector_registry,
     fence_producers,
     spark_applications,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
-from sparkmirror.worker.group.membership import membership_of
-from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness, count_divided_tasks
+from sparkmirror.worker.group.membership_expiry import membership_of
+from sparkmirror.worker.group.spark_prestart import TakeoverReadiness, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
-from sparkmirror.worker.metrics.metric_reporters import log_reporters_notice
+from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
-from sparkmirror.worker.monitoring import WorkerMonitor
+from sparkmirror.worker.persistent_client_id import WorkerClientId
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
-from sparkmirror.worker.worker_client_id import WorkerClientId
 
 log = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
 from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.connectors.heartbeat.heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.connectors.shared.thread_tasks import ThreadTaskGroup
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
+from sparkmirror.connect.connectors.source.copy_job_builder import build_job
 from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
-from sparkmirror.connect.connectors.source.source_job import build_job
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.runtime.connector_registry import (
     ConnectorRegistry,
@@ -33,9 +33,9 @@ from sparkmirror.connect.runtime.connector_registry import (
 from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
+from sparkmirror.worker.connector_progress import FlowMonitor
 from sparkmirror.worker.driver_log_levels import DriverLogLevels
-from sparkmirror.worker.group.membership import Membership
-from sparkmirror.worker.monitoring import FlowMonitor
+from sparkmirror.worker.group.membership_expiry import Membership
 from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Event
 
-from sparkmirror.config.files.flow_part_keys import FlowPart
-from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import ENABLED, MirrorMakerConfig
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.review.key_usage import disabling_key, is_part_enabled
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches

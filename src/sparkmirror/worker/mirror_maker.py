@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
-from sparkmirror.config.plugin_modules import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModules
 from sparkmirror.config.tables.distributed import DISTRIBUTED
-from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
+from sparkmirror.connect.connectors.shared.worker_client_config import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.log_levels import LogLevels
@@ -35,14 +35,15 @@ from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
 from sparkmirror.errors import ConfigError, MirrorError
 from sparkmirror.model import SourceAndTarget
+from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
 from sparkmirror.rest.client.rest_client import RestClient
-from sparkmirror.rest.client.worker_requests import WorkerRequests
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import advertised_url, rest_settings
 from sparkmirror.rest.worker_group_access import NO_GROUP, WorkerGroupAccess
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from sparkmirror.store.backing_stores import kafka_backing_stores
+from sparkmirror.worker.connector_progress import FlowMonitor, WorkerMonitor
 from sparkmirror.worker.connector_wiring import (
     build_connector_registry,
     fence_producers,
@@ -55,19 +56,18 @@ from sparkmirror.worker.flow_connectors import (
     repeat_configuration,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
-from sparkmirror.worker.group.membership import membership_of
-from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness, count_divided_tasks
+from sparkmirror.worker.group.membership_expiry import membership_of
+from sparkmirror.worker.group.spark_prestart import TakeoverReadiness, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
-from sparkmirror.worker.metrics.metric_reporters import log_reporters_notice
+from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
-from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
+from sparkmirror.worker.persistent_client_id import WorkerClientId
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
-from sparkmirror.worker.worker_client_id import WorkerClientId
 
 log = logging.getLogger(__name__)
 
@@ -181,18 +181,18 @@ class FlowHerder:
 
     def start(self) -> None:
         """Start; returns at once. A thread configures the connectors once the herder runs."""
-        with logs.flow_context(str(self.flow)):
+        with logging_context.flow_context(str(self.flow)):
             self._start()
 
     def _start(self) -> None:
         self._worker_info.start()
         self.herder.start()
         name = f"configure-{self.flow}"
-        logs.ContextThread(target=self._configure_connectors, name=name).start()
+        logging_context.ContextThread(target=self._configure_connectors, name=name).start()
 
     def stop(self) -> None:
         """Stop connectors and tasks and write their statuses."""
-        with logs.flow_context(str(self.flow)):
+        with logging_context.flow_context(str(self.flow)):
             self._stopping.set()
             self._worker_info.stop()
             self.herder.shut_down()

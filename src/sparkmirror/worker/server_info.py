@@ -16,7 +16,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
 from sparkmirror.connect.herder.herder import ServerInfo
 from sparkmirror.errors import ClusterError
-from sparkmirror.logs import ContextThread
+from sparkmirror.logging_context import ContextThread
 
 log = logging.getLogger(__name__)
 

@@ -18,15 +18,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
-from sparkmirror.copy.causes import cause_texts, first_causes
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.partition_problems_by_cause import cause_texts, first_causes
 from sparkmirror.copy.snapshot import SPARK_STARTS, CopySnapshot
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost
-from sparkmirror.logs import ContextThread
-from sparkmirror.worker.group.membership import Membership
-from sparkmirror.worker.monitoring import FlowMonitor
+from sparkmirror.logging_context import ContextThread
+from sparkmirror.worker.connector_progress import FlowMonitor
+from sparkmirror.worker.group.membership_expiry import Membership
 from sparkmirror.worker.spark_settings import own_spark_conf
 
 log = logging.getLogger(__name__)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.driver.fencing.fence import DriverFenced
-from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.copy.transaction_committer import Committer
 from sparkmirror.errors import RequestRefused
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner

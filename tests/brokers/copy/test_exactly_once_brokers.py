@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from sparkmirror.copy.committer import Committer
 from sparkmirror.copy.delivery import DeliveryMode
-from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease
 from sparkmirror.copy.ledger import entry_for_lease
-from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.copy.transaction_committer import Committer
+from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.model import TopicPartition
@@ -23,7 +23,7 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.net.routing import CoordinatorOf, CoordinatorType, Router
-from sparkmirror.wire.protocol.single_produce import append_batch
+from sparkmirror.wire.protocol.synchronous_produce import append_batch
 from tests.brokers.conftest import COPY_PROPERTIES
 from tests.brokers.copy.conftest import flow_between
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic, TopicPartitionInfo
+from sparkmirror.cluster.describe_topics import NewTopic, TopicPartitionInfo
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.errors import ClusterTimeout, ClusterUnavailable, TopicMissing

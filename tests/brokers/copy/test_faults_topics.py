@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.snapshot import CopySnapshot

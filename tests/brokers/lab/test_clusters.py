@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cluster.admin import Admin, ListOffsetsSpec
+from sparkmirror.cluster.describe_topics import TopicPartitionInfo
 from sparkmirror.cluster.probe import probe
-from sparkmirror.cluster.topic_contents import ProducerRecord
-from sparkmirror.cluster.topics import TopicPartitionInfo
+from sparkmirror.cluster.produce_and_consume import ProducerRecord
 from sparkmirror.errors import (
     AlreadyExists,
     BrokerFailed,

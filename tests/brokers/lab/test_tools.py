@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.errors import LabError
-from sparkmirror.lab.kafka.kafka_tools import ToolConnection, add_connection_arguments, find_tool
+from sparkmirror.lab.kafka.kafka_tool_table import (
+    ToolConnection,
+    add_connection_arguments,
+    find_tool,
+)
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from tests.support.kafka.clusters import SharedCluster, create_topic, write_values
 from tests.support.timing import fastest_run_s

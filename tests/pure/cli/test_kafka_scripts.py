@@ -17,7 +17,7 @@ from sparkmirror.cli.kafka_scripts import (
     kafka_mirror_maker,
 )
 from sparkmirror.cli.mirror_maker_1 import MirrorMaker1Arguments, mm2_properties
-from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.errors import BadRequest
 from tests.support.golden import golden_json

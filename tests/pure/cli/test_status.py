@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import click.testing
 import pytest
 
-from sparkmirror.cli.groups import groups
-from sparkmirror.cli.live_view import BAR_WIDTH, WorkerPoller, summary_line
+from sparkmirror.cli.groups_explain import groups
 from sparkmirror.cli.status import status
+from sparkmirror.cli.worker_live_view import BAR_WIDTH, WorkerPoller, summary_line
 from sparkmirror.cli.worker_rest_client import WorkerRestClient
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import WorkerStatus
@@ -23,9 +23,9 @@ from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatu
 from sparkmirror.errors import RequestFailed
 from sparkmirror.model import SourceAndTarget, TopicPartition
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
-from sparkmirror.worker.monitoring import FlowMonitor, WorkerMonitor
+from sparkmirror.rest.server_options import RestOptions
+from sparkmirror.worker.connector_progress import FlowMonitor, WorkerMonitor
 from tests.support.connect.in_memory_herder import SOURCE_CONFIG, HerderHarness, running_herder
 from tests.support.rest.rest_client import server_that_answers
 

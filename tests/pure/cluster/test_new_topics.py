@@ -12,11 +12,11 @@ import pytest
 from kafka.protocol.consumer import ListOffsetsResponse
 from kafka.protocol.metadata import MetadataResponse
 
-from sparkmirror.cluster import topic_auto_creation, topic_contents
+from sparkmirror.cluster import produce_and_consume, topic_auto_creation_request
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.topic_auto_creation import request_auto_creation
-from sparkmirror.cluster.topic_contents import read_topic
-from sparkmirror.cluster.topics import await_new_topic
+from sparkmirror.cluster.describe_topics import await_new_topic
+from sparkmirror.cluster.produce_and_consume import read_topic
+from sparkmirror.cluster.topic_auto_creation_request import request_auto_creation
 from sparkmirror.errors import (
     ClusterError,
     ClusterTimeout,
@@ -133,17 +133,17 @@ def _raise_next(errors: list[ClusterError]) -> None:
 def test_records_for_a_topic_that_stays_unknown_are_refused_after_the_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(topic_contents, "NEW_TOPIC_WAIT_S", 3.0)  # time for two requests
+    monkeypatch.setattr(produce_and_consume, "NEW_TOPIC_WAIT_S", 3.0)  # time for two requests
     new = BrokerWithNewTopic(known_from_request=float("inf"))
     with access_to(new.broker) as access, pytest.raises(TopicMissing):
-        topic_contents.produce_records(access, "t", [])
+        produce_and_consume.produce_records(access, "t", [])
     assert new.metadata_requests > 1
 
 
 def test_auto_creation_waits_for_leaders_within_its_own_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(topic_auto_creation, "AUTO_CREATION_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(topic_auto_creation_request, "AUTO_CREATION_TIMEOUT_S", 0.3)
     never, late = BrokerWithNewTopic(float("inf")), BrokerWithNewTopic(2)
     for new, expected in ((never, frozenset[str]()), (late, frozenset({"t"}))):
         with access_to(new.broker) as access:

@@ -10,8 +10,8 @@ import pytest
 from kafka.protocol.admin import CreateTopicsResponse, DeleteTopicsResponse
 from kafka.protocol.metadata import MetadataResponse
 
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.cluster.topic_changes import create_topics, delete_topics
-from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterTimeout, TopicMissing, TopicRejected
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router

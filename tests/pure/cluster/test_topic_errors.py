@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sparkmirror.cluster.describe_topics import topic_error
 from sparkmirror.cluster.topic_changes import is_retriable
-from sparkmirror.cluster.topics import topic_error
 from sparkmirror.errors import (
     ClusterError,
     ClusterTimeout,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli.config.worker_start_checks import worker_start_checks
-from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.config.files.worker_file import WorkerFile

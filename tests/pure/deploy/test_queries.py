@@ -16,9 +16,9 @@ import yaml
 from sparkmirror.connect.herder import worker_health
 from sparkmirror.copy.driver.resume.data_loss import LossKind
 from sparkmirror.copy.driver.tracked_partition import LeaseState
-from sparkmirror.metrics.definitions import DEFINITIONS
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
-from sparkmirror.worker.source_partitions import IdleState
+from sparkmirror.worker.partition_states import IdleState
+from tests.support.metric_definitions import DEFINITIONS
 from tests.support.promql import read_names
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from sparkmirror.metrics.definition import PARTITION
-from sparkmirror.metrics.definitions import DEFINITIONS
+from tests.support.metric_definitions import DEFINITIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operate.md").read_text("utf-8")
 ROW = re.compile(r"^\| (`(?:kafka|sparkmirror)_[^|]*) \| ?([^|]*?) ?\| [^|]* \|$", re.MULTILINE)

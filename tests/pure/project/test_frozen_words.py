@@ -14,9 +14,9 @@ from sparkmirror.cli.copy import plan_and_run
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.driver.fencing import transactional_ids
+from sparkmirror.copy.driver.fencing import transactional_id_fencing
 from sparkmirror.copy.driver.resume.data_loss import LossKind
-from sparkmirror.copy.driver.resume.existing.existing_records import (
+from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
     ADOPTED,
     EXISTING_RECORDS,
     FOREIGN_RECORDS,
@@ -35,8 +35,8 @@ from sparkmirror.mirror.offsets.run_map_records import (
     encode_segment,
 )
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.lane import Lane, LaneReason
-from sparkmirror.worker.source_partitions import IdleState
+from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason
+from sparkmirror.worker.partition_states import IdleState
 
 LEDGER = {
     "offset": 41,
@@ -201,7 +201,7 @@ def test_commands() -> None:
 
 
 def test_the_last_part_of_the_conductors_transactional_id() -> None:
-    assert transactional_ids.CONDUCTOR == "conductor"
+    assert transactional_id_fencing.CONDUCTOR == "conductor"
 
 
 def test_the_client_for_failover_code() -> None:

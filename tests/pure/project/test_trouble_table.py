@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.copy.causes import MAX_CAUSES
+from sparkmirror.copy.partition_problems_by_cause import MAX_CAUSES
 from tests.spark.troubles.comparison import MAX_REPEATS, differences, flooding_lines, lies
 from tests.spark.troubles.markdown import PAGE, with_table
 from tests.spark.troubles.provocations import PROVOCATIONS

@@ -19,8 +19,8 @@ from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
 from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.security.tls.ssl_context import server_context
 from tests.support.rest.rest_client import RestClient, request_once, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder

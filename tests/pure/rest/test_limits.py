@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sparkmirror.rest.options import RestLimits, RestOptions
+from sparkmirror.rest.server_options import RestLimits, RestOptions
 from tests.support.rest.blocking_herder import BlockingHerder
 from tests.support.rest.rest_client import (
     JSON_HEADERS,

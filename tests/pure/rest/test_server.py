@@ -19,9 +19,9 @@ from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.routes.worker_routes import health_reply
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.worker_group_access import NO_GROUP
 from sparkmirror.store.backing_stores import BackingStores
 from tests.support.connect.fake_connectors import ConnectorProbe, fake_connector_registry

@@ -13,7 +13,7 @@ import pytest
 from sparkmirror.rest.http.cors import Cors
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.response_headers import ResponseHeaderRules
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server_options import RestOptions
 from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
 from tests.support.rest.rest_client import RestClient, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder

@@ -14,16 +14,16 @@ from sparkmirror.config.secrets.password import Password
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import PutConnectorResult, RawConfig
-from sparkmirror.connect.herder.monitoring import MirrorEvent
+from sparkmirror.connect.herder.mirror_monitor_api import MirrorEvent
 from sparkmirror.errors import NotLeader
 from sparkmirror.mirror.connect_topics.connect_configs import SessionKey, TargetState
 from sparkmirror.model import SourceAndTarget, TopicPartition
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
+from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
 from sparkmirror.rest.client.rest_client import RestClient as WorkerRestClient
-from sparkmirror.rest.client.worker_requests import WorkerRequests
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
 from tests.support.rest.listed_monitor import LEASED_PARTITION, ListedMonitor
 from tests.support.rest.rest_client import RestClient, RestResponse

@@ -8,7 +8,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin
 from sparkmirror.wire.net.address import Address
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

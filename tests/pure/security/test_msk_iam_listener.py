@@ -15,7 +15,7 @@ from kafka.protocol.metadata import MetadataRequest
 from sparkmirror.errors import ClusterUnavailable, NotAuthorized
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import TokenLogin
+from sparkmirror.security.sasl_credentials import TokenLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import METADATA

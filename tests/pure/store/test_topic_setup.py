@@ -8,7 +8,7 @@ import pytest
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import TopicConfigs
-from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
+from sparkmirror.cluster.describe_topics import NewTopic, TopicDescription, TopicPartitionInfo
 from sparkmirror.errors import (
     ClusterError,
     ClusterTimeout,
@@ -18,7 +18,7 @@ from sparkmirror.errors import (
     TopicRejected,
 )
 from sparkmirror.store import topic_setup
-from sparkmirror.store.storage_topics import StorageKind, StorageTopic
+from sparkmirror.store.storage_topic_settings import StorageKind, StorageTopic
 from sparkmirror.store.topic_setup import create_or_verify_topic
 
 TOPIC = StorageTopic(

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches

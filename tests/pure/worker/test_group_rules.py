@@ -9,7 +9,7 @@ from sparkmirror.connect.distributed.connect_protocol import decode_assignment, 
 from sparkmirror.connect.distributed.worker_state import ConfiguredWork, WorkerState
 from sparkmirror.errors import ConfigError, NewerWorker
 from sparkmirror.wire.protocol.group_membership import GroupMember, GroupMembers, JoinedGroup
-from sparkmirror.worker.group import group_texts
+from sparkmirror.worker.group import conflicting_members
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.leader_assignments import LeaderAssignments
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
@@ -81,26 +81,26 @@ def members(protocol: str, protocol_type: str = "connect") -> GroupMembers:
 
 def test_members_of_another_type_are_a_fault_of_the_config() -> None:
     with pytest.raises(ConfigError, match="members of type consumer"):
-        group_texts.check_protocol_type("g", members("range", "consumer"))
-    group_texts.check_protocol_type("g", members("sparkmirror"))
-    group_texts.check_protocol_type(
+        conflicting_members.check_protocol_type("g", members("range", "consumer"))
+    conflicting_members.check_protocol_type("g", members("sparkmirror"))
+    conflicting_members.check_protocol_type(
         "g", GroupMembers(protocol_type="consumer", protocol="", members=())
     )
 
 
 def test_a_java_worker_is_named_with_what_to_do() -> None:
     found = members("sessioned")
-    assert group_texts.has_java_worker(found)
-    assert not group_texts.has_java_worker(members("sparkmirror"))
-    own, others = group_texts.split_members(found, "mine")
-    text = group_texts.refused_text("B", "g", found, others)
+    assert conflicting_members.has_java_worker(found)
+    assert not conflicting_members.has_java_worker(members("sparkmirror"))
+    own, others = conflicting_members.split_members(found, "mine")
+    text = conflicting_members.refused_text("B", "g", found, others)
     assert own == []
     assert text.startswith("B: group g has a Java worker already: java-1 at 10.0.0.1. ")
     assert "stop the Java worker" in text
 
 
 def test_a_second_node_without_internal_rest_gets_the_name_of_the_key() -> None:
-    text = group_texts.refused_text("B", "A-mm2", members("sparkmirror"), ["x at h"])
+    text = conflicting_members.refused_text("B", "A-mm2", members("sparkmirror"), ["x at h"])
     assert "group A-mm2 has a worker already: x at h" in text
     assert "dedicated.mode.enable.internal.rest=true" in text
 

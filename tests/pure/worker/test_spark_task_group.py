@@ -18,8 +18,8 @@ from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
-from sparkmirror.worker.group.membership import Membership
-from sparkmirror.worker.monitoring import WorkerMonitor
+from sparkmirror.worker.connector_progress import WorkerMonitor
+from sparkmirror.worker.group.membership_expiry import Membership
 from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup, problems_by_task, topics_by_task

@@ -13,8 +13,8 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
     TaskConfig,
     TasksCommit,
 )
-from sparkmirror.worker.group import takeover_readiness
-from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness, count_divided_tasks
+from sparkmirror.worker.group import spark_prestart
+from sparkmirror.worker.group.spark_prestart import TakeoverReadiness, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 
 
@@ -44,7 +44,7 @@ def test_spark_that_does_not_start_delays_a_worker_for_a_limited_time(
     readiness = TakeoverReadiness("g", spark, lambda: 3)
     assert not readiness.is_ready()
     assert spark.kept == [("g", 3)]
-    monkeypatch.setattr(takeover_readiness, "START_TIMEOUT_S", -1.0)
+    monkeypatch.setattr(spark_prestart, "START_TIMEOUT_S", -1.0)
     assert readiness.is_ready()
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
 
-from sparkmirror.cli.live_view import BAR_WIDTH
+from sparkmirror.cli.worker_live_view import BAR_WIDTH
 from tests.spark.troubles.surfaces import Surfaces
 from tests.spark.troubles.trouble import (
     DEGRADED,

@@ -15,7 +15,7 @@ from functools import partial
 from kafka.admin import ACLOperation, ResourceType
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
+from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.model import TopicPartition

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import ProducerRecord, produce_records
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
+from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS, LOOPBACK
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.lab.processes.port_registry import PortRegistry

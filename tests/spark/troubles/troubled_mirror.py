@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka.admin import ACLOperation, ResourceType
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
 from sparkmirror.model import TopicPartition

@@ -8,7 +8,7 @@ from typing import Any
 from sparkmirror.cli.copy.plan import ClusterDescriptions
 from sparkmirror.cli.copy.request import ClientFile, CopyRequest
 from sparkmirror.cluster.describe_cluster import BrokerDescription, DescribeClusterResult
-from sparkmirror.cluster.topics import TopicDescription, TopicPartitionInfo
+from sparkmirror.cluster.describe_topics import TopicDescription, TopicPartitionInfo
 from sparkmirror.mirror.topics.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
 from sparkmirror.mirror.topics.replication_policy import IdentityReplicationPolicy
 from sparkmirror.model import SourceAndTarget

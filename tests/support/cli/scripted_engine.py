@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from sparkmirror.cli.copy.progress import CopyProgress
+from sparkmirror.cli.copy.progress_tracker import CopyProgress
 from sparkmirror.copy.snapshot import CopyEvent
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 

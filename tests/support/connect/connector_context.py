@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from sparkmirror.connect.connector import Connector
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.errors import TasksNotPlanned
 from tests.support.kafka.clusters import SharedCluster
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import read_topic
-from sparkmirror.cluster.topics import NewTopic
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.cluster.describe_topics import NewTopic
+from sparkmirror.cluster.produce_and_consume import read_topic
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
+from sparkmirror.connect.connectors.source.copy_job_builder import build_job
 from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
-from sparkmirror.connect.connectors.source.source_job import build_job
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sparkmirror.config.definition.validation import WorkerCapabilities
+from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
 from sparkmirror.config.secrets.variables import ConfigProvider
 from sparkmirror.connect.distributed.sole_member import SoleMember
 from sparkmirror.connect.distributed.worker_group_member import WorkerGroupMember

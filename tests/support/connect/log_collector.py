@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.kafka_based_log import KafkaBasedLog
 from sparkmirror.store.topic_reader import ConsumedRecord

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.topic_contents import read_topic
+from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.model import TopicPartition

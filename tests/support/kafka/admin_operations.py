@@ -27,9 +27,9 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.config_resources import INCREMENTAL_ALTER_CONFIGS
 from sparkmirror.model import TopicPartition
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin
 from sparkmirror.wire.protocol.apis import Api
-from sparkmirror.wire.protocol.messages import IncrementalAlterConfigsRequest
+from sparkmirror.wire.protocol.kafka_python_messages import IncrementalAlterConfigsRequest
 from tests.support.kafka.wire_copier import connect_first_broker
 from tests.support.waiting import wait_until
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import (
+from sparkmirror.cluster.describe_topics import NewTopic
+from sparkmirror.cluster.produce_and_consume import (
     ConsumerRecord,
     ProducerRecord,
     produce_records,
     read_topic,
 )
-from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.mirror.topics.acls import AclBinding

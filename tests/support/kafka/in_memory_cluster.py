@@ -8,8 +8,8 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
+from sparkmirror.cluster.describe_topics import NewTopic, TopicDescription, TopicPartitionInfo
 from sparkmirror.cluster.topic_changes import TopicChangesResult
-from sparkmirror.cluster.topics import NewTopic, TopicDescription, TopicPartitionInfo
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 
 

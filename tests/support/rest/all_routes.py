@@ -7,11 +7,11 @@ from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
 from sparkmirror.rest.routes.metrics_routes import metrics_routes
-from sparkmirror.rest.routes.monitoring_routes import monitoring_routes
 from sparkmirror.rest.routes.openapi_routes import with_openapi_route
+from sparkmirror.rest.routes.partition_event_and_group_routes import monitoring_routes
 from sparkmirror.rest.routes.worker_routes import admin_routes, plugin_routes, worker_routes
 from sparkmirror.rest.worker_group_access import NO_GROUP
-from sparkmirror.worker.monitoring import WorkerMonitor
+from sparkmirror.worker.connector_progress import WorkerMonitor
 
 
 def public_routes(herder: Herder) -> tuple[Route, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
-from sparkmirror.connect.herder.monitoring import MirrorEvent, MirrorPartitionStatus
+from sparkmirror.connect.herder.mirror_monitor_api import MirrorEvent, MirrorPartitionStatus
 
 LEASED_PARTITION = MirrorPartitionStatus(
     topic="orders",

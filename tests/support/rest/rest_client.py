@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from sparkmirror.connect.herder.herder import Herder
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.server_options import RestOptions
 
 JSON_HEADERS = {"Content-Type": "application/json"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sparkmirror.config.secrets.password import Password
-from sparkmirror.security.logins import BearerToken
+from sparkmirror.security.sasl_credentials import BearerToken
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 
 ENDS_JOB = (DriverAction.DRAIN_JOB, DriverAction.STOP_JOB)
 ENDS_DRIVER = (DriverAction.DRAIN, DriverAction.STOP)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.cluster.groups import alter_consumer_group_offsets, list_consumer_group_offsets
-from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.batch.records import Record

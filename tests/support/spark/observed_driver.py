@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkmirror.engine.supervisor.driver_command import DriverCommand
 from sparkmirror.engine.supervisor.driver_process import DriverProcess
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverCommand
 from tests.support.processes import RunningProcess, session_processes
 from tests.support.waiting import wait_until
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DRIVER_MODULE
-from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.processes import all_processes
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from tests.support.cli.mirror_process import SPARK_TIMEOUT_S, connector_path
 from tests.support.kafka.continuous_load import (
     ArrivalTimes,

@@ -14,21 +14,21 @@ from pathlib import Path
 import click
 
 from sparkmirror.cli.check import json_output, text_output
-from sparkmirror.cli.check.connection_check import ConnectionChecker
-from sparkmirror.cli.check.file_needs import (
+from sparkmirror.cli.check.clients_and_rights import (
     connector_needs,
     dedicated_file_needs,
     worker_file_needs,
 )
+from sparkmirror.cli.check.config_lines_of_errors import add_written_keys
+from sparkmirror.cli.check.connection_check import ConnectionChecker
 from sparkmirror.cli.check.needed_rights import ClientNeeds
-from sparkmirror.cli.check.written_keys import add_written_keys
+from sparkmirror.cli.config.allowlist_environment import operator_environment
 from sparkmirror.cli.config.command import validation_report
-from sparkmirror.cli.config.connector_json import (
+from sparkmirror.cli.config.connector_json_validation import (
     ConnectorWorker,
     is_connector_json,
     read_connectors,
 )
-from sparkmirror.cli.config.operator_environment import operator_environment
 from sparkmirror.cli.config.options import (
     clusters_option,
     file_argument,

@@ -17,9 +17,9 @@ from sparkmirror.cli.check.needed_rights import (
 from sparkmirror.cli.check.principal import login_description, principal_of
 from sparkmirror.cli.check.rights_check import RightCheck, check_rights
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.describe_topics import describe_topics
 from sparkmirror.cluster.groups import list_consumer_groups
-from sparkmirror.cluster.topics import describe_topics
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.errors import ClusterError, MirrorError
 from sparkmirror.wire.net.routing import Router
 

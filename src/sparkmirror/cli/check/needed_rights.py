@@ -21,7 +21,7 @@ from sparkmirror.config.client_configs import (
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
 from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.mirror.topics.filters import GroupFilter
 from sparkmirror.mirror.topics.topic_selection import TopicSelection

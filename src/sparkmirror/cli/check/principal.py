@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import KerberosLogin, PasswordLogin
+from sparkmirror.security.sasl_credentials import KerberosLogin, PasswordLogin
 
 ANONYMOUS = "User:ANONYMOUS"
 _KEY_STORE_KEYS = ("ssl.keystore.location", "ssl.keystore.key")

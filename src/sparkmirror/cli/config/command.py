@@ -13,12 +13,12 @@ from pathlib import Path
 import click
 
 from sparkmirror.cli.config import json_output, text_output
-from sparkmirror.cli.config.connector_json import (
+from sparkmirror.cli.config.allowlist_environment import operator_environment
+from sparkmirror.cli.config.connector_json_validation import (
     ConnectorWorker,
     is_connector_json,
     validate_connectors,
 )
-from sparkmirror.cli.config.operator_environment import operator_environment
 from sparkmirror.cli.config.options import (
     clusters_option,
     file_argument,
@@ -28,9 +28,9 @@ from sparkmirror.cli.config.options import (
 from sparkmirror.cli.config.start_validation import split_aliases, without_log_lines
 from sparkmirror.cli.config.worker_start_checks import worker_start_checks
 from sparkmirror.config.files import properties
-from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
 from sparkmirror.config.review.explain import (
     SettingExplanation,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import ConfigOrigin
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.review.explain import SettingExplanation
 from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled

@@ -10,9 +10,9 @@ import rich.console
 import rich.table
 import rich.text
 
-from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import ConfigOrigin
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.review.explain import ExplainedValue, SettingExplanation
 from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled

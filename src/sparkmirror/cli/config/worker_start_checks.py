@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.java_classes import (
     CHECKPOINT_CONNECTOR,
     HEARTBEAT_CONNECTOR,
     SOURCE_CONNECTOR,
 )
 from sparkmirror.config.definition.plugins import find_connector
-from sparkmirror.config.definition.validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.review.start_checks import SECURITY_PROTOCOL_KEY, StartChecks
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.review.start_check_callbacks import SECURITY_PROTOCOL_KEY, StartChecks
+from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
-from sparkmirror.connect.connectors.source.source_job import build_job
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
+from sparkmirror.connect.connectors.source.copy_job_builder import build_job
 from sparkmirror.connect.internal_requests.inter_worker_settings import (
     KEY_TTL,
     InterWorkerSettings,

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparkmirror.cli.container.jvm_options import metrics_listener
+from sparkmirror.cli.container.kafka_opts import metrics_listener
 from sparkmirror.config.tables.additions import METRICS_LISTENER
 
 PREFIX: Final = "CONNECT_"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from sparkmirror.cli.container.connect_environment import ConnectEnvironment, worker_properties_text
-from sparkmirror.cli.container.jvm_options import METRICS_VARIABLE, java_notes, metrics_listener
+from sparkmirror.cli.container.kafka_opts import METRICS_VARIABLE, java_notes, metrics_listener
 
 WORKER_FILE: Final = Path("/etc/kafka-connect/kafka-connect.properties")
 MIRROR_FILE: Final = Path("config/mm2-config.properties")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sparkmirror.cli.copy.completion import CompletionCheck, CopyState
-from sparkmirror.cli.copy.progress import CopyProgress, ProgressTracker
+from sparkmirror.cli.copy.progress_tracker import CopyProgress, ProgressTracker
 from sparkmirror.copy.snapshot import CopyEvent
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 

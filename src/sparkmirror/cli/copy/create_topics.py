@@ -9,7 +9,7 @@ from sparkmirror.cli.copy.cluster_admins import ClusterAdmins
 from sparkmirror.cli.copy.plan import CopyPlan
 from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import ClusterError, TopicRejected
 from sparkmirror.mirror.topics.topic_configs import creation_configs
 from sparkmirror.mirror.topics.topic_plan import NewRemoteTopic

@@ -1,4 +1,4 @@
-"""The engine that runs a copy, and launch it writes receipts and logs."""
+"""The engine that runs a copy, and where it writes receipts and logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkmirror.cli.copy.copy_run import Engine
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.directories import state_directory
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
-from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
 from sparkmirror.errors import DriverLost
 
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
@@ -23,7 +23,7 @@ _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """Spark master and configuration of a job, and launch it writes."""
+    """Spark master and configuration of a job, and where it writes."""
 
     receipts: str
     log: str
@@ -39,7 +39,7 @@ class LaunchOptions:
         conf: Mapping[str, str],
         environ: Mapping[str, str] | None = None,
     ) -> Self:
-        """Use the user's state directory launch the operator named no other."""
+        """Use the user's state directory where the operator named no other."""
         settings = job.settings
         name = f"{settings.source_alias}-{settings.target_alias}-{job.connector}"
         directory = state_directory(os.environ if environ is None else environ)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
-from sparkmirror.cluster.topics import NewTopic, TopicDescription
+from sparkmirror.cluster.describe_topics import NewTopic, TopicDescription
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.copy.job import CopyJob, ExistingRecordsPolicy, StartPosition
 from sparkmirror.copy.settings import CopySettings, rate_per_task

@@ -24,7 +24,7 @@ from sparkmirror.cli.copy.copy_run import CopyRun, CopyRunResult, StopReason
 from sparkmirror.cli.copy.create_topics import apply_plan, complete_plan
 from sparkmirror.cli.copy.engine import EngineFactory, LaunchOptions
 from sparkmirror.cli.copy.plan import CopyPlan, make_job, plan_copy
-from sparkmirror.cli.copy.progress import ProgressTracker
+from sparkmirror.cli.copy.progress_tracker import ProgressTracker
 from sparkmirror.cli.copy.ranges import (
     PartitionRanges,
     fetch_ranges,

@@ -23,8 +23,8 @@ from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.errors import BadRequest
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.offsets_topic import OffsetsTopic
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import rich.text
 from sparkmirror.cli import number_format
 from sparkmirror.cli.copy.completion import BlockedPartition
 from sparkmirror.cli.copy.copy_run import Screen
-from sparkmirror.cli.copy.progress import CopyProgress, TopicProgress
+from sparkmirror.cli.copy.progress_tracker import CopyProgress, TopicProgress
 from sparkmirror.copy.snapshot import CopyEvent
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 

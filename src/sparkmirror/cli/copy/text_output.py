@@ -13,7 +13,7 @@ import rich.text
 from sparkmirror.cli import number_format
 from sparkmirror.cli.copy.completion import BlockedPartition
 from sparkmirror.cli.copy.plan import ClusterDescriptions, CopyPlan
-from sparkmirror.cli.copy.progress import CopyProgress
+from sparkmirror.cli.copy.progress_tracker import CopyProgress
 from sparkmirror.cli.copy.ranges import PartitionRange, PartitionRanges, by_topic
 from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.cli.copy.screen import blocked_line

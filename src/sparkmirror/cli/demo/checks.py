@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.groups import list_consumer_group_offsets
-from sparkmirror.cluster.topic_contents import ConsumerRecord, read_topic
+from sparkmirror.cluster.produce_and_consume import ConsumerRecord, read_topic
 from sparkmirror.errors import ClusterError, TopicMissing
 from sparkmirror.model import TopicPartition
 

@@ -28,10 +28,10 @@ import rich.text
 
 from sparkmirror.cli.demo import checks
 from sparkmirror.cli.demo.workload import GROUP, DemoWorkload
-from sparkmirror.cli.live_view import LiveView, WorkerPoller, render, summary_line
 from sparkmirror.cli.progress_line import progress_line
+from sparkmirror.cli.worker_live_view import LiveView, WorkerPoller, render, summary_line
 from sparkmirror.cli.worker_rest_client import WorkerRestClient
-from sparkmirror.cluster.topic_contents import ProducerRecord
+from sparkmirror.cluster.produce_and_consume import ProducerRecord
 from sparkmirror.errors import LabError, RequestFailed
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, TopicSpec

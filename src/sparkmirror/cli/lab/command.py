@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sparkmirror.cli.lab.down import down
-from sparkmirror.cli.lab.subcommands import (
+from sparkmirror.cli.lab.running_cluster_commands import (
     address,
     broker_commands,
     exec_,

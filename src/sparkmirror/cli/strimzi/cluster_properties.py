@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from sparkmirror.cli.strimzi.kubernetes_secrets import SecretFiles
+from sparkmirror.cli.strimzi.kubernetes_secret_files import SecretFiles
 from sparkmirror.cli.strimzi.remarks import StrimziRemark, unread_remarks
 from sparkmirror.cli.strimzi.resource_fields import ResourceFields
 from sparkmirror.config.secrets.jaas import LOGIN_MODULES

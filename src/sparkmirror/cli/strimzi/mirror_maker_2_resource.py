@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sparkmirror.cli.strimzi.cluster_properties import cluster_properties
-from sparkmirror.cli.strimzi.kubernetes_secrets import DIRECTORY_PROVIDER, SecretFiles, SecretKey
+from sparkmirror.cli.strimzi.kubernetes_secret_files import (
+    DIRECTORY_PROVIDER,
+    SecretFiles,
+    SecretKey,
+)
 from sparkmirror.cli.strimzi.misplaced_fields import fragment_faults, misplaced_field_faults
 from sparkmirror.cli.strimzi.remarks import StrimziRemark, unread_remarks
 from sparkmirror.cli.strimzi.resource_fields import ResourceFields

@@ -30,7 +30,7 @@ from sparkmirror.config.definition.value_types import (
     parse_type,
     split_list,
 )
-from sparkmirror.config.plugin_modules import is_python_class
+from sparkmirror.config.plugin_module_allowlist import is_python_class
 from sparkmirror.errors import ConfigError, ConfigFault
 
 

@@ -62,7 +62,10 @@ def _sort_key(version: str) -> tuple[tuple[int, ...], bool]:
 
 @dataclass(frozen=True, slots=True)
 class PluginVersionValidator:
-    """Validator of keys that require a version. `validation` checks whether the version exists."""
+    """Validator of keys that require a version.
+
+    `connector_config_validation` checks whether the version exists.
+    """
 
     description: str = "org.apache.kafka.connect.runtime.ConnectorConfig$PluginVersionValidator"
 

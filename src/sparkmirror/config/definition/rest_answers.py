@@ -1,7 +1,7 @@
 """The answers of Connect's REST API about configuration, as JSON values and texts.
 
-The content comes from the tables and from `validation`. Errors are exceptions; `rest` maps them to
-status codes.
+The content comes from the tables and from `connector_config_validation`. Errors are exceptions;
+`rest` maps them to status codes.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey, ConfigValue
+from sparkmirror.config.definition.connector_config_validation import (
+    CONNECTOR_CLASS,
+    ConfigInfos,
+    WorkerCapabilities,
+    validate_connector_config,
+)
 from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.plugin_versions import (
     satisfies_requirement,
     version_not_found_message,
 )
 from sparkmirror.config.definition.plugins import CONNECTOR_PLUGINS, find_plugin
-from sparkmirror.config.definition.validation import (
-    CONNECTOR_CLASS,
-    ConfigInfos,
-    WorkerCapabilities,
-    validate_connector_config,
-)
 from sparkmirror.config.definition.value_types import ClassResolver, Props, convert_to_string
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 from sparkmirror.errors import BadRequest, NotFound

@@ -1,7 +1,8 @@
 """A dedicated file (mm2.properties): its clusters, its flows, and the configs they compile to.
 
 Opening a file replaces deprecated keys, and expands and reads `clusters` and the switches of the
-flows; everything else keeps its placeholders. `flow_rules` has the rules, `review` finds faults.
+flows; everything else keeps its placeholders. `flow_config_precedence` has the rules, `review`
+finds faults.
 
 Nothing here keeps an expanded value: `worker_config` and `client_config` fetch secrets at each
 call.
@@ -15,7 +16,7 @@ from itertools import permutations
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.config.files.deprecated_keys import RENAMED_KEYS, migrate_deprecated_keys
-from sparkmirror.config.files.flow_rules import (
+from sparkmirror.config.files.flow_config_precedence import (
     CONFIG_PROVIDERS_PREFIX,
     MirrorConnector,
     compile_cluster_config,
@@ -38,7 +39,10 @@ from sparkmirror.config.secrets.variables import (
     redact_fault,
 )
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SPARK_PREFIX
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.client.common_client_configs import (
+    CLIENT_SECURITY_NAMES,
+    MIRROR_CLIENT,
+)
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget

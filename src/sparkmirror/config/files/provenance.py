@@ -4,7 +4,7 @@ A compiled config results from several rules. Each setting keeps its origin (the
 and line of the file) and the candidates that it overrides, strongest first, so that an explanation
 need not apply the rules again.
 
-The rules themselves are in `flow_rules`. Values may be secrets: no repr contains one.
+The rules themselves are in `flow_config_precedence`. Values may be secrets: no repr contains one.
 """
 
 from __future__ import annotations

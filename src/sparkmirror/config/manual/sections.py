@@ -13,12 +13,12 @@ from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey
 from sparkmirror.config.definition.java_classes import CONVERTERS
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
-from sparkmirror.config.tables.client.clients import CLIENT
+from sparkmirror.config.tables.client.common_client_configs import CLIENT
 from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.heartbeat import HEARTBEAT
-from sparkmirror.config.tables.mirror import MIRROR
+from sparkmirror.config.tables.mirror_connector import MIRROR
 from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES
 from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER
 from sparkmirror.config.tables.plugins.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES

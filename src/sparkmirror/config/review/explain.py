@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from sparkmirror.config.client_configs import ClientType, ClusterSide, ConnectorClient
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.files.client_layers import client_layers, worker_producer_layers
-from sparkmirror.config.files.flow_part_keys import FlowPart
+from sparkmirror.config.files.client_config_origins import client_layers, worker_producer_layers
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import (
     ConfigOrigin,
@@ -21,11 +20,12 @@ from sparkmirror.config.files.provenance import (
     PrecedenceRule,
     ResolvedSetting,
 )
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.review.ineffective_settings import no_effect_reason
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.suggestions import closest_name
-from sparkmirror.config.tables.client.clients import CLIENT
+from sparkmirror.config.tables.client.common_client_configs import CLIENT
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 

@@ -1,7 +1,7 @@
 """Finds the faults of a dedicated file or a worker's file, without a start.
 
 A dedicated file is compiled for every flow that runs and expanded. Each part of a flow is checked
-against its table; the clients of each cluster are checked once per client type. `flow_start`
+against its table; the clients of each cluster are checked once per client type. `flow_start_checks`
 then makes the checks of a start. A fault that affects many parts is reported once, with its line.
 
 A config provider that cannot be read is a fault of its own (secrets are seldom on the computer
@@ -15,14 +15,13 @@ from itertools import chain
 
 from sparkmirror.config.client_configs import ClientType
 from sparkmirror.config.definition.config_def import ConfigDef
-from sparkmirror.config.definition.enrichment import ALIAS_LIST_KEYS
-from sparkmirror.config.definition.validation import (
+from sparkmirror.config.definition.connector_config_validation import (
     CONNECTOR_CLASS,
     CONNECTOR_VERSION,
     WorkerCapabilities,
     validate_connector_config,
 )
-from sparkmirror.config.files.flow_part_keys import FlowPart
+from sparkmirror.config.definition.enrichment import ALIAS_LIST_KEYS
 from sparkmirror.config.files.mirror_maker_config import (
     CLUSTERS,
     ENABLED,
@@ -30,9 +29,10 @@ from sparkmirror.config.files.mirror_maker_config import (
 )
 from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.files.provenance import CandidateValue, ResolvedSetting
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.plugin_modules import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModules
 from sparkmirror.config.review.addresses import (
     BOOTSTRAP_SERVERS_KEY,
     address_faults,
@@ -46,21 +46,24 @@ from sparkmirror.config.review.findings import (
     plain_text_secret_notices,
     repeated_item_notice,
 )
-from sparkmirror.config.review.flow_faults import FILE_LOCATION, FlowFaults
-from sparkmirror.config.review.flow_start import FlowStartValidator
+from sparkmirror.config.review.flow_fault_lines import FILE_LOCATION, FlowFaults
+from sparkmirror.config.review.flow_start_checks import FlowStartValidator
 from sparkmirror.config.review.key_usage import (
     compiled_config,
     disabling_key,
     is_part_enabled,
 )
-from sparkmirror.config.review.start_checks import StartChecks
+from sparkmirror.config.review.start_check_callbacks import StartChecks
 from sparkmirror.config.review.unused_keys import unused_key_notices
 from sparkmirror.config.review.worker_file_validation import add_worker_file_findings
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.providers import try_create_providers
 from sparkmirror.config.secrets.variables import redact_fault
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.client.common_client_configs import (
+    CLIENT_SECURITY_NAMES,
+    MIRROR_CLIENT,
+)
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.errors import BadRequest, ConfigError, ConfigFault

@@ -12,9 +12,9 @@ from typing import Final
 from sparkmirror.config.client_configs import ClientType, ClusterSide, connector_clients
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.files.flow_part_keys import FlowPart
-from sparkmirror.config.tables.client.clients import CLIENT
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
+from sparkmirror.config.tables.client.common_client_configs import CLIENT
+from sparkmirror.config.tables.no_effect_reasons import (
     BYTES,
     CLIENT_TUNING,
     METRICS,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import (
     EMIT_HEARTBEATS,
     ENABLED,
@@ -18,6 +17,7 @@ from sparkmirror.config.files.mirror_maker_config import (
     MirrorMakerConfig,
 )
 from sparkmirror.config.files.provenance import ConfigOrigin, LayeredConfig
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import SourceAndTarget
 

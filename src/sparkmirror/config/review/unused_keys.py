@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 from sparkmirror.config.definition.value_types import split_list
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
-from sparkmirror.config.files.flow_part_keys import UNSUPPORTED_KEYS, FlowPart
-from sparkmirror.config.files.flow_rules import (
+from sparkmirror.config.files.flow_config_precedence import (
     ALL_CONNECTOR_NAMES,
     CLIENT_TYPES,
     CONFIG_PROVIDERS_PREFIX,
     NAMES_FOR_ALL_FLOWS,
 )
 from sparkmirror.config.files.mirror_maker_config import CLUSTERS, FLOW_SWITCHES, MirrorMakerConfig
+from sparkmirror.config.files.worker_and_connector_keys import UNSUPPORTED_KEYS, FlowPart
 from sparkmirror.config.notices import Notice, NoticeKind
 from sparkmirror.config.review.key_usage import KeyUse, KeyUses, key_uses
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.rest_server import WORKER_REST

@@ -26,7 +26,7 @@ from sparkmirror.config.review.findings import (
     plain_text_secret_notices,
     repeated_item_notice,
 )
-from sparkmirror.config.review.start_checks import StartChecks, related_keys
+from sparkmirror.config.review.start_check_callbacks import StartChecks, related_keys
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.config.secrets.variables import redact_fault

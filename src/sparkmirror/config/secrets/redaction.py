@@ -19,7 +19,7 @@ from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.password import HIDDEN
 from sparkmirror.config.secrets.variables import has_only_variables
 from sparkmirror.config.suggestions import closest_name
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES
+from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.errors import ConfigError
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")

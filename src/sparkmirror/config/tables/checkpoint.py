@@ -8,14 +8,14 @@ from sparkmirror.config.definition.config_def import LOW, REQUIRED, ConfigDef, C
 from sparkmirror.config.definition.java_classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
 from sparkmirror.config.definition.validators import ValidList
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.mirror import (
+from sparkmirror.config.tables.mirror_connector import (
     METRIC_NAMES,
     MIRROR,
     OFFSET_SYNCS_LOCATION,
     TASK_INDEX,
     TOPIC_FILTER_CLASS_DOC,
 )
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.tables.no_effect_reasons import (
     JAVA_CLIENT,
 )
 from sparkmirror.config.tables.plugins.filters import GROUP_FILTER

@@ -24,7 +24,7 @@ from sparkmirror.config.definition.validators import (
     ValidString,
 )
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect import BYTES, ONE_VERSION, TRANSFORMATIONS
+from sparkmirror.config.tables.no_effect_reasons import BYTES, ONE_VERSION, TRANSFORMATIONS
 
 COMMON_GROUP: Final = "Common"
 TRANSFORMS_GROUP: Final = "Transforms"

@@ -11,10 +11,10 @@ from typing import Final
 from sparkmirror.config.definition.config_def import HIGH, REQUIRED, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import ValidList
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.client.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.common_client_configs import SECURITY_PROTOCOL
 from sparkmirror.config.tables.client.sasl import CLIENT_SASL
 from sparkmirror.config.tables.client.ssl import CLIENT_SSL
-from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY
+from sparkmirror.config.tables.mirror_connector import CONFIG_PROVIDERS_KEY
 from sparkmirror.config.tables.rest_server import REST_SERVER
 
 DEDICATED: Final = (

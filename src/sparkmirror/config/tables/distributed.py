@@ -19,15 +19,15 @@ from sparkmirror.config.definition.worker_validators import (
     MacAlgorithmListValidator,
     MacAlgorithmValidator,
 )
-from sparkmirror.config.tables.client.clients import SECURITY_PROTOCOL
+from sparkmirror.config.tables.client.common_client_configs import SECURITY_PROTOCOL
 from sparkmirror.config.tables.client.sasl import CLIENT_SASL
 from sparkmirror.config.tables.client.ssl import CLIENT_SSL
 from sparkmirror.config.tables.client.worker_network import METADATA_RECOVERY, NETWORK
-from sparkmirror.config.tables.internal_topics import INTERNAL_TOPICS
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.tables.no_effect_reasons import (
     OTHER_GROUP_PROTOCOL,
 )
 from sparkmirror.config.tables.rest_server import WORKER_REST
+from sparkmirror.config.tables.storage_topics import INTERNAL_TOPICS
 from sparkmirror.config.tables.worker import WORKER, WORKER_TRACKING
 
 _MAX_INT: Final = 2**31 - 1

@@ -6,7 +6,7 @@ from typing import Final
 
 from sparkmirror.config.definition.config_def import LOW, ConfigDef, ConfigKey
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.mirror import MIRROR
+from sparkmirror.config.tables.mirror_connector import MIRROR
 
 HEARTBEAT: Final = MIRROR + ConfigDef(
     ConfigKey(

@@ -7,7 +7,7 @@ from typing import Final
 from sparkmirror.config.definition.config_def import LOW, ConfigDef, ConfigKey
 from sparkmirror.config.definition.java_classes import DEFAULT_REPLICATION_POLICY, FORWARDING_ADMIN
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.tables.no_effect_reasons import (
     JAVA_CLASS,
 )
 

@@ -1,4 +1,4 @@
-"""The keys that Connect reads for every source connector, in addition to `framework`."""
+"""The keys that Connect reads for every source connector, in addition to `connector_config`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkmirror.config.definition.validators import (
 )
 from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.connector_config import CONNECTOR
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.tables.no_effect_reasons import (
     TOPIC_CREATION,
 )
 

@@ -20,9 +20,9 @@ from sparkmirror.config.definition.validators import (
     ValidString,
 )
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.client.clients import BOOTSTRAP_SERVERS
-from sparkmirror.config.tables.mirror import CONFIG_PROVIDERS_KEY, METRIC_REPORTERS
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.tables.client.common_client_configs import BOOTSTRAP_SERVERS
+from sparkmirror.config.tables.mirror_connector import CONFIG_PROVIDERS_KEY, METRIC_REPORTERS
+from sparkmirror.config.tables.no_effect_reasons import (
     BYTES,
     JAVA_CLIENT,
     METRICS,

@@ -12,15 +12,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sparkmirror.config.definition import rest_answers
-from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
-from sparkmirror.config.definition.plugins import CONNECTOR_PLUGINS, PLUGINS, find_plugin
-from sparkmirror.config.definition.validation import (
+from sparkmirror.config.definition.connector_config_validation import (
     CONNECTOR_CLASS,
     ConfigInfo,
     ConfigInfos,
     WorkerCapabilities,
     validate_connector_config,
 )
+from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
+from sparkmirror.config.definition.plugins import CONNECTOR_PLUGINS, PLUGINS, find_plugin
 from sparkmirror.config.definition.value_types import Props
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
 from sparkmirror.config.secrets.variables import ConfigProvider, expand_variables, redact_fault

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.plugins import find_connector
-from sparkmirror.config.definition.validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.value_types import trim
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.herder.herder import (

@@ -36,7 +36,7 @@ from sparkmirror.connect.herder.herder import (
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_parts import HerderParts
 from sparkmirror.connect.herder.log_levels import check_level
-from sparkmirror.connect.herder.monitoring import HerderFigures
+from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures
 from sparkmirror.connect.herder.requests.offset_requests import complete
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.runtime.threads.herder_thread import CHECK_S

@@ -17,15 +17,15 @@ from sparkmirror.connect.distributed.worker_group import WorkerGroup
 from sparkmirror.connect.herder import worker_health
 from sparkmirror.connect.herder.config_update_listener import ConfigUpdateListener
 from sparkmirror.connect.herder.config_validator import ConfigValidator
-from sparkmirror.connect.herder.configured_connectors import (
+from sparkmirror.connect.herder.connector_queries import ConnectorQueries, Queries
+from sparkmirror.connect.herder.dedicated_file_connectors import (
     ConfiguredConnectors,
     QueriesWithFallback,
 )
-from sparkmirror.connect.herder.connector_queries import ConnectorQueries, Queries
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.herder_lifecycle import HerderLifecycle
-from sparkmirror.connect.herder.monitoring import HerderFigures, StartupSummary
+from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures, StartupSummary
 from sparkmirror.connect.herder.rebalance_listener import HerderRebalanceListener
 from sparkmirror.connect.herder.requests.config_requests import ConfigRequests
 from sparkmirror.connect.herder.requests.offset_requests import OffsetRequests
@@ -33,7 +33,6 @@ from sparkmirror.connect.herder.requests.restart_requests import RestartRequests
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
-from sparkmirror.connect.runtime.leader_fencing import LeaderFencing
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
@@ -42,6 +41,7 @@ from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
+from sparkmirror.connect.runtime.zombie_fencing_request import LeaderFencing
 from sparkmirror.errors import (
     NotFound,
     RequestError,

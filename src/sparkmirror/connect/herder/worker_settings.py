@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
 
-from sparkmirror.config.definition.validation import WorkerCapabilities
+from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
 from sparkmirror.config.definition.value_types import ParsedValue, split_list
-from sparkmirror.config.plugin_modules import NO_PLUGIN_MODULES, PluginModules
+from sparkmirror.config.plugin_module_allowlist import NO_PLUGIN_MODULES, PluginModules
 from sparkmirror.connect.internal_requests.inter_worker_settings import InterWorkerSettings
 
 OVERRIDE_ALLOWLIST = "connector.client.config.override.allowlist"

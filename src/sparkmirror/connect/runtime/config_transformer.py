@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.plugins import find_connector
-from sparkmirror.config.definition.validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.value_types import trim
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
 from sparkmirror.config.secrets import jaas

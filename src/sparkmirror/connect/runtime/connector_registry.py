@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.plugins import find_connector
-from sparkmirror.config.definition.validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.value_types import trim
 from sparkmirror.connect.connector import Connector, ConnectorContext, ExpandedConfig
 from sparkmirror.connect.task_group import TaskGroup, TaskListener

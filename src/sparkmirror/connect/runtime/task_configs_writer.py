@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sparkmirror.connect.distributed.leader_requests import LeaderRequests
 from sparkmirror.connect.runtime.config_transformer import task_configs_to_store
-from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
+from sparkmirror.connect.runtime.connector_and_tasks import ConnectorSlot
 from sparkmirror.connect.runtime.status.connector_status_writer import ConnectorStatusWriter
 from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage

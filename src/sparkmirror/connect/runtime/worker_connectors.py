@@ -26,7 +26,7 @@ from typing import Final
 
 from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.connect.runtime.config_transformer import TransformedConfig
-from sparkmirror.connect.runtime.connector_slot import ConnectorSlot
+from sparkmirror.connect.runtime.connector_and_tasks import ConnectorSlot
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.own_share import OwnShare
 from sparkmirror.connect.runtime.run_context import RunContext

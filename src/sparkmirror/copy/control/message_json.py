@@ -17,7 +17,7 @@ from sparkmirror.copy.control.messages import (
     ProgressReport,
 )
 from sparkmirror.copy.lease import Lease
-from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.errors import MirrorError
 
 _PROGRESS_FIELDS = tuple(one.name for one in fields(LeaseProgress))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sparkmirror.copy.lease import Lease
-from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
 
 class LeaseEndReason(enum.StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.copy.client_setup import resolve_client
+from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import ClusterError, ClusterUnavailable, UnsupportedByBroker
 from sparkmirror.model import TopicPartition

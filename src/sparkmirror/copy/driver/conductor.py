@@ -3,7 +3,7 @@
 Runs in the driver, in its own thread with an inbox. It handles the messages of tasks
 (`task_events`), grants leases (`lease_grants`), writes positions to the ledger (`ledger_cache`),
 takes partitions from tasks that are silent, and fences and reconciles a partition whose lease did
-not end cleanly (`doubtful_partitions`) before another task attempt gets it.
+not end cleanly (`doubtful_partition_resolver`) before another task attempt gets it.
 
     waiting ──grant──▶ leased ──clean end──▶ waiting (same identity, no fence)
        ▲                  └──anything else──▶ doubtful ──fence, reconcile──▶ waiting
@@ -11,11 +11,11 @@ not end cleanly (`doubtful_partitions`) before another task attempt gets it.
 
 A conductor of a worker group shares its connector with the conductors of other workers, and each
 partition has one owner. Such a conductor works only while its worker is a member of the group
-(`sharing.membership`). It closes the entries of partitions that leave the job at once, and forgets
-the partitions.
+(`sharing.worker_group_membership`). It closes the entries of partitions that leave the job at once,
+and forgets the partitions.
 
 In exactly-once mode a lease belongs to the transactional producer of its task
-(`transactional_ids`), and a doubtful partition resumes at the committed offset
+(`transactional_id_fencing`), and a doubtful partition resumes at the committed offset
 (`transactional_takeover`).
 
 Contract for the transport (`engine`): call `on_task_joined` when a task attempt has sent Hello,
@@ -38,22 +38,22 @@ from collections.abc import Callable, Collection
 
 from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
-from sparkmirror.copy.driver.conductor_problem import ConductorProblem
-from sparkmirror.copy.driver.fencing.doubtful_partitions import DoubtfulPartitions
+from sparkmirror.copy.driver.conductor_retry import ConductorProblem
+from sparkmirror.copy.driver.fencing.doubtful_partition_resolver import DoubtfulPartitions
 from sparkmirror.copy.driver.fencing.fence import DriverFenced, PartitionFencer
 from sparkmirror.copy.driver.fencing.takeover import Takeover
-from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
 from sparkmirror.copy.driver.fencing.transactional_takeover import TransactionalTakeover
 from sparkmirror.copy.driver.job_partitions import JobPartitions
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt, PendingReceipts
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.monitoring.snapshot_cache import SnapshotCache, SnapshotInputs
-from sparkmirror.copy.driver.pending_receipts import MissingReceipt, PendingReceipts
-from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
+from sparkmirror.copy.driver.offset_translation_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.run_map_store import RunMapStore
-from sparkmirror.copy.driver.sharing.membership import NOT_A_MEMBER, GroupMembership
+from sparkmirror.copy.driver.sharing.worker_group_membership import NOT_A_MEMBER, GroupMembership
 from sparkmirror.copy.driver.task_attempts import SendMessage, TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
@@ -61,7 +61,7 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.errors import MirrorError
-from sparkmirror.logs import ContextThread
+from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 

@@ -1,12 +1,12 @@
 """Lease grants: gives waiting partitions a lease and grants the leases to a task attempt.
 
-A partition that needs a resume point gets it first (`resume_points`); afterwards it is waiting,
-doubtful, or held because of an error or a loss. The limits of a remote topic are queried once, and
-again after a task reported that the target refused a record.
+A partition that needs a resume point gets it first (`resume_point_decision`); afterwards it is
+waiting, doubtful, or held because of an error or a loss. The limits of a remote topic are queried
+once, and again after a task reported that the target refused a record.
 
 If several conductors share the connector, a resume point comes from the entries that the ledger has
-now. A partition that its former owner has not given back waits (`sharing.hand_over`). A partition
-is granted only if this conductor wins the claim (`ledger_cache`).
+now. A partition that its former owner has not given back waits (`sharing.former_owner_wait`). A
+partition is granted only if this conductor wins the claim (`ledger_cache`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.resume.data_loss import DataLoss
+from sparkmirror.copy.driver.resume.resume_point_decision import ResumePoint
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
-from sparkmirror.copy.driver.resume.resume_points import ResumePoint
-from sparkmirror.copy.driver.sharing.hand_over import (
+from sparkmirror.copy.driver.sharing.former_owner_wait import (
     POLL_INTERVAL_S,
     WAITS_FOR_FORMER_OWNER,
     HandOvers,
 )
-from sparkmirror.copy.driver.sharing.membership import GroupMembership
+from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import UNKNOWN_END, LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy

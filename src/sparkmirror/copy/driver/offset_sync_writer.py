@@ -16,18 +16,18 @@ import time
 from collections.abc import Callable
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.copy.client_setup import resolve_client
+from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.job import OffsetSyncsTopic
 from sparkmirror.copy.settings import CopySettings, with_side
 from sparkmirror.errors import MirrorError
-from sparkmirror.logs import ContextThread
+from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.offset_sync_queue import OffsetSyncQueue
 from sparkmirror.mirror.offsets.records import OffsetSync
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.single_produce import append_records
+from sparkmirror.wire.protocol.synchronous_produce import append_records
 
 log = logging.getLogger(__name__)
 

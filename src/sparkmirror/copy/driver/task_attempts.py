@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sparkmirror.copy.control.messages import AbortTask, ControlMessage, Drain, Hello
-from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
 SendMessage = Callable[[ControlMessage], None]
 

@@ -29,11 +29,11 @@ from sparkmirror.copy.driver.job_partitions import JobPartitions
 from sparkmirror.copy.driver.lease_end_actions import LeaseEndAction, lease_end_action
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.lost_attempt_receipts import PendingReceipts
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
-from sparkmirror.copy.driver.pending_receipts import PendingReceipts
-from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
+from sparkmirror.copy.driver.offset_translation_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
-from sparkmirror.copy.driver.sharing.membership import GroupMembership
+from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt, TaskAttempts
 from sparkmirror.copy.driver.tracked_partition import (
     MAX_END_AGE_S,

@@ -1,9 +1,9 @@
 """Converts the fetched record batches of one partition to pending batches, in source order.
 
-The converter verifies each batch, chooses the cheapest correct lane for it (`wire.batch.lane`) and
-appends it to the partition's queue. A batch that must not be copied only advances the position. At
-the first record that cannot be copied the conversion stops: everything before it is queued, nothing
-after it is read, and the reason is returned.
+The converter verifies each batch, chooses the cheapest correct lane for it
+(`wire.batch.forward_or_reopen`) and appends it to the partition's queue. A batch that must not be
+copied only advances the position. At the first record that cannot be copied the conversion stops:
+everything before it is queued, nothing after it is read, and the reason is returned.
 
 No I/O. Retains the fetch response once for every pending batch whose bytes are a view into it.
 """
@@ -20,6 +20,7 @@ from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import message_format_v1
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction, AbortedTransactionFilter
 from sparkmirror.wire.batch.checksum import verify_crc
+from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason, choose_lane
 from sparkmirror.wire.batch.header import (
     MAGIC,
     NO_EPOCH,
@@ -28,7 +29,6 @@ from sparkmirror.wire.batch.header import (
     iter_batches,
     read_header,
 )
-from sparkmirror.wire.batch.lane import Lane, LaneReason, choose_lane
 from sparkmirror.wire.batch.merge import (
     SmallBatch,
     fits_in_merged,
@@ -39,7 +39,7 @@ from sparkmirror.wire.batch.merge import (
 )
 from sparkmirror.wire.batch.reopen import OversizedRecord, reopen_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
-from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

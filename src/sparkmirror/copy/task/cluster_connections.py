@@ -24,7 +24,7 @@ from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.errors import MirrorError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffers import BufferPool, MemoryBudget
+from sparkmirror.wire.net.buffer_pool import BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.topics.current_leader import NO_NODE_ID, BrokerNode, LeaderAndEpoch

@@ -25,10 +25,10 @@ from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.sender import Sender
-from sparkmirror.copy.task.produce.transaction import Transaction
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
+from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
-from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
 
 @dataclass(slots=True, kw_only=True)

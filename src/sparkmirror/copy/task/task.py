@@ -17,8 +17,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.copy.client_setup import resolve_client
-from sparkmirror.copy.committer import Committer
+from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.control.connection import ControlConnection
 from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import ControlMessage, Hello, TaskDone
@@ -37,14 +36,15 @@ from sparkmirror.copy.task.leased_partition import (
     LeasedPartition,
 )
 from sparkmirror.copy.task.leases import TaskLeases
+from sparkmirror.copy.task.produce.resend_checks import ResendChecker, SequenceChecker
 from sparkmirror.copy.task.produce.sender import Sender
-from sparkmirror.copy.task.produce.transaction import Transaction
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
-from sparkmirror.copy.task.produce.unacknowledged import ResendChecker, SequenceChecker
+from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
+from sparkmirror.copy.transaction_committer import Committer
 from sparkmirror.errors import MirrorError
-from sparkmirror.wire.net.buffers import MemoryBudget
+from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.routing import Router
 
 IDLE_WAIT_S = 1.0

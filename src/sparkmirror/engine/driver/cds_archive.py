@@ -17,12 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from sparkmirror.engine.driver.fast_start_spark_home import SparkHome, linked_spark_home
 from sparkmirror.engine.driver.spark_conf import DRIVER_JAVA_OPTIONS
-from sparkmirror.engine.driver.spark_home import SparkHome, linked_spark_home
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
-from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import java_variables
 

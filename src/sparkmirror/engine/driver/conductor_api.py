@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from sparkmirror.copy.control.messages import ControlMessage, Hello
-from sparkmirror.copy.driver.pending_receipts import MissingReceipt
+from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
 

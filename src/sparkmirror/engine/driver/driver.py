@@ -16,17 +16,17 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sparkmirror import logs
-from sparkmirror.copy.causes import without_known
+from sparkmirror import logging_context
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.partition_problems_by_cause import without_known
 from sparkmirror.copy.snapshot import SPARK_STARTS
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.jobs.driver_job import DriverJob, without_slot
 from sparkmirror.engine.driver.spark_application import SparkApplication
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_row
-from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ class Driver:
         return max(sum(len(job.job.tasks) for job in self._jobs.values()), self._ready_tasks)
 
     def _set_log_levels(self, levels: Mapping[str, int]) -> None:
-        logs.set_levels(levels)
+        logging_context.set_levels(levels)
         self._application.set_log_levels(levels)
         log.info("Log levels set: %s", dict(levels))
 

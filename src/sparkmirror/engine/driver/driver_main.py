@@ -22,16 +22,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.driver import SHUTDOWN_TIMEOUT_S, Driver
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
-from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import JOB_STATUS_INTERVAL_S, DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +53,9 @@ def main(
         return  # the supervisor has died already
     spec = DriverSpec.from_line(first)
     _redirect_output(Path(spec.log))
-    logs.install(sys.stderr, logging.INFO)
+    logging_context.install(sys.stderr, logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    logs.set_levels(spec.log_levels)
+    logging_context.set_levels(spec.log_levels)
     driver = Driver(spec, create_conductor, publish, shutdown_timeout_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: driver.submit(DriverCommand(action=DriverAction.DRAIN)))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Self
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.copy.client_setup import resolve_client
+from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry

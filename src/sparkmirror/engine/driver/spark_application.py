@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.config.files.written_keys import written_keys_variable
+from sparkmirror.config.files.client_config_line_numbers import written_keys_variable
 from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.executor_python_link import link_executor_python
-from sparkmirror.engine.driver.planning_processes import end_planning_processes
+from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
+from sparkmirror.engine.driver.python_planner_cleanup import end_planning_processes
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
     DriverEnvironment,
@@ -34,8 +35,7 @@ from sparkmirror.engine.driver.spark_conf import (
     slots_for_tasks,
     spark_environment,
 )
-from sparkmirror.engine.driver.spark_home import linked_spark_home
-from sparkmirror.engine.driver.spark_master import (
+from sparkmirror.engine.driver.spark_master_check import (
     master_problem,
     slow_start_problem,
     start_failure,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sparkmirror.copy.control.handshake import ControlProtocol, preferred_protocol
-from sparkmirror.engine.driver.spark_home import SparkHome
+from sparkmirror.engine.driver.fast_start_spark_home import SparkHome
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import ConfigError
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkmirror.copy.driver.pending_receipts import MissingReceipt
+from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.receipt import Receipt
 
 ReceiptRow = tuple[object, ...]

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.copy.control.connection import ControlConnection
 from sparkmirror.copy.control.messages import (
     ControlMessage,
@@ -108,7 +108,7 @@ class Slot:
     def _run_thread(self, start: StartTask) -> None:
         rows: list[ReceiptRow] = []
         error = ""
-        with logs.context(connector=start.job, task=start.task):
+        with logging_context.context(connector=start.job, task=start.task):
             try:
                 rows = self._run_task(start)
             except MirrorError as failure:

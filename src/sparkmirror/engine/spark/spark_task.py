@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from pyspark import TaskContext
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.engine.spark.data_source import SlotInputPartition
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
 from sparkmirror.engine.spark.slot import Slot, copy_task_runner, slot_hello
@@ -44,7 +44,7 @@ def _prepare_python_worker(log_levels: Mapping[str, int]) -> None:
     """
     call = next(_call_counter)
     if call == 0:
-        logs.install(sys.stderr, logging.WARNING)
-    logs.set_levels(log_levels)
+        logging_context.install(sys.stderr, logging.WARNING)
+    logging_context.set_levels(log_levels)
     if call < GC_FREEZE_CALLS:
         gc.freeze()

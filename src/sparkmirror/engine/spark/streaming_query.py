@@ -35,8 +35,8 @@ from sparkmirror.engine.spark.receipt_rows import (
     TABLE_COLUMNS,
     ReceiptRow,
 )
-from sparkmirror.engine.spark.receipt_writer import ReceiptWriter
-from sparkmirror.engine.spark.receipts_directory import directory_error
+from sparkmirror.engine.spark.receipt_writer_thread import ReceiptWriter
+from sparkmirror.engine.spark.receipts_directory_check import directory_error
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import MINIMUM_MAJOR
 

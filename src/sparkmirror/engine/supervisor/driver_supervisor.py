@@ -24,10 +24,10 @@ from pathlib import Path
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
-from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_process import DriverProcess
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import SILENT_S, DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost, MirrorError
 

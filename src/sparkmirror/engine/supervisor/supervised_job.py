@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import starting_snapshot
-from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 from sparkmirror.errors import MirrorError
 
 STOP_TIMEOUT_S = 35.0

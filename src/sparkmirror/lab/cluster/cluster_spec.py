@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
-from sparkmirror.cluster.topic_contents import ProducerRecord
+from sparkmirror.cluster.produce_and_consume import ProducerRecord
 from sparkmirror.errors import ConfigError, ConfigFault
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION
 

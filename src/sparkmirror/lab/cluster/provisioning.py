@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topic_contents import produce_records
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
+from sparkmirror.cluster.produce_and_consume import produce_records
 from sparkmirror.lab.cluster.cluster_spec import TopicSpec
 
 

@@ -21,7 +21,7 @@ from sparkmirror.directories import cache_directory
 from sparkmirror.errors import JarsMissing
 from sparkmirror.java.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.ivy import DownloadProgress, Ivy, MavenCoordinates
-from sparkmirror.lab.kafka.manifest import Manifest
+from sparkmirror.lab.kafka.jar_checksums import Manifest
 from sparkmirror.lab.processes.file_locks import locked
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from sparkmirror.errors import LabError
 from sparkmirror.java.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
-from sparkmirror.lab.kafka.kafka_tools import KafkaTool, find_tool
+from sparkmirror.lab.kafka.kafka_tool_table import KafkaTool, find_tool
 
 _RUN_TIMEOUT_S = 60
 

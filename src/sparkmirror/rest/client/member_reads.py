@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from sparkmirror.connect.distributed.assignment import MemberShare
 from sparkmirror.errors import ConnectRestError, MirrorError
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
-from sparkmirror.rest.client.worker_requests import READ_TIMEOUT_S
+from sparkmirror.rest.client.inter_worker_requests import READ_TIMEOUT_S
 
 REPEAT_AFTER_S: Final = 5.0
 _JOIN_TIMEOUT_S: Final = 2 * READ_TIMEOUT_S + 1.0

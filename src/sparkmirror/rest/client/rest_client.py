@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from sparkmirror.errors import ConfigError, RequestFailed
+from sparkmirror.security.tls.reloading_ssl_context import SslFactory, client_ssl_factory
 from sparkmirror.security.tls.ssl_config import SslConfig
-from sparkmirror.security.tls.ssl_factory import SslFactory, client_ssl_factory
 
 CONNECT_TIMEOUT_S = 3.0
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024

@@ -20,10 +20,7 @@ from sparkmirror.rest.forwarding.forwarded_request import ForwardableRequest
 from sparkmirror.rest.forwarding.herder_request_handler import HerderRequestHandler
 from sparkmirror.rest.http import access_log
 from sparkmirror.rest.http.access_log import AccessLogEntry
-from sparkmirror.rest.http.call import TEXT, Call, Reply, error_reply
-from sparkmirror.rest.http.error_mapping import mirror_error_reply, unexpected_error_reply
-from sparkmirror.rest.http.handler_threads import HandlerThreads, HandlerTimeout
-from sparkmirror.rest.http.http_request import (
+from sparkmirror.rest.http.asgi_request import (
     ClientDisconnected,
     HttpRequest,
     Receive,
@@ -31,9 +28,12 @@ from sparkmirror.rest.http.http_request import (
     Send,
     send_response,
 )
+from sparkmirror.rest.http.call import TEXT, Call, Reply, error_reply
+from sparkmirror.rest.http.error_mapping import mirror_error_reply, unexpected_error_reply
+from sparkmirror.rest.http.handler_threads import HandlerThreads, HandlerTimeout
 from sparkmirror.rest.http.path import split_path
 from sparkmirror.rest.http.router import RestRouter, Route, RouteMatch
-from sparkmirror.rest.options import RestLimits, RestOptions
+from sparkmirror.rest.server_options import RestLimits, RestOptions
 
 _HOST_HEADER = re.compile(r"[A-Za-z0-9._-]+(:[0-9]+)?|\[[0-9A-Fa-f:.%]+\](:[0-9]+)?")
 _NO_CONTENT = 204

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkmirror.connect.herder.monitoring import MirrorMonitor
+from sparkmirror.connect.herder.mirror_monitor_api import MirrorMonitor
 from sparkmirror.connect.herder.multi_flow_herder import flow_connector_name
 from sparkmirror.connect.internal_requests.internal_herder import InternalHerder
 from sparkmirror.errors import NotFound
@@ -21,7 +21,7 @@ from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.http.call import Call, Reply, json_reply
 from sparkmirror.rest.http.path import quote_segment
 from sparkmirror.rest.http.router import Handler, Route
-from sparkmirror.rest.routes import monitoring_answers, request_bodies
+from sparkmirror.rest.routes import partition_event_and_group_json, request_bodies
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
 
 
@@ -91,18 +91,18 @@ class _OwnProgress:
 
     def partitions(self, call: Call) -> Reply:
         name = self._verified_name(call)
-        return json_reply(monitoring_answers.partition_items(self._monitor, name))
+        return json_reply(partition_event_and_group_json.partition_items(self._monitor, name))
 
     def events(self, call: Call) -> Reply:
         name = self._verified_name(call)
-        return json_reply(monitoring_answers.event_items(self._monitor, name))
+        return json_reply(partition_event_and_group_json.event_items(self._monitor, name))
 
     def groups(self, call: Call) -> Reply:
         name = self._verified_name(call)
         group = call.parameter("group")
         return json_reply(
             {
-                "groups": monitoring_answers.group_items(self._monitor, name, group),
+                "groups": partition_event_and_group_json.group_items(self._monitor, name, group),
                 "reason": "" if group is None else self._monitor.group_exclusion(name, group),
             }
         )

@@ -1,5 +1,5 @@
 """Routes of the worker itself. Those of connectors are in `connector_routes` and
-`monitoring_routes`.
+`partition_event_and_group_routes`.
 
 /  /health              the worker
 /connector-plugins      plug-ins and the validation of configs

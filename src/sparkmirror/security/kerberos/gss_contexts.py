@@ -17,7 +17,7 @@ from typing import Any
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.java_options import system_property
-from sparkmirror.security.logins import LoginRefused, TokenUnavailable
+from sparkmirror.security.sasl_credentials import LoginRefused, TokenUnavailable
 
 KRB5_CONFIG = "KRB5_CONFIG"
 SYSTEM_CONFIG = "/etc/krb5.conf"

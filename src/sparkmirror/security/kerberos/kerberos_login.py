@@ -15,7 +15,7 @@ from sparkmirror.security.kerberos.gss_contexts import (
     require_gssapi,
 )
 from sparkmirror.security.login_settings import LoginSettings
-from sparkmirror.security.logins import KerberosLogin
+from sparkmirror.security.sasl_credentials import KerberosLogin
 
 log = logging.getLogger(__name__)
 

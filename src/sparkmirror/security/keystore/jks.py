@@ -22,7 +22,7 @@ from sparkmirror.security.keystore.entries import (
     StoreType,
     WrongPassword,
 )
-from sparkmirror.security.keystore.sealed_object import skip_sealed_object
+from sparkmirror.security.keystore.jceks_secret_key import skip_sealed_object
 from sparkmirror.security.keystore.sun_key_protector import encode_password
 
 JKS_MAGIC = b"\xfe\xed\xfe\xed"

@@ -13,8 +13,8 @@ from typing import Any
 
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
-from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken
+from sparkmirror.security.sasl_credentials import TokenUnavailable
 
 DEFAULT_SESSION_NAME = "aws-msk-iam-auth"
 """That of AWS's Java library. It never changes by itself: MSK refuses another principal when a

@@ -15,7 +15,6 @@ from sparkmirror.config.secrets.jaas import SASL_JAAS_CONFIG
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_settings import LoginSettings
-from sparkmirror.security.logins import BearerToken, TokenLogin, TokenUnavailable
 from sparkmirror.security.msk_iam.aws_signer import (
     DEFAULT_SESSION_NAME,
     GLOBAL_STS,
@@ -28,6 +27,7 @@ from sparkmirror.security.msk_iam.broker_region import region_of_host
 from sparkmirror.security.oauthbearer.refresh_schedule import RefreshSchedule
 from sparkmirror.security.oauthbearer.refreshing_tokens import RefreshingTokens
 from sparkmirror.security.oauthbearer.shared_sources import shared_token_source
+from sparkmirror.security.sasl_credentials import BearerToken, TokenLogin, TokenUnavailable
 
 IAM_HANDLER = "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler"
 IAM_LOGIN_MODULE = "software.amazon.msk.auth.iam.IAMLoginModule"

@@ -19,9 +19,9 @@ from typing import Any, Protocol
 from sparkmirror.config.secrets.file_permissions import exposure_of
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.config.warn_once import warn_once
-from sparkmirror.security.logins import TokenUnavailable
+from sparkmirror.security.jwt_signatures import sign
 from sparkmirror.security.oauthbearer.jwt import encode_json, encode_part
-from sparkmirror.security.signatures import sign
+from sparkmirror.security.sasl_credentials import TokenUnavailable
 
 log = logging.getLogger(__name__)
 

@@ -14,17 +14,16 @@ from sparkmirror.config.secrets.jaas import SASL_JAAS_CONFIG
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_settings import LoginSettings
-from sparkmirror.security.logins import TokenLogin, TokenSource
 from sparkmirror.security.msk_iam.msk_login import IAM_HANDLER, msk_login
 from sparkmirror.security.oauthbearer import strimzi
 from sparkmirror.security.oauthbearer.allowed_resources import AllowedResources, file_of_url
 from sparkmirror.security.oauthbearer.assertion_config import read_assertion
-from sparkmirror.security.oauthbearer.client_credentials import (
+from sparkmirror.security.oauthbearer.custom_login_callback_handler import load_callback
+from sparkmirror.security.oauthbearer.oauth_grants import (
     ClientAssertionRetriever,
     ClientSecretRetriever,
     JwtBearerRetriever,
 )
-from sparkmirror.security.oauthbearer.login_callback import load_callback
 from sparkmirror.security.oauthbearer.refresh_schedule import (
     RefreshSchedule,
     read_optional_number,
@@ -34,6 +33,7 @@ from sparkmirror.security.oauthbearer.token_endpoint import DEFAULT_TIMEOUT_S, T
 from sparkmirror.security.oauthbearer.token_file import TokenFile
 from sparkmirror.security.oauthbearer.token_retriever import TokenRetriever
 from sparkmirror.security.oauthbearer.unsecured_tokens import OPTION_PREFIX, UnsecuredTokens
+from sparkmirror.security.sasl_credentials import TokenLogin, TokenSource
 
 log = logging.getLogger(__name__)
 

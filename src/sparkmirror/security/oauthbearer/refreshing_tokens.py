@@ -20,9 +20,9 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sparkmirror.security.logins import BearerToken, TokenUnavailable
 from sparkmirror.security.oauthbearer.refresh_schedule import RefreshSchedule
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken, TokenRetriever
+from sparkmirror.security.sasl_credentials import BearerToken, TokenUnavailable
 
 log = logging.getLogger(__name__)
 

@@ -15,10 +15,9 @@ from sparkmirror.config.secrets.jaas import SASL_JAAS_CONFIG
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_settings import LoginSettings
-from sparkmirror.security.logins import BearerToken, TokenUnavailable
 from sparkmirror.security.oauthbearer.allowed_resources import AllowedResources
 from sparkmirror.security.oauthbearer.assertion import AssertionFile, read_secret_text
-from sparkmirror.security.oauthbearer.client_credentials import (
+from sparkmirror.security.oauthbearer.oauth_grants import (
     ClientAssertionRetriever,
     ClientSecretRetriever,
     basic_authorization,
@@ -26,6 +25,7 @@ from sparkmirror.security.oauthbearer.client_credentials import (
 from sparkmirror.security.oauthbearer.token_endpoint import DEFAULT_TIMEOUT_S, TokenEndpoint
 from sparkmirror.security.oauthbearer.token_file import TokenFile
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken
+from sparkmirror.security.sasl_credentials import BearerToken, TokenUnavailable
 
 ENDPOINT_URI = "oauth.token.endpoint.uri"
 _EXTENSION_PREFIX = "oauth.sasl.extension."

@@ -19,8 +19,8 @@ from urllib.parse import urlencode, urlsplit
 
 from sparkmirror.config.secrets.password import HIDDEN, Password
 from sparkmirror.errors import ConfigError
-from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken
+from sparkmirror.security.sasl_credentials import TokenUnavailable
 from sparkmirror.security.tls.ssl_context import client_context
 
 DEFAULT_TIMEOUT_S = 10.0

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sparkmirror.security.logins import BearerToken, TokenUnavailable
 from sparkmirror.security.oauthbearer.assertion import read_secret_text
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken
+from sparkmirror.security.sasl_credentials import BearerToken, TokenUnavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

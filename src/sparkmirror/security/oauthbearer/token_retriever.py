@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from sparkmirror.config.secrets.password import Password
-from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.jwt import read_expiry
+from sparkmirror.security.sasl_credentials import TokenUnavailable
 
 DEFAULT_LIFETIME_S = 300.0
 """The lifetime of a token that says nothing about it."""

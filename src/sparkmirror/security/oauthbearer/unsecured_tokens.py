@@ -15,8 +15,8 @@ from typing import Any
 from sparkmirror.config.secrets.jaas import SASL_JAAS_CONFIG
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
-from sparkmirror.security.logins import BearerToken
 from sparkmirror.security.oauthbearer.jwt import unsigned_token
+from sparkmirror.security.sasl_credentials import BearerToken
 
 OPTION_PREFIX = "unsecuredLogin"
 EXTENSION_PREFIX = "unsecuredLoginExtension_"

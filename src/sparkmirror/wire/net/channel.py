@@ -27,7 +27,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.wire.batch.header import BytesLike
-from sparkmirror.wire.net.buffers import BufferPool, ResponseFrame
+from sparkmirror.wire.net.buffer_pool import BufferPool, ResponseFrame
 from sparkmirror.wire.net.endpoint_errors import CHECK_BROKER, CHECK_PORT, Endpoint
 from sparkmirror.wire.net.transport import TlsSession, Transport
 from sparkmirror.wire.protocol.primitive_types import (

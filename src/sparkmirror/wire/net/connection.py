@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 
 from sparkmirror.errors import ClusterError, ConfigError
 from sparkmirror.security.client_security import ClientSecurity, SecuritySource
-from sparkmirror.security.logins import SaslLogin
+from sparkmirror.security.sasl_credentials import SaslLogin
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffers import BufferPool
+from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.channel import DEFAULT_TIMEOUT_S, Channel, InFlightRequest, ignore_error
 from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.net.sasl.authenticator import SaslClientAuthenticator
@@ -36,14 +36,14 @@ from sparkmirror.wire.protocol.apis import (
     Api,
     Q,
 )
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     SaslAuthenticateResponse,
     SaslHandshakeResponse,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 log = logging.getLogger(__name__)
 

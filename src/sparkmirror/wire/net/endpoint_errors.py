@@ -11,7 +11,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 
-from sparkmirror.config.files.written_keys import locations_in_environment
+from sparkmirror.config.files.client_config_line_numbers import locations_in_environment
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.tls_errors import tls_advice

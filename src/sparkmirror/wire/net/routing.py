@@ -25,9 +25,12 @@ from sparkmirror.wire.net.broker_connections import BrokerConnections
 from sparkmirror.wire.net.channel import ignore_error
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
-from sparkmirror.wire.protocol.response_errors import error_for_code
+from sparkmirror.wire.protocol.kafka_python_messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from sparkmirror.wire.protocol.topics.current_leader import NO_NODE_ID, BrokerNode
 from sparkmirror.wire.protocol.topics.metadata_snapshot import (
     MetadataSnapshot,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.errors import UnsupportedByBroker
-from sparkmirror.wire.protocol.messages import ApiVersionsResponse
+from sparkmirror.wire.protocol.kafka_python_messages import ApiVersionsResponse
 
 TRANSACTION_VERSION = "transaction.version"
 

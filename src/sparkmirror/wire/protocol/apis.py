@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.buffer_pool import ResponseFrame
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     ApiVersionsRequest,

@@ -21,7 +21,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
-from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.buffer_pool import ResponseFrame
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
 from sparkmirror.wire.protocol.primitive_types import (
     EMPTY_TAG_BUFFER,

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.apis import Api
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     HeartbeatRequest,
@@ -24,7 +25,6 @@ from sparkmirror.wire.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 JOIN_GROUP = Api(JoinGroupRequest, JoinGroupResponse, range(4, 6))
 SYNC_GROUP = Api(SyncGroupRequest, SyncGroupResponse, range(3, 4))

@@ -23,7 +23,7 @@ from functools import partial
 from typing import NamedTuple
 
 from sparkmirror.wire.batch.header import BytesLike
-from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.buffer_pool import ResponseFrame
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
 from sparkmirror.wire.protocol.primitive_types import (
     EMPTY_TAG_BUFFER,

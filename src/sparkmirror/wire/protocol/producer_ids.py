@@ -17,13 +17,13 @@ from sparkmirror.wire.net.routing import (
     Router,
 )
 from sparkmirror.wire.protocol.apis import DESCRIBE_PRODUCERS, INIT_PRODUCER_ID
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     InitProducerIdRequest,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
 
 TRANSACTION_TIMEOUT_MS = 60_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from sparkmirror.wire.batch.header import BytesLike
-from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
 T = TypeVar("T")
 

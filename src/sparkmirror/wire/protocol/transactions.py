@@ -28,15 +28,15 @@ from sparkmirror.wire.protocol.apis import (
     END_TXN,
     LIST_TRANSACTIONS,
 )
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     AddPartitionsToTxnRequest,
     DescribeTransactionsRequest,
     EndTxnRequest,
     ListTransactionsRequest,
 )
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
-from sparkmirror.wire.protocol.response_errors import error_for_code
 from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
 
 EPOCH_BUMPING_VERSION = 2

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.errors import CallCancelled, ClusterError
 from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.group_membership import (
     HEARTBEAT,
@@ -19,8 +20,7 @@ from sparkmirror.wire.protocol.group_membership import (
     send_heartbeat,
     sync_group,
 )
-from sparkmirror.wire.protocol.response_errors import error_for_code
-from sparkmirror.worker.group import group_texts
+from sparkmirror.worker.group import conflicting_members
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 
 log = logging.getLogger(__name__)
@@ -40,8 +40,8 @@ class GroupRequests:
         self._rebalance_s = settings.rebalance_timeout_ms / 1000
         self._protocol = GroupProtocol(
             group_id=settings.group_id,
-            protocol_type=group_texts.PROTOCOL_TYPE,
-            protocol=group_texts.PROTOCOL,
+            protocol_type=conflicting_members.PROTOCOL_TYPE,
+            protocol=conflicting_members.PROTOCOL,
             session_timeout_ms=settings.session_timeout_ms,
             rebalance_timeout_ms=settings.rebalance_timeout_ms,
         )

@@ -13,7 +13,7 @@
 
 The coordinator being unreachable changes nothing: tasks go on. A process that was killed stays a
 member until its session times out; its successor on the same computer takes over its member id,
-because both have the same client id (`worker_client_id`).
+because both have the same client id (`persistent_client_id`).
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from sparkmirror.errors import (
     NewerWorker,
     RecordError,
 )
-from sparkmirror.logs import ContextThread
+from sparkmirror.logging_context import ContextThread
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.group_membership import JOIN_GROUP, NEW_MEMBER, JoinedGroup
-from sparkmirror.worker.group import group_texts
-from sparkmirror.worker.group.group_notices import GroupNotices
+from sparkmirror.worker.group import conflicting_members
 from sparkmirror.worker.group.group_requests import LEAVE_TIMEOUT_S, GroupRequests
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.leader_assignments import LeaderAssignments
-from sparkmirror.worker.group.takeover_readiness import TakeoverReadiness
+from sparkmirror.worker.group.membership_problem import GroupNotices
+from sparkmirror.worker.group.spark_prestart import TakeoverReadiness
 
 log = logging.getLogger(__name__)
 
@@ -209,7 +209,7 @@ class WorkerCoordinator:
                 self._notices.problem = str(error)
             return
         self._must_join = True
-        self._notices.warn(group_texts.unnoticed_text(self._group_id, error))
+        self._notices.warn(conflicting_members.unnoticed_text(self._group_id, error))
         before = self._assignment
         if before is None or (self._is_rejoin_requested and len(before.shares) == 1):
             self._is_rejoin_requested = False
@@ -306,10 +306,12 @@ class WorkerCoordinator:
         """Whether this worker may join as a new member. Takes over the id of a killed process."""
         found = requests.describe()
         self._is_reachable = True
-        group_texts.check_protocol_type(self._group_id, found)
-        own, others = group_texts.split_members(found, self._client_id)
-        refused = others and (self._settings.is_exclusive or group_texts.has_java_worker(found))
-        text = group_texts.refused_text(self._access.cluster, self._group_id, found, others)
+        conflicting_members.check_protocol_type(self._group_id, found)
+        own, others = conflicting_members.split_members(found, self._client_id)
+        refused = others and (
+            self._settings.is_exclusive or conflicting_members.has_java_worker(found)
+        )
+        text = conflicting_members.refused_text(self._access.cluster, self._group_id, found, others)
         if self._is_expired:
             self._is_expired = False
             if refused and self._settings.is_exclusive:
@@ -342,11 +344,11 @@ class WorkerCoordinator:
     def _give_way(self, requests: GroupRequests) -> None:
         """Leave a group that another worker has for itself."""
         found = requests.describe()
-        _, others = group_texts.split_members(found, self._client_id)
+        _, others = conflicting_members.split_members(found, self._client_id)
         text = (
-            group_texts.refused_text(self._access.cluster, self._group_id, found, others)
+            conflicting_members.refused_text(self._access.cluster, self._group_id, found, others)
             if self._settings.is_exclusive
-            else group_texts.older_worker_text(self._access.cluster, self._group_id, others)
+            else conflicting_members.older_worker_text(self._access.cluster, self._group_id, others)
         )
         self._leave(requests)
         if self._assignment is not None:
@@ -415,4 +417,4 @@ class WorkerCoordinator:
         """Return a warning if another member has this worker's address."""
         own = assignment.own_share.worker_id
         count = sum(share.worker_id == own for share in assignment.shares.values())
-        return group_texts.same_address_text(self._group_id, own) if count > 1 else ""
+        return conflicting_members.same_address_text(self._group_id, own) if count > 1 else ""

@@ -9,8 +9,8 @@ from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.metrics.definition import Figure
-from sparkmirror.worker.metrics.herder_figures import HerderReading, health_figures, herder_figures
-from sparkmirror.worker.monitoring import WorkerMonitor
+from sparkmirror.worker.connector_progress import WorkerMonitor
+from sparkmirror.worker.metrics.herder_metrics import HerderReading, health_figures, herder_figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

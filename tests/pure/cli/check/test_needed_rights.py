@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkmirror.cli.check.file_needs import dedicated_file_needs
+from sparkmirror.cli.check.clients_and_rights import dedicated_file_needs
 from sparkmirror.cli.check.needed_rights import ClientNeeds
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties

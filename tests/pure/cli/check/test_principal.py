@@ -8,7 +8,12 @@ from sparkmirror.cli.check.principal import login_description, principal_of
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.security.client_security import ClientSecurity
 from sparkmirror.security.kerberos.gss_contexts import KerberosTickets
-from sparkmirror.security.logins import KerberosLogin, PasswordLogin, SaslLogin, TokenLogin
+from sparkmirror.security.sasl_credentials import (
+    KerberosLogin,
+    PasswordLogin,
+    SaslLogin,
+    TokenLogin,
+)
 from tests.support.security.fixed_token import FixedToken
 
 TICKETS = KerberosTickets(service_name="kafka")

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from sparkmirror.cli.config.command import config
-from sparkmirror.config.files.flow_part_keys import FlowPart
-from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.files.mirror_maker_config import FLOW_SWITCHES
-from sparkmirror.config.tables.client.clients import MIRROR_CLIENT
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
+from sparkmirror.config.tables.client.common_client_configs import MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES

@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.cli.copy.completion import CompletionCheck
 from sparkmirror.cli.copy.copy_run import CopyRun, CopyRunResult, Engine, StopReason
-from sparkmirror.cli.copy.progress import ProgressTracker
+from sparkmirror.cli.copy.progress_tracker import ProgressTracker
 from sparkmirror.cli.copy.ranges import PartitionRange
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus

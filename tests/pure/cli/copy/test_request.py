@@ -19,7 +19,7 @@ from sparkmirror.mirror.topics.replication_policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
 )
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin
 from tests.support.cli.copy_requests import cluster_descriptions, copy_request, topic_view
 
 SECRET = "hunter2"

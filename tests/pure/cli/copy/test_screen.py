@@ -10,7 +10,7 @@ import rich.console
 from sparkmirror.cli.copy import text_output
 from sparkmirror.cli.copy.completion import BlockedPartition
 from sparkmirror.cli.copy.plan import plan_copy
-from sparkmirror.cli.copy.progress import CopyProgress, ProgressTracker
+from sparkmirror.cli.copy.progress_tracker import CopyProgress, ProgressTracker
 from sparkmirror.cli.copy.ranges import PartitionRange
 from sparkmirror.cli.copy.screen import (
     LINE_INTERVAL_S,

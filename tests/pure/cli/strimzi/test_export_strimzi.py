@@ -9,8 +9,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from sparkmirror.cli.strimzi.export_command import export_group
-from sparkmirror.cli.strimzi.import_command import import_group
+from sparkmirror.cli.strimzi.export_to_strimzi_command import export_group
+from sparkmirror.cli.strimzi.import_from_strimzi_command import import_group
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.errors import ConfigError
 

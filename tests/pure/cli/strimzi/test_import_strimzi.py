@@ -9,8 +9,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from sparkmirror.cli.strimzi.import_command import import_group
-from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.cli.strimzi.import_from_strimzi_command import import_group
+from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.errors import AlreadyExists, ConfigError, PropertiesError

@@ -6,7 +6,7 @@ import pytest
 
 from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.source import SOURCE
 

@@ -15,13 +15,16 @@ from typing import Any
 
 import pytest
 
+from sparkmirror.config.definition.connector_config_validation import (
+    WorkerCapabilities,
+    validate_connector_config,
+)
 from sparkmirror.config.definition.plugins import PLUGINS
 from sparkmirror.config.definition.rest_answers import (
     connector_plugin_config,
     invalid_config_message,
     validate_config_answer,
 )
-from sparkmirror.config.definition.validation import WorkerCapabilities, validate_connector_config
 from sparkmirror.errors import BadRequest, NotFound
 from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
 

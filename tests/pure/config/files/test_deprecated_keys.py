@@ -12,7 +12,7 @@ from sparkmirror.config.files.deprecated_keys import (
     RENAMED_KEYS,
     migrate_deprecated_keys,
 )
-from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.notices import NoticeKind
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 

@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.config.client_configs import ClientType
 from sparkmirror.config.definition.value_types import ParsedValue, convert_to_string
-from sparkmirror.config.files.flow_rules import MirrorConnector
+from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties, PropertyEntry, parse_properties
 from sparkmirror.config.notices import NoticeKind

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS, REMOVED_KEYS, RENAMED_KEYS
-from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.manual.markdown import render_manual
 from sparkmirror.config.manual.sections import SECTIONS
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.config.tables.checkpoint import CHECKPOINT_TASK
-from sparkmirror.config.tables.client.clients import MIRROR_CLIENT
+from sparkmirror.config.tables.client.common_client_configs import MIRROR_CLIENT
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.config.tables.plugins.filters import CONFIG_FILTER

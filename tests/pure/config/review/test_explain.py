@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkmirror.config.files.flow_part_keys import FlowPart
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.config.files.provenance import PrecedenceRule
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.review.explain import SettingExplanation, explain, explain_all
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.secrets.redaction import redact_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.secrets.redaction import is_secret, redact_value
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED

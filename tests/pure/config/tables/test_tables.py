@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey
-from sparkmirror.config.files.flow_rules import ALL_CONNECTOR_NAMES
+from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.tables.checkpoint import CHECKPOINT, CHECKPOINT_TASK
-from sparkmirror.config.tables.client.clients import CLIENT_SECURITY_NAMES, MIRROR_CLIENT
+from sparkmirror.config.tables.client.common_client_configs import (
+    CLIENT_SECURITY_NAMES,
+    MIRROR_CLIENT,
+)
 from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.dedicated import DEDICATED
 from sparkmirror.config.tables.distributed import DISTRIBUTED

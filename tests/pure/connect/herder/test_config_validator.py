@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparkmirror.config.definition.validation import WorkerCapabilities
-from sparkmirror.config.plugin_modules import PluginModules
+from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
+from sparkmirror.config.plugin_module_allowlist import PluginModules
 from sparkmirror.connect.herder import config_validator
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.errors import BadRequest, MirrorError, RequestFailed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sparkmirror.config.secrets.variables import ConfigData
-from sparkmirror.connect.connectors.shared.worker_clients import changing_client_values
+from sparkmirror.connect.connectors.shared.worker_client_config import changing_client_values
 from sparkmirror.connect.runtime import worker_connectors
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer, task_configs_to_store
 from sparkmirror.errors import BadRequest, ConfigError, MirrorError, RequestFailed

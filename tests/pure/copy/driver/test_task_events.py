@@ -26,16 +26,16 @@ from sparkmirror.copy.driver.job_partitions import JobPartitions, waiting_reason
 from sparkmirror.copy.driver.lease_end_actions import LeaseEndAction, lease_end_action
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
+from sparkmirror.copy.driver.lost_attempt_receipts import PendingReceipts
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
-from sparkmirror.copy.driver.pending_receipts import PendingReceipts
-from sparkmirror.copy.driver.progress_publisher import ProgressPublisher
+from sparkmirror.copy.driver.offset_translation_publisher import ProgressPublisher
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
-from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from tests.support.copy.pending_batches import make_lease

@@ -11,11 +11,11 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.compression import CompressionType
+from sparkmirror.wire.batch.forward_or_reopen import LaneReason
 from sparkmirror.wire.batch.header import TRANSACTIONAL
-from sparkmirror.wire.batch.lane import LaneReason
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
-from sparkmirror.wire.net.buffers import BufferPool, ResponseFrame
+from sparkmirror.wire.net.buffer_pool import BufferPool, ResponseFrame
 from tests.support.copy.pending_batches import make_lease
 from tests.support.kafka.record_batches import LOG_APPEND_TIME, build_stored_batch, random_records
 

@@ -12,7 +12,7 @@ from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffers import MemoryBudget
+from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.protocol.topics.current_leader import NO_NODE_ID
 from tests.support.kafka.fake_broker import FakeBroker, answering_broker, leader_metadata

@@ -25,12 +25,12 @@ from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import REACHABLE
 from sparkmirror.copy.task.leases import TaskLeases
 from sparkmirror.copy.task.produce.sender import Sender
-from sparkmirror.copy.task.produce.transaction import Transaction
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
+from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.wire.batch.target_limits import TargetLimits
-from sparkmirror.wire.net.buffers import MemoryBudget
+from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.connection import ClientConfig
 from tests.support.copy.pending_batches import make_batch, make_lease
 

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.worker_util import check_python_version
 
 from sparkmirror.copy.control.handshake import ControlProtocol
+from sparkmirror.engine.driver.fast_start_spark_home import SparkHome
 from sparkmirror.engine.driver.spark_conf import (
     CONTROL_PORT_KEY,
     CONTROL_PROTOCOL_KEY,
@@ -27,7 +28,6 @@ from sparkmirror.engine.driver.spark_conf import (
     slots_for_tasks,
     spark_environment,
 )
-from sparkmirror.engine.driver.spark_home import SparkHome
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import ConfigError

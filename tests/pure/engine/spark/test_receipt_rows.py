@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sparkmirror.copy.control.messages import Hello
-from sparkmirror.copy.driver.pending_receipts import MissingReceipt
+from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.receipt import Receipt
 from sparkmirror.engine.spark.receipt_rows import (
     RECEIPT_SCHEMA,

@@ -22,7 +22,7 @@ from sparkmirror.engine.supervisor import driver_supervisor
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import MAX_FAILED_STARTS, DriverSupervisor
-from sparkmirror.engine.supervisor.job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
 from sparkmirror.errors import DriverLost
 from tests.support.waiting import wait_until
 

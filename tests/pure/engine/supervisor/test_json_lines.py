@@ -7,9 +7,9 @@ import pytest
 from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPosition
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
-from sparkmirror.engine.supervisor.driver_command import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 from sparkmirror.model import TopicPartition
 
 JOB = CopyJob(

@@ -25,7 +25,7 @@ from sparkmirror.lab.cluster.cluster_spec import (
 )
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin
 
 SPEC = ClusterSpec(
     name="west",

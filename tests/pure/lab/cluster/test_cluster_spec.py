@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkmirror.cluster.topic_contents import ProducerRecord
+from sparkmirror.cluster.produce_and_consume import ProducerRecord
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.cluster_spec import (
     CONTROL_USER,

@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.errors import LabError
 from sparkmirror.lab.kafka.jvm_options import JvmOptions, log4j_options
-from sparkmirror.lab.kafka.kafka_tools import find_tool
+from sparkmirror.lab.kafka.kafka_tool_table import find_tool
 from sparkmirror.lab.kafka.tool_runner import find_main_class
 
 

@@ -20,7 +20,7 @@ from sparkmirror.rest.authentication.basic_auth import (
     load_users_from_jaas,
     load_users_from_properties,
 )
-from sparkmirror.rest.options import RestLimits, RestOptions
+from sparkmirror.rest.server_options import RestLimits, RestOptions
 from tests.support.rest.rest_client import running_rest_client, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder
 

@@ -12,7 +12,7 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.rest.authentication import bearer_tokens
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
 from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server_options import RestOptions
 from tests.support.rest.rest_client import running_rest_client
 from tests.support.rest.scripted_herder import ScriptedHerder
 

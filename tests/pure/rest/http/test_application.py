@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from sparkmirror.rest.http.application import RestApplication
+from sparkmirror.rest.http.asgi_request import Message, Scope
 from sparkmirror.rest.http.call import Call, Reply
-from sparkmirror.rest.http.http_request import Message, Scope
 from sparkmirror.rest.http.router import RestRouter, Route
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server_options import RestOptions
 
 
 @pytest.mark.parametrize(

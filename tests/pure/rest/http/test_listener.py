@@ -15,8 +15,8 @@ from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.security.tls.ssl_context import server_context
 from tests.support.rest.rest_client import RestClient, request_once, running_rest_server

@@ -14,7 +14,7 @@ from sparkmirror.rest.authentication.bearer_tokens import BearerTokens
 from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.openapi.document import openapi_document
 from sparkmirror.rest.openapi.operations import OPERATIONS
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server_options import RestOptions
 from tests.support.rest.all_routes import all_routes, public_routes
 from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
 from tests.support.rest.rest_client import RestClient, running_rest_client

@@ -12,9 +12,9 @@ from sparkmirror.errors import ConnectRestError, Forbidden
 from sparkmirror.mirror.connect_topics.connect_configs import SessionKey
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
+from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
 from sparkmirror.rest.client.rest_client import RestClient as WorkerRestClient
-from sparkmirror.rest.client.worker_requests import WorkerRequests
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
 from tests.support.rest.java_recordings import RecordedExchange, recorded_exchanges
 from tests.support.rest.rest_client import RestClient, running_rest_server

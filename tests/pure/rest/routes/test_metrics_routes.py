@@ -14,7 +14,7 @@ from sparkmirror.metrics.connect_metrics import TASK_COUNT
 from sparkmirror.metrics.definition import Figure
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
 from sparkmirror.rest.http.listener import RestListener
-from sparkmirror.rest.options import RestOptions
+from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.settings import rest_settings
 from tests.support.rest.rest_client import request_once, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder

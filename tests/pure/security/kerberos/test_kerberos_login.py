@@ -15,7 +15,7 @@ from sparkmirror.security.kerberos.gss_contexts import (
 )
 from sparkmirror.security.kerberos.kerberos_login import kerberos_login
 from sparkmirror.security.login_settings import LoginSettings
-from sparkmirror.security.logins import KerberosLogin, LoginRefused
+from sparkmirror.security.sasl_credentials import KerberosLogin, LoginRefused
 
 SERVICE = {"sasl.kerberos.service.name": "kafka"}
 

@@ -12,8 +12,8 @@ import pytest
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import TokenLogin, TokenUnavailable
 from sparkmirror.security.msk_iam.broker_region import region_of_host
+from sparkmirror.security.sasl_credentials import TokenLogin, TokenUnavailable
 from tests.support.security.msk_iam_token import TokenRefused, verify_token
 from tests.support.security.token_server import TokenServer, running_token_server
 

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from sparkmirror.config.secrets.password import Password
-from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.assertion import AssertionFile, SignedAssertion
+from sparkmirror.security.sasl_credentials import TokenUnavailable
 
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 EC_KEY = ec.generate_private_key(ec.SECP256R1())

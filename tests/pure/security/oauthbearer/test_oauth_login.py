@@ -14,13 +14,13 @@ import pytest
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import BearerToken, TokenLogin, TokenUnavailable
 from sparkmirror.security.oauthbearer import oauth_login
-from sparkmirror.security.oauthbearer.jwt import read_claims
-from sparkmirror.security.oauthbearer.login_callback import (
+from sparkmirror.security.oauthbearer.custom_login_callback_handler import (
     LoginToken,
     OAuthBearerLoginCallback,
 )
+from sparkmirror.security.oauthbearer.jwt import read_claims
+from sparkmirror.security.sasl_credentials import BearerToken, TokenLogin, TokenUnavailable
 from tests.support.security.token_server import TokenServer, running_token_server, signed_token
 
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from sparkmirror.config.secrets.password import Password
-from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.refresh_schedule import RefreshSchedule
 from sparkmirror.security.oauthbearer.refreshing_tokens import RefreshingTokens
 from sparkmirror.security.oauthbearer.shared_sources import shared_token_source
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken
+from sparkmirror.security.sasl_credentials import TokenUnavailable
 from tests.support.waiting import wait_until
 
 FAST = RefreshSchedule(

@@ -12,8 +12,8 @@ import pytest
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
-from sparkmirror.security.logins import TokenUnavailable
 from sparkmirror.security.oauthbearer.token_endpoint import MAX_ANSWER_BYTES, TokenEndpoint
+from sparkmirror.security.sasl_credentials import TokenUnavailable
 from tests.support.security.token_server import (
     TokenServer,
     running_token_server,

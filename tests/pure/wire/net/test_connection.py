@@ -23,9 +23,14 @@ from sparkmirror.errors import (
     UnsupportedByBroker,
 )
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import BearerToken, PasswordLogin, TokenLogin, TokenUnavailable
+from sparkmirror.security.sasl_credentials import (
+    BearerToken,
+    PasswordLogin,
+    TokenLogin,
+    TokenUnavailable,
+)
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffers import MIN_POOLED_BYTES, BufferPool, MemoryBudget
+from sparkmirror.wire.net.buffer_pool import MIN_POOLED_BYTES, BufferPool, MemoryBudget
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import DESCRIBE_PRODUCERS, METADATA
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request

@@ -7,12 +7,12 @@ import ssl
 
 import pytest
 
+from sparkmirror.config.files.client_config_line_numbers import with_written_keys
 from sparkmirror.config.files.properties import parse_properties
-from sparkmirror.config.files.written_keys import with_written_keys
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable, NotAuthorized
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.endpoint_errors import Endpoint

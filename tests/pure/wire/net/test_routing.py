@@ -18,7 +18,7 @@ from kafka.protocol.sasl import SaslHandshakeResponse
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.cluster.describe_cluster import describe_cluster
-from sparkmirror.cluster.topics import describe_topics
+from sparkmirror.cluster.describe_topics import describe_topics
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import (
     CallCancelled,
@@ -30,7 +30,7 @@ from sparkmirror.errors import (
 )
 from sparkmirror.model import TopicPartition
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import AnyBroker, Controller, LeaderOf, NodeWithId, Router

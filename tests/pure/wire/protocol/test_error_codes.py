@@ -15,8 +15,8 @@ from sparkmirror.errors import (
     RequestRefused,
     TopicMissing,
 )
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 ACTIONS = [
     (ErrorAction.ADVANCE, [0]),

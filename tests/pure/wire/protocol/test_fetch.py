@@ -14,7 +14,7 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
-from sparkmirror.wire.net.buffers import BufferPool
+from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.protocol import fetch
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
 from sparkmirror.wire.protocol.fetch import (

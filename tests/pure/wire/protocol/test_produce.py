@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from sparkmirror.errors import UnsupportedByBroker
-from sparkmirror.wire.net.buffers import BufferPool
+from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.protocol import produce
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
 from sparkmirror.wire.protocol.produce import (

@@ -15,17 +15,17 @@ from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo
-from sparkmirror.connect.herder.monitoring import HerderFigures
+from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.metrics.definitions import DEFINITIONS
 from sparkmirror.model import TopicPartition
-from sparkmirror.worker.metrics.herder_figures import HerderReading, herder_figures
+from sparkmirror.worker.connector_progress import WorkerMonitor
+from sparkmirror.worker.metrics.herder_metrics import HerderReading, herder_figures
 from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
-from sparkmirror.worker.monitoring import WorkerMonitor
 from tests.support.exposed_series import Series, series, series_of
 from tests.support.golden import golden_lines
+from tests.support.metric_definitions import DEFINITIONS
 
 WORKER_ID = "127.0.0.1:31083"
 CONNECTORS = {"mm2-msc": 2, "mm2-cpc": 1, "mm2-hbc": 1}

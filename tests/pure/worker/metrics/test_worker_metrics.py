@@ -15,14 +15,13 @@ from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.errors import ConfigError
-from sparkmirror.metrics.definitions import DEFINITIONS
-from sparkmirror.rest.options import RestOptions
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.worker import mirror_maker
 from sparkmirror.worker.connect_worker import ConnectWorker
+from sparkmirror.worker.connector_progress import WorkerMonitor
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
 from sparkmirror.worker.mirror_maker import MirrorMaker
-from sparkmirror.worker.monitoring import WorkerMonitor
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from tests.support.connect.in_memory_herder import (
     HEARTBEAT_CONFIG,
@@ -31,6 +30,7 @@ from tests.support.connect.in_memory_herder import (
     running_herder,
 )
 from tests.support.exposed_series import Series, series
+from tests.support.metric_definitions import DEFINITIONS
 from tests.support.rest.rest_client import request_once, running_rest_server
 
 LISTENERS = "listeners=http://127.0.0.1:0\nsparkmirror.metrics.listener=http://127.0.0.1:0\n"

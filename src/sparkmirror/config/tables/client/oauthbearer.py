@@ -7,7 +7,7 @@ from typing import Final
 from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import CaseInsensitiveValidString, Range, ValidList
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.tables.no_effect_reasons import (
     TOKENS,
 )
 

@@ -8,7 +8,7 @@ from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, Con
 from sparkmirror.config.definition.validators import Range
 from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.tables.client.oauthbearer import OAUTHBEARER
-from sparkmirror.config.tables.no_effect import (
+from sparkmirror.config.tables.no_effect_reasons import (
     JAVA_CLASS,
     KERBEROS,
 )

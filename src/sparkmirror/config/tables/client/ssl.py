@@ -7,7 +7,7 @@ from typing import Final
 from sparkmirror.config.definition.config_def import HIGH, LOW, MEDIUM, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import ValidList, ValidString
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect import ENABLED_PROTOCOLS_DECIDE, JAVA_RUNTIME
+from sparkmirror.config.tables.no_effect_reasons import ENABLED_PROTOCOLS_DECIDE, JAVA_RUNTIME
 
 CLIENT_SSL: Final = ConfigDef(
     ConfigKey(

@@ -24,23 +24,23 @@ from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupReports,
 )
 from sparkmirror.connect.connectors.checkpoint.group_sync import SyncOutcomes, sync_group
-from sparkmirror.connect.connectors.checkpoint.translation_inputs import (
+from sparkmirror.connect.connectors.checkpoint.offset_translation_topics import (
     TranslationInputs,
     TranslationSources,
 )
+from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import RecordOffsets
 from sparkmirror.connect.connectors.shared.compacted_topic_reader import CompactedTopicReader
 from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
-from sparkmirror.connect.connectors.shared.record_offsets import RecordOffsets
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.errors import ClusterError
-from sparkmirror.mirror.connect_topics.connect_records import SourceRecord, checkpoint_record
+from sparkmirror.mirror.connect_topics.source_record import SourceRecord, checkpoint_record
 from sparkmirror.mirror.offsets.checkpoints import Checkpointer, CheckpointOutcome
 from sparkmirror.mirror.topics.task_assignment import ASSIGNED_GROUPS, assigned_groups
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.single_produce import append_records
+from sparkmirror.wire.protocol.synchronous_produce import append_records
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from sparkmirror.config.client_configs import (
     task_label,
 )
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.wire.net.routing import Router
 
 

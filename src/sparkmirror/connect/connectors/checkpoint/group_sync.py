@@ -33,8 +33,8 @@ from sparkmirror.mirror.offsets.group_offset_sync import (
 from sparkmirror.mirror.offsets.records import Checkpoint
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.response_errors import error_for_code
 
 log = logging.getLogger(__name__)
 

@@ -9,15 +9,15 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
-from sparkmirror.connect.connectors.shared.record_offsets import RecordOffsets
+from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import RecordOffsets
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
-from sparkmirror.connect.connectors.shared.worker_clients import WorkerClientConfig
-from sparkmirror.mirror.connect_topics.connect_records import heartbeat_record
+from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
+from sparkmirror.mirror.connect_topics.source_record import heartbeat_record
 from sparkmirror.mirror.offsets.records import Heartbeat
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.single_produce import append_records
+from sparkmirror.wire.protocol.synchronous_produce import append_records
 
 
 class MirrorHeartbeatTask:

@@ -30,7 +30,7 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.connectors.shared.connector_problems import ConnectorProblems
 from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
-from sparkmirror.connect.connectors.shared.refresh_budget import (
+from sparkmirror.connect.connectors.shared.refresh_cpu_limit import (
     IDLE_TO_BUSY_RATIO,
     WORKER_BUDGET,
     RefreshBudget,

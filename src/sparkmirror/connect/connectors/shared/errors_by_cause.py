@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sparkmirror.copy.causes import cause_text, first_causes, names_by_cause
+from sparkmirror.copy.partition_problems_by_cause import cause_text, first_causes, names_by_cause
 from sparkmirror.errors import ClusterError
 
 

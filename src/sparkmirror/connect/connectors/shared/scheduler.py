@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Scheduler:
         self._on_end = on_end
         self._jobs: list[_Job] = []
         self._stopped = threading.Event()
-        self._thread = logs.ContextThread(target=self._run, name=name)
+        self._thread = logging_context.ContextThread(target=self._run, name=name)
 
     def schedule_repeating(
         self,
@@ -83,7 +83,7 @@ class Scheduler:
         return self._stopped.is_set()
 
     def _run(self) -> None:
-        with logs.context(connector=self._connector):
+        with logging_context.context(connector=self._connector):
             try:
                 self._run_jobs()
             finally:

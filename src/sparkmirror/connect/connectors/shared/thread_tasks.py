@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.task_group import TaskListener, TaskPlan
@@ -188,7 +188,7 @@ class _TaskThread:
         self._step_began = 0.0
         self._backoff = Backoff(initial_s=0.5, max_s=30.0)
         name = f"task-thread-{connector}-{number}"
-        self._thread = logs.ContextThread(target=self._run, name=name)
+        self._thread = logging_context.ContextThread(target=self._run, name=name)
 
     def start(self) -> None:
         """Start the thread."""
@@ -239,7 +239,7 @@ class _TaskThread:
     # -- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        with logs.context(connector=self._connector, task=self._number):
+        with logging_context.context(connector=self._connector, task=self._number):
             try:
                 while not self._is_stopping:
                     self._run_instance()

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import NewTopic
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import ClusterError, NotAuthorized, UnsupportedByBroker
 from sparkmirror.mirror.topics.internal_topics import InternalTopic
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType

@@ -14,7 +14,7 @@ from typing import Any
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.plugin_modules import PLUGIN_MODULES, PluginModules
+from sparkmirror.config.plugin_module_allowlist import PLUGIN_MODULES, PluginModules
 from sparkmirror.errors import ConfigError
 
 

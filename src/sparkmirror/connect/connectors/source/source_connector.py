@@ -19,7 +19,7 @@ from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import InternalTopicCreation
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.source_topics import SourceTopics
-from sparkmirror.connect.connectors.source.topic_sync import TopicSync
+from sparkmirror.connect.connectors.source.topic_config_and_acl_sync import TopicSync
 from sparkmirror.mirror.connect_topics import offset_alterations
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 from sparkmirror.mirror.topics.task_assignment import source_task_configs
@@ -33,7 +33,7 @@ PartitionCounts = Callable[[str], Mapping[str, int]]
 
 
 class MirrorSourceConnector:
-    """Plans what is copied. `source_job` turns the plan into the job that Spark runs."""
+    """Plans what is copied. `copy_job_builder` turns the plan into the job that Spark runs."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.topics import TopicDescription
+from sparkmirror.cluster.describe_topics import TopicDescription
 from sparkmirror.connect.connectors.shared import topic_creation
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, TopicRejected

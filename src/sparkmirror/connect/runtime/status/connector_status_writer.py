@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from sparkmirror.connect.runtime.status.status_writer import STATE_BY_TARGET, StatusWriter
-from sparkmirror.copy.causes import same_causes
+from sparkmirror.copy.partition_problems_by_cause import same_causes
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
-from sparkmirror.copy.causes import same_causes
+from sparkmirror.copy.partition_problems_by_cause import same_causes
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from typing import TypeAlias, TypeVar
 
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.errors import RequestError, RequestFailed
-from sparkmirror.logs import ContextThread
+from sparkmirror.logging_context import ContextThread
 
 log = logging.getLogger(__name__)
 

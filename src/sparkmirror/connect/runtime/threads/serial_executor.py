@@ -12,7 +12,7 @@ import queue
 from collections.abc import Callable
 from typing import TypeAlias
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class SerialExecutor:
         self._scope = scope
         self._jobs: queue.SimpleQueue[Runnable | None] = queue.SimpleQueue()
         self._is_abandoned = False
-        self._thread = logs.ContextThread(target=self._run, name=name)
+        self._thread = logging_context.ContextThread(target=self._run, name=name)
         self._thread.start()
 
     def submit(self, job: Runnable) -> None:
@@ -49,7 +49,7 @@ class SerialExecutor:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        with logs.context(connector=self._connector, scope=self._scope):
+        with logging_context.context(connector=self._connector, scope=self._scope):
             while (job := self._jobs.get()) is not None and not self._is_abandoned:
                 try:
                     job()

@@ -36,14 +36,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.copy.driver.sharing.membership import GroupMembership
+from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.errors import ClusterError, ClusterTimeout, NotAuthorized, RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
-from sparkmirror.wire.protocol.single_fetch import fetch_batch_at
+from sparkmirror.wire.protocol.synchronous_fetch import fetch_batch_at
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.transactions import (
     EPOCH_BUMPING_VERSION,

@@ -27,7 +27,7 @@ from sparkmirror.copy.driver.fencing.reconcile import (
     Reconciler,
     RouterLogReader,
 )
-from sparkmirror.copy.driver.resume.resume_points import truncation_warning
+from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warning
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.errors import ClusterError, MirrorError, NotAuthorized
@@ -35,7 +35,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
-from sparkmirror.wire.protocol.single_fetch import OffsetOutOfRange
+from sparkmirror.wire.protocol.synchronous_fetch import OffsetOutOfRange
 
 NO_RIGHT_TO_FENCE = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.fencing.takeover import PublishEvent
-from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.resume.resume_points import truncation_warning
-from sparkmirror.copy.driver.sharing.membership import GroupMembership
+from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warning
+from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import Lease

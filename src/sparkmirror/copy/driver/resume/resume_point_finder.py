@@ -1,4 +1,7 @@
-"""Finds the resume points of partitions: queries both clusters, then decides (`resume_points`)."""
+"""Finds the resume points of partitions: queries both clusters, then decides.
+
+The decision is in `resume_point_decision`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange
 from sparkmirror.copy.driver.fencing.fence import PartitionFencer
 from sparkmirror.copy.driver.resume.data_loss import find_loss
-from sparkmirror.copy.driver.resume.existing.existing_records import (
+from sparkmirror.copy.driver.resume.existing.existing_records_finder import ExistingRecordsFinder
+from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
     ExistingDecision,
     ExistingPartition,
 )
-from sparkmirror.copy.driver.resume.existing.existing_records_finder import ExistingRecordsFinder
-from sparkmirror.copy.driver.resume.resume_points import (
+from sparkmirror.copy.driver.resume.resume_point_decision import (
     PartitionLogs,
     ResumePoint,
     resume_mode,

@@ -2,7 +2,7 @@
 
 Produce                          reaction
 the target did not append        resend after a backoff
-another broker leads, or the     resend after a backoff and a check (`unacknowledged`)
+another broker leads, or the     resend after a backoff and a check (`resend_checks`)
 outcome is unknown               old data without a transaction ends the lease instead
 a sequence does not fit          oldest batch: compare the target's log first
                                  later batch: resend behind the oldest one

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
-from sparkmirror.copy.task.produce.transaction import Transaction
+from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.wire.batch.forward import BatchProducer
 

@@ -5,7 +5,7 @@ each partition that has one ready. The response must name the expected target of
 Any other offset means that another program writes to the partition, and the lease ends.
 
 A batch that was sent and not acknowledged is sent again unchanged. The broker recognises it by its
-sequence, and `unacknowledged` asks the broker first whether it still knows the producer. If the
+sequence, and `resend_checks` asks the broker first whether it still knows the producer. If the
 data is so old that the broker may have forgotten the producer, the lease ends and the driver
 compares both logs. In a transaction no data is too old, because a broker remembers the producer of
 an open transaction. An error that a resend cannot repair fails the transaction.
@@ -30,7 +30,7 @@ from sparkmirror.copy.task.produce.error_reactions import (
     react_to_produce_error,
 )
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
-from sparkmirror.copy.task.produce.transaction import Transaction
+from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode

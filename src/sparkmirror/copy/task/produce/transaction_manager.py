@@ -23,7 +23,7 @@ from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
 from sparkmirror.copy.task.copy_counter import CopyCounter
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
-from sparkmirror.copy.task.produce.transaction import Transaction, TransactionPhase
+from sparkmirror.copy.task.produce.transaction_state import Transaction, TransactionPhase
 from sparkmirror.errors import MirrorError, RequestRefused
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class TransactionCommitter(Protocol):
-    """Ends transactions (`committer`). Every method blocks."""
+    """Ends transactions (`transaction_committer`). Every method blocks."""
 
     def add_partitions_to_transaction(
         self, partitions: Collection[TopicPartition]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from sparkmirror.copy.control.handshake import ConnectionCipher, ControlProtocol, driver_handshake
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.engine.control_endpoint import ControlEndpoint
-from sparkmirror.engine.driver.control.control_connections import Acceptor, Handshake
+from sparkmirror.engine.driver.control.authenticated_connection import Acceptor, Handshake
 from sparkmirror.engine.driver.control.pending_handshakes import PendingHandshakes, RejectionLog
 from sparkmirror.errors import DriverLost, MirrorError
 

@@ -35,7 +35,7 @@ from sparkmirror.copy.control.messages import (
 )
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.engine.driver.conductor_api import ConductorApi
-from sparkmirror.engine.driver.control.control_connections import PEER, AuthenticatedConnection
+from sparkmirror.engine.driver.control.authenticated_connection import PEER, AuthenticatedConnection
 from sparkmirror.engine.driver.control.control_listener import ControlListener
 from sparkmirror.engine.driver.slots.epoch import FIRST_EPOCH_S, Epoch
 from sparkmirror.engine.driver.slots.slot_assignment import TaskKey

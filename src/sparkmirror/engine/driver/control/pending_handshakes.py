@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from sparkmirror.engine.driver.control.control_connections import Handshake
+from sparkmirror.engine.driver.control.authenticated_connection import Handshake
 
 log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from sparkmirror import logs
+from sparkmirror import logging_context
 from sparkmirror.backoff import Backoff
-from sparkmirror.copy.driver.pending_receipts import MissingReceipt
+from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import cluster_side
 from sparkmirror.copy.snapshot import CopySnapshot, starting_snapshot
@@ -83,7 +83,7 @@ class DriverJob:
         self._condition = threading.Condition()
         self._is_ending = False
         self._must_drain = True
-        self._thread = logs.ContextThread(target=self._run, name=f"job-{job.name}")
+        self._thread = logging_context.ContextThread(target=self._run, name=f"job-{job.name}")
 
     def start(self) -> None:
         """Start the thread; returns at once."""
@@ -178,7 +178,7 @@ class DriverJob:
     # -- the thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        with logs.context(connector=self.job.name):
+        with logging_context.context(connector=self.job.name):
             while not self.has_ended:
                 failure = self._run_conductor()
                 if failure is None or self._is_ending:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from sparkmirror.security.logins import (
+from sparkmirror.security.sasl_credentials import (
     KerberosLogin,
     LoginRefused,
     SaslLogin,
@@ -19,7 +19,7 @@ from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.net.sasl.mechanisms import SaslMechanism, new_mechanism
 from sparkmirror.wire.net.sasl.oauthbearer import OAuthBearerMechanism
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,

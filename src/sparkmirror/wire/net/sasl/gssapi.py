@@ -11,7 +11,7 @@ no security layer, signed    ──▶
 
 from __future__ import annotations
 
-from sparkmirror.security.logins import LoginRefused, SecurityContext
+from sparkmirror.security.sasl_credentials import LoginRefused, SecurityContext
 
 NO_SECURITY_LAYER = 1
 _OFFER_BYTES = 4

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from kafka.net.sasl import SASL_MECHANISMS
 
-from sparkmirror.security.logins import KerberosLogin, PasswordLogin, SaslLogin
+from sparkmirror.security.sasl_credentials import KerberosLogin, PasswordLogin, SaslLogin
 from sparkmirror.wire.net.sasl.gssapi import GssapiMechanism
 from sparkmirror.wire.net.sasl.oauthbearer import OAuthBearerMechanism
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sparkmirror.security.logins import BearerToken, LoginRefused
+from sparkmirror.security.sasl_credentials import BearerToken, LoginRefused
 
 _MAX_REFUSAL_CHARS = 500
 

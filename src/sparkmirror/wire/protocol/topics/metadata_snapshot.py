@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
-from sparkmirror.wire.protocol.messages import MetadataRequest, MetadataResponse
+from sparkmirror.wire.protocol.kafka_python_messages import MetadataRequest, MetadataResponse
 from sparkmirror.wire.protocol.topics.current_leader import (
     NO_LEADER_EPOCH,
     NO_NODE_ID,

@@ -10,7 +10,7 @@ from sparkmirror.wire.net.leader_calls import ApiResult, LeaderCall, call_leader
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, Router
 from sparkmirror.wire.protocol.apis import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from sparkmirror.wire.protocol.fetch import EpochEndOffset
-from sparkmirror.wire.protocol.messages import (
+from sparkmirror.wire.protocol.kafka_python_messages import (
     ListOffsetsRequest,
     ListOffsetsResponse,
     OffsetForLeaderEpochRequest,

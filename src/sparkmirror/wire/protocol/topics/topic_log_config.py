@@ -13,7 +13,7 @@ from sparkmirror.wire.net.leader_calls import ApiResult
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
 from sparkmirror.wire.protocol.apis import DESCRIBE_CONFIGS
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.messages import DescribeConfigsRequest
+from sparkmirror.wire.protocol.kafka_python_messages import DescribeConfigsRequest
 
 TOPIC_RESOURCE = 2
 UNLIMITED_MS = 2**63 - 1

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.cluster.topic_changes import TopicChangesResult
-from sparkmirror.cluster.topics import NewTopic
 from sparkmirror.connect.connectors.shared.topic_creation import (
     MAX_RECORDS_PER_REQUEST,
     RETRY_INTERVAL_S,

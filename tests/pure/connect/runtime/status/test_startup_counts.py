@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkmirror.connect.herder.monitoring import StartupSummary
+from sparkmirror.connect.herder.mirror_monitor_api import StartupSummary
 from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from tests.support.connect.in_memory_herder import (
     HEARTBEAT_CONFIG,

@@ -12,7 +12,7 @@ from sparkmirror.copy.driver.fencing.hanging_transactions import (
     HangingSearch,
     search_producer_states,
 )
-from sparkmirror.copy.driver.fencing.transactional_ids import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
 from sparkmirror.copy.driver.fencing.transactional_takeover import (
     TransactionalTakeover,
     lease_at_committed,
@@ -23,7 +23,7 @@ from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease
 from sparkmirror.copy.ledger import LedgerEntry, LedgerExtension
-from sparkmirror.copy.transactional_producer import TransactionalProducer
+from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.leader_calls import ApiResult
 from sparkmirror.wire.protocol.error_codes import ErrorCode

@@ -17,15 +17,15 @@ from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
-from sparkmirror.copy.task.produce.transaction import Transaction, TransactionPhase
 from sparkmirror.copy.task.produce.transaction_manager import RESOLVE_TIMEOUT_S, TransactionManager
+from sparkmirror.copy.task.produce.transaction_state import Transaction, TransactionPhase
 from sparkmirror.errors import ClusterTimeout, MirrorError, RequestRefused
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
-from tests.pure.copy.task.produce.test_transaction import (
+from tests.pure.copy.task.produce.test_transaction_state import (
     LEASE,
     PRODUCER,
     TARGET,

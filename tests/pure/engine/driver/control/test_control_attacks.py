@@ -21,7 +21,7 @@ from sparkmirror.copy.control.frames import MAX_MESSAGE_BYTES
 from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import ProgressReport, ReportAck, TaskDone, Welcome
 from sparkmirror.engine.driver.control import control_listener
-from sparkmirror.engine.driver.control.control_connections import Handshake
+from sparkmirror.engine.driver.control.authenticated_connection import Handshake
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.control.pending_handshakes import (
     MAX_LINES_PER_PERIOD,

@@ -36,7 +36,7 @@ from sparkmirror.copy.control.messages import (
     Welcome,
 )
 from sparkmirror.engine.control_endpoint import ControlEndpoint
-from sparkmirror.engine.driver.control.control_connections import Handshake
+from sparkmirror.engine.driver.control.authenticated_connection import Handshake
 from sparkmirror.engine.driver.control.control_listener import HANDSHAKE_TIMEOUT_S
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.slots import epoch

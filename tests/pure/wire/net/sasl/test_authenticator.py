@@ -6,7 +6,7 @@ import pytest
 from kafka.protocol.sasl import SaslHandshakeResponse
 
 from sparkmirror.config.secrets.password import Password
-from sparkmirror.security.logins import PasswordLogin
+from sparkmirror.security.sasl_credentials import PasswordLogin
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.endpoint_errors import Endpoint
 from sparkmirror.wire.net.sasl.authenticator import SaslClientAuthenticator

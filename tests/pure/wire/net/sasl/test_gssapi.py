@@ -6,7 +6,7 @@ import pytest
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from sparkmirror.errors import ClusterUnavailable, NotAuthorized
-from sparkmirror.security.logins import (
+from sparkmirror.security.sasl_credentials import (
     KerberosLogin,
     LoginRefused,
     SecurityContext,

@@ -7,7 +7,7 @@ from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ClusterUnavailable, NotAuthorized
-from sparkmirror.security.logins import (
+from sparkmirror.security.sasl_credentials import (
     BearerToken,
     PasswordLogin,
     SaslLogin,

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
-from sparkmirror.copy.driver.resume.existing.existing_records import (
+from sparkmirror.copy.driver.resume.existing.log_part import read_log_part
+from sparkmirror.copy.driver.resume.existing.multi_fetch import fetch_partitions
+from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
     ExistingDecision,
     ExistingPartition,
     decide_found,
     decide_without_search,
     needs_search,
 )
-from sparkmirror.copy.driver.resume.existing.log_part import read_log_part
-from sparkmirror.copy.driver.resume.existing.multi_fetch import fetch_partitions
 from sparkmirror.copy.driver.resume.existing.position_search import (
     PositionSearch,
     ReadSource,

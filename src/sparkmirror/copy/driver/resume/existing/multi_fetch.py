@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import iter_batches
-from sparkmirror.wire.net.buffers import ResponseFrame
+from sparkmirror.wire.net.buffer_pool import ResponseFrame
 from sparkmirror.wire.net.leader_calls import call_leaders
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.api_versions import NodeApiVersions
@@ -29,7 +29,7 @@ from sparkmirror.wire.protocol.fetch import (
     fetch_version,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.single_fetch import SingleFetchResult, fetch_records
+from sparkmirror.wire.protocol.synchronous_fetch import SingleFetchResult, fetch_records
 
 RESPONSE_BYTES = 16 << 20
 """The limit of one response; further partitions are in the next one."""

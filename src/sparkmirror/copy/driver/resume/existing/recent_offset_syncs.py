@@ -6,14 +6,14 @@ import logging
 from collections.abc import Iterable
 from contextlib import closing
 
-from sparkmirror.copy.client_setup import resolve_client
+from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.job import OffsetSyncsTopic
 from sparkmirror.errors import MirrorError, RecordError
 from sparkmirror.mirror.offsets.records import OffsetSync, RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.single_fetch import (
+from sparkmirror.wire.protocol.synchronous_fetch import (
     fetch_records,
     high_watermark,
     iter_complete_batches,

@@ -1,0 +1,173 @@
+"""Topics of a cluster: a topic to create, a description, and the error for a topic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.errors import (
+    ClusterError,
+    RequestRefused,
+    TopicExists,
+    TopicMissing,
+    TopicRejected,
+)
+from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
+from sparkmirror.wire.protocol.apis import METADATA
+from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.kafka_python_messages import MetadataResponse
+from sparkmirror.wire.protocol.topics.metadata_snapshot import metadata_request, read_brokers
+
+T = TypeVar("T")
+
+_Topic = MetadataResponse.MetadataResponseTopic
+_Partition = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to create. With -1 the cluster's default applies."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPartitionInfo:
+    """One partition. `leader` is None while no broker leads it."""
+
+    index: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDescription:
+    """A topic that exists. Partitions are in order of their number."""
+
+    name: str
+    topic_id: str
+    is_internal: bool
+    partitions: tuple[TopicPartitionInfo, ...]
+
+    @property
+    def has_leaders(self) -> bool:
+        """Whether every partition has a leader."""
+        return bool(self.partitions) and all(
+            partition.leader is not None for partition in self.partitions
+        )
+
+
+def describe_topics(
+    router: Router, names: Collection[str] | None = None, *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, TopicDescription]:
+    """Describe the topics named, or all. A topic that does not exist is not in the result."""
+    if names is not None and not names:
+        return {}
+    listed = _request(router, None if names is None else sorted(names), timeout_s)
+    return {
+        topic.name: _description(topic) for topic in listed if topic.name and not topic.error_code
+    }
+
+
+def find_hidden_topics(
+    router: Router, names: Collection[str], *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, ClusterError]:
+    """Return the topics that this user may not describe, with the error of each.
+
+    A broker leaves such topics out of a list of all topics, whether they exist or not.
+    """
+    if not names:
+        return {}
+    cluster, code = router.client.cluster, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return {
+        topic.name: topic_error(cluster, METADATA.name, topic.name, code)
+        for topic in _request(router, sorted(names), timeout_s)
+        if topic.name and topic.error_code == code
+    }
+
+
+def describe_topic(
+    router: Router, name: str, *, timeout_s: float = CALL_TIMEOUT_S
+) -> TopicDescription:
+    """Describe one topic. Raises TopicMissing or NotAuthorized."""
+    (topic,) = _request(router, [name], timeout_s)
+    if topic.error_code:
+        raise topic_error(router.client.cluster, METADATA.name, name, ErrorCode(topic.error_code))
+    return _description(topic)
+
+
+def await_new_topic(find: Callable[[], T], wait_s: float) -> T:
+    """Return the result of `find` for a topic that may be new: brokers learn of it one by one.
+
+    Calls `find` again while it raises TopicMissing or a retriable error. After `wait_s` raises the
+    last error. Blocks.
+    """
+    deadline = time.monotonic() + wait_s
+    backoff = Backoff()
+    while True:
+        try:
+            return find()
+        except ClusterError as error:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not (error.retriable or isinstance(error, TopicMissing)):
+                raise
+        time.sleep(min(backoff.next_delay_s(), left_s))
+
+
+def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> list[_Topic]:
+    answer = router.call(
+        METADATA,
+        lambda: metadata_request(names),
+        AnyBroker(),
+        codes=lambda answer: (answer.error_code or 0,),
+        timeout_s=timeout_s,
+    )
+    router.update_brokers(read_brokers(answer))
+    return answer.topics
+
+
+def _description(topic: _Topic) -> TopicDescription:
+    return TopicDescription(
+        name=topic.name or "",
+        topic_id=str(topic.topic_id),
+        is_internal=bool(topic.is_internal),
+        partitions=tuple(
+            sorted(map(_partition_info, topic.partitions), key=lambda partition: partition.index)
+        ),
+    )
+
+
+def _partition_info(partition: _Partition) -> TopicPartitionInfo:
+    has_leader = partition.leader_id >= 0 and not partition.error_code
+    return TopicPartitionInfo(
+        index=partition.partition_index,
+        leader=partition.leader_id if has_leader else None,
+        replicas=tuple(partition.replica_nodes),
+        isr=tuple(partition.isr_nodes),
+    )
+
+
+def topic_error(
+    cluster: str, api: str, topic: str, code: ErrorCode, message: str | None = None
+) -> ClusterError:
+    """Return the error for a code that a broker gave for a topic.
+
+    TOPIC_ALREADY_EXISTS becomes TopicExists, a code without a class of its own TopicRejected.
+    """
+    error = error_for_code(cluster, api, code, f"{topic}: {message}" if message else topic)
+    if isinstance(error, RequestRefused):
+        reason = f": {message}" if message else ""
+        rejected = TopicExists if code is ErrorCode.TOPIC_ALREADY_EXISTS else TopicRejected
+        return rejected(
+            cluster,
+            f"{api} answered {code} for {topic}{reason}; correct the topic's name or settings",
+        )
+    return error

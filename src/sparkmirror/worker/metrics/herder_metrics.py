@@ -1,0 +1,154 @@
+"""The figures of the herders of one process, with Connect's names. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sparkmirror.connect.distributed.rebalance_times import RebalanceSummary
+from sparkmirror.connect.herder import worker_health
+from sparkmirror.connect.herder.herder import StateInfo, WorkerStatus
+from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures
+from sparkmirror.metrics import connect_metrics, sparkmirror_metrics
+from sparkmirror.metrics.definition import Figure, MetricDefinition
+from sparkmirror.metrics.jmx_quoting import jmx_sanitize
+from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
+
+_HEALTHS = (
+    worker_health.STARTING,
+    worker_health.HEALTHY,
+    worker_health.DEGRADED,
+    worker_health.UNHEALTHY,
+)
+_UNASSIGNED = LifecycleState.UNASSIGNED.value.lower()
+_NO_PROBLEM = StateInfo(state=LifecycleState.RUNNING.value, worker_id="", version=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HerderReading:
+    """One herder and its group at one moment. `prefix` precedes the names of its connectors."""
+
+    prefix: str
+    herder: HerderFigures
+    rebalances: RebalanceSummary
+
+
+def health_figures(health: WorkerStatus) -> Iterator[Figure]:
+    """Yield the health of the process."""
+    for status in _HEALTHS:
+        yield Figure(
+            definition=sparkmirror_metrics.WORKER_HEALTH,
+            labels={"status": status},
+            value=float(status == health.status),
+        )
+
+
+def herder_figures(readings: Sequence[HerderReading]) -> Iterator[Figure]:
+    """Yield the figures of all herders. Those without a label are of the whole process."""
+    herders = [reading.herder for reading in readings]
+    shares = [one.assignment.own_share for one in herders if one.assignment is not None]
+    yield _figure(connect_metrics.CONNECTOR_COUNT, sum(len(one.connectors) for one in shares))
+    yield _figure(connect_metrics.TASK_COUNT, sum(len(one.tasks) for one in shares))
+    yield from _startup_figures(herders)
+    yield from _rebalance_figures(readings)
+    for reading in readings:
+        yield from _coordinator_figures(reading.herder)
+        yield from _task_figures(reading)
+
+
+def _startup_figures(herders: Iterable[HerderFigures]) -> Iterator[Figure]:
+    for startups, attempts, success, failure in (
+        (
+            [one.connector_startups for one in herders],
+            connect_metrics.CONNECTOR_STARTUP_ATTEMPTS,
+            connect_metrics.CONNECTOR_STARTUP_SUCCESS,
+            connect_metrics.CONNECTOR_STARTUP_FAILURE,
+        ),
+        (
+            [one.task_startups for one in herders],
+            connect_metrics.TASK_STARTUP_ATTEMPTS,
+            connect_metrics.TASK_STARTUP_SUCCESS,
+            connect_metrics.TASK_STARTUP_FAILURE,
+        ),
+    ):
+        succeeded = sum(one.success for one in startups)
+        failed = sum(one.failure for one in startups)
+        yield _figure(attempts, succeeded + failed)
+        yield _figure(success, succeeded)
+        yield _figure(failure, failed)
+
+
+def _rebalance_figures(readings: Sequence[HerderReading]) -> Iterator[Figure]:
+    """Yield the rebalances of the process. The longest one counts, and the latest one."""
+    rebalances = [reading.rebalances for reading in readings]
+    generations = [
+        one.herder.assignment.generation for one in readings if one.herder.assignment is not None
+    ]
+    if generations:
+        yield _figure(connect_metrics.REBALANCE_EPOCH, max(generations))
+    yield _figure(connect_metrics.COMPLETED_REBALANCES, sum(one.completed for one in rebalances))
+    yield _figure(connect_metrics.REBALANCING, any(one.is_rebalancing for one in rebalances))
+    longest = max(rebalances, key=lambda one: (one.max_ms == one.max_ms, one.max_ms))
+    yield _figure(connect_metrics.REBALANCE_MAX_TIME_MS, longest.max_ms)
+    yield _figure(connect_metrics.REBALANCE_AVG_TIME_MS, longest.average_ms)
+    times = [one.since_last_ms for one in rebalances if one.since_last_ms is not None]
+    if times:
+        yield _figure(connect_metrics.TIME_SINCE_LAST_REBALANCE_MS, min(times))
+
+
+def _coordinator_figures(herder: HerderFigures) -> Iterator[Figure]:
+    if herder.assignment is None:
+        return
+    share = herder.assignment.own_share
+    labels = {"clientid": jmx_sanitize(f"connect-{herder.worker_id}")}
+    yield _figure(connect_metrics.ASSIGNED_CONNECTORS, len(share.connectors), labels)
+    yield _figure(connect_metrics.ASSIGNED_TASKS, len(share.tasks), labels)
+
+
+def _task_figures(reading: HerderReading) -> Iterator[Figure]:
+    """Yield the states of the tasks that this worker runs."""
+    if reading.herder.assignment is None:
+        return
+    share = reading.herder.assignment.own_share
+    names = {*share.connectors, *(task.connector for task in share.tasks)}
+    for name in sorted(names):
+        connector = {"connector": jmx_sanitize(reading.prefix + name)}
+        states = {
+            task: _task_state(reading.herder, name, task) for task in share.task_numbers(name)
+        }
+        counts = Counter(states.values())
+        yield _figure(connect_metrics.TOTAL_TASK_COUNT, len(states), connector)
+        for state, definition in connect_metrics.TASK_COUNTS_BY_STATE.items():
+            yield _figure(definition, counts[state], connector)
+        for task, state in sorted(states.items()):
+            labels = connector | {"task": str(task), "status": state}
+            yield _figure(connect_metrics.CONNECTOR_STATUS, 1, labels)
+        yield _figure(
+            sparkmirror_metrics.PROBLEMS, _count_problems(reading.herder, name), connector
+        )
+
+
+def _task_state(herder: HerderFigures, connector: str, task: int) -> str:
+    status = herder.statuses.get(connector)
+    state = None if status is None else status.tasks.get(task)
+    return _UNASSIGNED if state is None else state.state.lower()
+
+
+def _count_problems(herder: HerderFigures, name: str) -> int:
+    """Return the problems of what this worker runs: its tasks, and the connector if it has it."""
+    status, assignment = herder.statuses.get(name), herder.assignment
+    if status is None or assignment is None:
+        return 0
+    share = assignment.own_share
+    own = share.task_numbers(name)
+    tasks = {task: state for task, state in status.tasks.items() if task in own}
+    connector = status.connector if name in share.connectors else _NO_PROBLEM
+    own_status = replace(status, connector=connector, tasks=tasks)
+    return sum(1 for _ in worker_health.connector_problems(own_status))
+
+
+def _figure(
+    definition: MetricDefinition, value: float, labels: dict[str, str] | None = None
+) -> Figure:
+    return Figure(definition=definition, value=float(value), labels=labels or {})
