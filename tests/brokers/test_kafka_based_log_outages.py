@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from sparkmirror.errors import ClusterTimeout
+from sparkmirror.errors import ClusterTimeout, ClusterUnavailable
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.offsets.records import RecordBytes
@@ -54,10 +54,11 @@ def test_following_and_appending_survive_broker_failures(
 
 
 def append_until_acknowledged(collector: LogCollector, record: RecordBytes) -> None:
-    """Append again after a timeout, as the writers of statuses do.
+    """Append again after a retriable error, as the writers of statuses do.
 
     On a busy computer the controllers need more than the thirty seconds of one append to notice
-    that a broker is dead. The records have keys, so a second one changes nothing.
+    that a broker is dead. Until then its connections are refused. The records have keys, so a
+    second one changes nothing.
     """
     wait_until(lambda: _is_acknowledged(collector, record), "the record to be appended", 180)
 
@@ -65,7 +66,7 @@ def append_until_acknowledged(collector: LogCollector, record: RecordBytes) -> N
 def _is_acknowledged(collector: LogCollector, record: RecordBytes) -> bool:
     try:
         collector.log.append([record])
-    except ClusterTimeout:
+    except (ClusterTimeout, ClusterUnavailable):
         return False
     return True
 

@@ -25,7 +25,7 @@ from sparkmirror.wire.protocol.group_membership import (
     sync_group,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
-from sparkmirror.worker.group.spark_prestart import TakeoverReadiness
+from sparkmirror.worker.group.spark_prestart import SparkPrestart
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from tests.support.kafka.admin_operations import denied, grant_acls
 from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
@@ -47,7 +47,7 @@ class Member:
         state_version: int = 1,
         is_exclusive: bool = False,
         max_delay_ms: int = 0,
-        readiness: TakeoverReadiness | None = None,
+        readiness: SparkPrestart | None = None,
     ) -> None:
         self.worker_id = worker_id
         self.task_count = TASKS
@@ -198,7 +198,7 @@ def test_a_worker_joins_others_when_its_spark_is_ready_and_gives_up_the_place_of
     group, spark = unique_name("workers"), SlowSpark()
     first = joined(stack, Member(primary, group, "w1"), TASKS)
     killed = joined(stack, Member(primary, group, "w2"), TASKS // 2)
-    readiness = TakeoverReadiness(group, spark, lambda: TASKS)
+    readiness = SparkPrestart(group, spark, lambda: TASKS)
     successor = Member(primary, group, "w2", readiness=readiness)
     stack.callback(successor.leave)
     wait_until(lambda: "lost" in killed.history, "the killed one to have no place any more")

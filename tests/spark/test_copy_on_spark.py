@@ -17,7 +17,7 @@ from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from sparkmirror.model import TopicPartition
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
@@ -72,7 +72,7 @@ def kill(driver: int, part: str) -> None:
     max(session_processes(driver, part), key=lambda process: process.pid).kill()
 
 
-def next_epoch(supervisor: JobSupervisor, follower: StatusFollower) -> int:
+def next_epoch(supervisor: SingleJobSupervisor, follower: StatusFollower) -> int:
     """End the epoch and wait until its receipts are written; returns the number of the next."""
     epoch = follower.latest.epoch
     supervisor.start_next_epoch()
@@ -82,7 +82,7 @@ def next_epoch(supervisor: JobSupervisor, follower: StatusFollower) -> int:
 
 
 def copy_within_an_epoch(
-    supervisor: JobSupervisor, follower: StatusFollower, writer: BatchWriter, written: int
+    supervisor: SingleJobSupervisor, follower: StatusFollower, writer: BatchWriter, written: int
 ) -> int:
     """Write records that the attempts of the running epoch copy; returns how many are written.
 
@@ -109,7 +109,7 @@ def copy_runs(
     spec = DriverSpec(jobs=(job,), receipts=str(receipts), log=str(log), epoch_s=3600.0)
     write(writer, 0, 400)
     backoff = Backoff(initial_s=1.0)
-    with JobSupervisor(spec, backoff=backoff) as supervisor:
+    with SingleJobSupervisor(spec, backoff=backoff) as supervisor:
         follower = StatusFollower(supervisor, flow, TOPICS, log)
         follower.wait_until_copied()
         driver = own_driver_pid()
@@ -130,7 +130,7 @@ def copy_runs(
     narrow = DriverSpec(
         jobs=(job,), receipts=str(receipts), log=str(log), epoch_s=3600.0, master="local[1,4]"
     )
-    with JobSupervisor(narrow) as supervisor:
+    with SingleJobSupervisor(narrow) as supervisor:
         follower = StatusFollower(supervisor, flow, TOPICS, log)
         follower.wait_until_copied()
         supervisor.drain()

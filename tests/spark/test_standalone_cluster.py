@@ -17,7 +17,7 @@ from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.lab.processes.process_identity import Process
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
@@ -97,7 +97,7 @@ def standalone_run(
                 "spark.executor.extraJavaOptions": FAST_START_JVM_OPTIONS,
             },
         )
-        with JobSupervisor(spec) as supervisor:
+        with SingleJobSupervisor(spec) as supervisor:
             follower = StatusFollower(supervisor, flow, TOPICS, log)
             follower.wait_for_status("all slots", lambda status: status.slots == WORKERS)
             follower.wait_until_copied()

@@ -10,7 +10,7 @@ import rich.live
 import rich.text
 
 from sparkmirror.cli.worker_live_view import (
-    LiveView,
+    WorkerLiveView,
     WorkerPoller,
     notes,
     render,
@@ -55,7 +55,7 @@ def status(url: str, watch: bool) -> int:
     return 0
 
 
-def _print_once(console: rich.console.Console, view: LiveView) -> None:
+def _print_once(console: rich.console.Console, view: WorkerLiveView) -> None:
     """Print a line per cause and event, however long: a script may search for it."""
     for table in tables(view):
         console.print(table)
@@ -80,7 +80,7 @@ def _follow(console: rich.console.Console, poller: WorkerPoller) -> None:
             time.sleep(REFRESH_INTERVAL_S)
 
 
-def _try_poll(poller: WorkerPoller) -> LiveView | str:
+def _try_poll(poller: WorkerPoller) -> WorkerLiveView | str:
     """Return a view, or why there is none: the worker may be restarting."""
     try:
         return poller.poll(time.monotonic())

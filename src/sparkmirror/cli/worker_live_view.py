@@ -92,7 +92,7 @@ class TopicRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveView:
+class WorkerLiveView:
     """The result of one poll: the worker, all connectors and all topics."""
 
     health: HealthSummary
@@ -134,7 +134,7 @@ class WorkerPoller:
         self._client = api
         self._samples: dict[tuple[str, str], deque[tuple[float, int, int]]] = defaultdict(deque)
 
-    def poll(self, now: float) -> LiveView:
+    def poll(self, now: float) -> WorkerLiveView:
         """Return the state of the worker, its connectors and topics. Raises RequestFailed."""
         health = self._client.health()
         connectors = self._connectors(health)
@@ -145,7 +145,7 @@ class WorkerPoller:
             for name, of_connector in partitions.items()
             for topic, of_topic in _by_topic(of_connector).items()
         ]
-        return LiveView(
+        return WorkerLiveView(
             health=health,
             connectors=connectors,
             topics=tuple(rows),
@@ -225,12 +225,12 @@ def _by_topic(partitions: Sequence[PartitionSummary]) -> dict[str, list[Partitio
     return dict(sorted(topics.items()))
 
 
-def render(view: LiveView) -> rich.console.RenderableType:
+def render(view: WorkerLiveView) -> rich.console.RenderableType:
     """Return the view for a terminal: tables, the first causes and the latest events."""
     return rich.console.Group(*tables(view), *notes(view))
 
 
-def tables(view: LiveView) -> Sequence[rich.console.RenderableType]:
+def tables(view: WorkerLiveView) -> Sequence[rich.console.RenderableType]:
     """Return the table of connectors and the table of topics; an empty one is left out."""
     return [
         *([_connector_table(view)] if view.connectors else []),
@@ -238,7 +238,7 @@ def tables(view: LiveView) -> Sequence[rich.console.RenderableType]:
     ]
 
 
-def notes(view: LiveView) -> Sequence[rich.text.Text]:
+def notes(view: WorkerLiveView) -> Sequence[rich.text.Text]:
     """Return the first causes of what does not run, then the latest events, a line each."""
     causes = [rich.text.Text(line, style="yellow") for line in first_causes(view.problems)]
     return [*causes, *(rich.text.Text(event_line(event)) for event in view.events)]
@@ -250,7 +250,7 @@ def event_line(event: EventSummary) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} {event.topic}-{event.partition}: {event.kind}: {event.text}"
 
 
-def summary_line(view: LiveView) -> str:
+def summary_line(view: WorkerLiveView) -> str:
     """Return the view as one line, for output that is not a terminal."""
     running = sum(connector.state == _RUNNING for connector in view.connectors)
     rate = sum(topic.records_per_s for topic in view.topics)
@@ -266,7 +266,7 @@ def summary_line(view: LiveView) -> str:
     return "  ".join([*parts, *first_causes(view.problems)[:1]])
 
 
-def _connector_table(view: LiveView) -> rich.table.Table:
+def _connector_table(view: WorkerLiveView) -> rich.table.Table:
     table = rich.table.Table(box=None, pad_edge=False)
     for heading in ("connector", "state", "tasks"):
         table.add_column(heading, no_wrap=True)
@@ -280,7 +280,7 @@ def _connector_table(view: LiveView) -> rich.table.Table:
     return table
 
 
-def _topic_table(view: LiveView) -> rich.table.Table:
+def _topic_table(view: WorkerLiveView) -> rich.table.Table:
     table = rich.table.Table(box=None, pad_edge=False)
     table.add_column("topic", overflow="fold")  # the only column that wraps in a narrow terminal
     table.add_column("", no_wrap=True)

@@ -8,8 +8,8 @@ from typing import Self
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import SecuritySource
-from sparkmirror.security.reloading_key_stores import SecurityWithStores
-from sparkmirror.security.security_with_config_providers import ReloadingSecurity
+from sparkmirror.security.reloading_key_stores import ReloadingKeyStores
+from sparkmirror.security.security_with_config_providers import SecurityWithConfigProviders
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router
@@ -36,7 +36,7 @@ class ClusterAccess:
         return cls(
             cluster=cluster,
             bootstrap_servers=tuple(_parse_address(text) for text in servers),
-            security=SecurityWithStores.from_properties(properties),
+            security=ReloadingKeyStores.from_properties(properties),
             file_prefix=file_prefix,
         )
 
@@ -48,7 +48,7 @@ class ClusterAccess:
         worker: its file has their keys without a prefix.
         """
         made = cls.from_properties(cluster, read(), file_prefix="")
-        return replace(made, security=ReloadingSecurity(cluster, read))
+        return replace(made, security=SecurityWithConfigProviders(cluster, read))
 
     def new_router(self, client_id: str = "sparkmirror") -> Router:
         """Return a router for one thread. It connects with its first call."""

@@ -35,7 +35,7 @@ def is_python_class(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginModules:
+class PluginModuleAllowlist:
     """The modules of one worker. Without names no plug-in is loaded."""
 
     names: frozenset[str] = frozenset()
@@ -70,15 +70,15 @@ class PluginModules:
         return any(module == name or module.startswith(f"{name}.") for name in self.names)
 
 
-NO_PLUGIN_MODULES: Final = PluginModules()
+NO_PLUGIN_MODULES: Final = PluginModuleAllowlist()
 
 
 def with_plugin_modules(
     properties: Mapping[str, str], environment: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the environment with the modules of a file added."""
-    named = PluginModules.from_properties(properties).names
-    listed = named | PluginModules.from_environment(environment).names
+    named = PluginModuleAllowlist.from_properties(properties).names
+    listed = named | PluginModuleAllowlist.from_environment(environment).names
     return {**environment, **({_VARIABLE: ",".join(sorted(listed))} if listed else {})}
 
 

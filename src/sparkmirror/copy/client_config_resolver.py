@@ -19,7 +19,7 @@ from dataclasses import replace
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.secrets import providers, variables
 from sparkmirror.errors import ConfigError
-from sparkmirror.security.security_with_config_providers import ReloadingSecurity
+from sparkmirror.security.security_with_config_providers import SecurityWithConfigProviders
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 
@@ -39,7 +39,7 @@ def resolve_client(
     values = _expand(alias, properties, environment)
     access = _read_access(alias, properties, values)
     if values != properties:
-        security = ReloadingSecurity(
+        security = SecurityWithConfigProviders(
             alias,
             lambda: _expand(alias, properties, environment),
             lambda expanded: _read_access(alias, properties, expanded).security,

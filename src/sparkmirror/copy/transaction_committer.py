@@ -39,7 +39,7 @@ MAX_OFFSETS_PER_BATCH = 2000
 """Offsets in one batch: about 300 KB, less than the default max.message.bytes."""
 
 
-class Committer:
+class TransactionCommitter:
     """Ends the transactions of one transactional producer."""
 
     def __init__(self, router: Router, producer: TransactionalProducer, source_alias: str) -> None:

@@ -23,7 +23,7 @@ from sparkmirror.rest.authentication.authenticator import Authenticator
 from sparkmirror.rest.http.application import RestApplication
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.router import RestRouter, Route
-from sparkmirror.rest.http.uvicorn_server import BoundListener, HttpServer
+from sparkmirror.rest.http.uvicorn_server import BoundListener, UvicornServer
 from sparkmirror.rest.routes import metrics_routes
 from sparkmirror.rest.routes.connector_routes import connector_routes
 from sparkmirror.rest.routes.internal_routes import internal_routes
@@ -58,7 +58,7 @@ class RestServer:
         self._options = options
         self._bound_listeners: list[BoundListener] = []
         self._addresses: list[str] = []
-        self._http_server: HttpServer | None = None
+        self._http_server: UvicornServer | None = None
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._failure: BaseException | None = None
@@ -175,7 +175,7 @@ class RestServer:
             self._addresses.append(_address(listener, listening_socket.getsockname()[1]))
 
     def _start_thread(self) -> None:
-        self._http_server = http_server = HttpServer(self._bound_listeners, self._options.limits)
+        self._http_server = http_server = UvicornServer(self._bound_listeners, self._options.limits)
         ready = threading.Event()
         thread = threading.Thread(
             target=self._run, args=(http_server, ready), name="rest-server", daemon=True
@@ -186,7 +186,7 @@ class RestServer:
         if self._failure is not None:
             raise self._failure
 
-    def _run(self, http_server: HttpServer, ready: threading.Event) -> None:
+    def _run(self, http_server: UvicornServer, ready: threading.Event) -> None:
         try:
             http_server.run(ready.set)
         except BaseException as error:  # noqa: BLE001  `start` raises it, or it is logged only

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.login_config import read_login
 from sparkmirror.security.sasl_credentials import SaslLogin
-from sparkmirror.security.tls.reloading_ssl_context import SslFactory, client_ssl_factory
+from sparkmirror.security.tls.reloading_ssl_context import ReloadingSslContext, client_ssl_factory
 from sparkmirror.security.tls.ssl_config import SslConfig
 
 SECURITY_PROTOCOL = "security.protocol"
@@ -50,7 +50,7 @@ class ClientSecurity:
         cls,
         properties: Mapping[str, str],
         environment: Mapping[str, str],
-        factory: SslFactory | None,
+        factory: ReloadingSslContext | None,
     ) -> Self:
         """Parse the keys of the login; the factory has read those of TLS. Raises ConfigError."""
         protocol = read_protocol(properties)
@@ -76,7 +76,7 @@ class SecuritySource(Protocol):
         """Return the settings for the next connection. Raises ConfigError."""
 
 
-def ssl_factory(properties: Mapping[str, str]) -> SslFactory | None:
+def ssl_factory(properties: Mapping[str, str]) -> ReloadingSslContext | None:
     """Return the TLS contexts of a client; None without TLS. Raises ConfigError."""
     if not read_protocol(properties).endswith("SSL"):
         return None

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from sparkmirror.security.client_security import ClientSecurity, ssl_factory
-from sparkmirror.security.tls.reloading_ssl_context import SslFactory
+from sparkmirror.security.tls.reloading_ssl_context import ReloadingSslContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecurityWithStores:
+class ReloadingKeyStores:
     """A SecuritySource of fixed properties. Connections share a context until a file changes."""
 
     security: ClientSecurity
     """The settings at the start."""
-    factory: SslFactory | None = field(default=None, repr=False, compare=False)
+    factory: ReloadingSslContext | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_properties(

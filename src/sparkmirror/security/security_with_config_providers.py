@@ -12,19 +12,19 @@ from collections.abc import Callable, Mapping
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import ClientSecurity, SecuritySource
-from sparkmirror.security.reloading_key_stores import SecurityWithStores
+from sparkmirror.security.reloading_key_stores import ReloadingKeyStores
 
 log = logging.getLogger(__name__)
 
 
-class ReloadingSecurity:
+class SecurityWithConfigProviders:
     """A SecuritySource. Equal properties give the same settings object. Thread-safe."""
 
     def __init__(
         self,
         cluster: str,
         read: Callable[[], Mapping[str, str]],
-        build: Callable[[Mapping[str, str]], SecuritySource] = SecurityWithStores.from_properties,
+        build: Callable[[Mapping[str, str]], SecuritySource] = ReloadingKeyStores.from_properties,
     ) -> None:
         """`read` returns the properties of now, `build` their settings; both raise ConfigError."""
         self._cluster = cluster

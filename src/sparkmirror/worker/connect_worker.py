@@ -15,7 +15,7 @@ from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.files.worker_file import WorkerFile
-from sparkmirror.config.plugin_module_allowlist import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.connect.connectors.shared.worker_client_config import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
@@ -23,7 +23,7 @@ from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
-from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
+from sparkmirror.rest.client.inter_worker_requests import InterWorkerRequests
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import advertised_url, rest_settings
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
@@ -37,13 +37,13 @@ from sparkmirror.worker.connector_wiring import (
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.membership_expiry import membership_of
-from sparkmirror.worker.group.spark_prestart import TakeoverReadiness, count_divided_tasks
+from sparkmirror.worker.group.spark_prestart import SparkPrestart, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
-from sparkmirror.worker.persistent_client_id import WorkerClientId
+from sparkmirror.worker.persistent_client_id import PersistentClientId
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_settings import SparkSettings
@@ -76,20 +76,20 @@ class ConnectWorker:
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow(metrics=MetricsSettings.from_properties(properties))
         settings = WorkerSettings.from_config(
-            config, rest.worker_id, properties, PluginModules.from_environment(environment)
+            config, rest.worker_id, properties, PluginModuleAllowlist.from_environment(environment)
         )
-        self._client_id = WorkerClientId(
+        self._client_id = PersistentClientId(
             state_directory(environment) / "workers", settings.group_id
         )
         stores = kafka_backing_stores(properties, access)
         session_keys = SessionKeys(stores.configs, settings.inter_worker)
-        requests = WorkerRequests(rest.options.client, session_keys)
+        requests = InterWorkerRequests(rest.options.client, session_keys)
         is_undivided = undivided_rule(spark.master)
         member = WorkerCoordinator(
             WorkerGroupSettings.from_config(config, properties),
             access,
             self._client_id.value,
-            TakeoverReadiness(
+            SparkPrestart(
                 settings.group_id,
                 self._applications,
                 lambda: count_divided_tasks(stores.configs.snapshot(), is_undivided),

@@ -25,8 +25,8 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.worker.metrics.checkpoint_group_metrics import group_figures
 from sparkmirror.worker.metrics.metrics_settings import DEFAULT_SETTINGS, MetricsSettings
 from sparkmirror.worker.metrics.source_connector_metrics import SourceFigures
-from sparkmirror.worker.partition_states import IdleState, SourcePartitions
-from sparkmirror.worker.source_connector_events import MAX_EVENTS, EventHistory
+from sparkmirror.worker.partition_states import IdleState, PartitionStates
+from sparkmirror.worker.source_connector_events import MAX_EVENTS, SourceConnectorEvents
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +36,8 @@ class _SourceProgress:
     """What the worker knows of one source connector."""
 
     figures: SourceFigures
-    partitions: SourcePartitions = field(default_factory=SourcePartitions)
-    events: EventHistory = field(default_factory=EventHistory)
+    partitions: PartitionStates = field(default_factory=PartitionStates)
+    events: SourceConnectorEvents = field(default_factory=SourceConnectorEvents)
 
 
 class WorkerMonitor:
@@ -118,7 +118,7 @@ class WorkerMonitor:
             elif state is TargetState.STOPPED:
                 source.partitions.on_requested(IdleState.STOPPED)
             else:
-                source.partitions = SourcePartitions()
+                source.partitions = PartitionStates()
                 source.figures = self._new_figures(connector)
 
     def partition_counts(self, connector: str) -> Mapping[str, int]:

@@ -23,7 +23,7 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.value_types import ParsedValue
 from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
-from sparkmirror.config.plugin_module_allowlist import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.connect.connectors.shared.worker_client_config import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
@@ -35,7 +35,7 @@ from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
 from sparkmirror.errors import ConfigError, MirrorError
 from sparkmirror.model import SourceAndTarget
-from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
+from sparkmirror.rest.client.inter_worker_requests import InterWorkerRequests
 from sparkmirror.rest.client.rest_client import RestClient
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
@@ -57,13 +57,13 @@ from sparkmirror.worker.flow_connectors import (
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.membership_expiry import membership_of
-from sparkmirror.worker.group.spark_prestart import TakeoverReadiness, count_divided_tasks
+from sparkmirror.worker.group.spark_prestart import SparkPrestart, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
-from sparkmirror.worker.persistent_client_id import WorkerClientId
+from sparkmirror.worker.persistent_client_id import PersistentClientId
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 from sparkmirror.worker.spark_applications import SparkApplications
@@ -95,7 +95,7 @@ class SharedFlowSettings:
     """Sends requests to other nodes."""
     get_url: Callable[[], str]
     """Returns the address of the process's REST API, for other nodes."""
-    plugin_modules: PluginModules
+    plugin_modules: PluginModuleAllowlist
 
 
 class FlowHerder:
@@ -121,14 +121,14 @@ class FlowHerder:
             config, worker_id, plugin_modules=shared.plugin_modules
         )
         self._worker_info = WorkerInfoProvider(access)
-        self._client_id = WorkerClientId(
+        self._client_id = PersistentClientId(
             shared.state_directory / "workers" / flow.target, settings.group_id
         )
         stores = kafka_backing_stores(properties, access)
         session_keys = SessionKeys(stores.configs, settings.inter_worker)
-        self._requests = WorkerRequests(shared.client, session_keys, flow)
+        self._requests = InterWorkerRequests(shared.client, session_keys, flow)
         is_undivided = undivided_rule(shared.spark_master)
-        readiness = TakeoverReadiness(
+        readiness = SparkPrestart(
             str(flow),
             shared.applications,
             lambda: count_divided_tasks(stores.configs.snapshot(), is_undivided),
@@ -258,7 +258,7 @@ class MirrorMaker:
             state_directory=state_directory(environment),
             client=rest.options.client,
             get_url=lambda: advertised_url(rest.advertised, self.rest.address),
-            plugin_modules=PluginModules.from_environment(environment),
+            plugin_modules=PluginModuleAllowlist.from_environment(environment),
         )
         monitor = WorkerMonitor()
         self.flow_herders: Sequence[FlowHerder] = [

@@ -49,7 +49,7 @@ class _Idle:
     reason: str = ""
 
 
-class SourcePartitions:
+class PartitionStates:
     """The partitions of one source connector."""
 
     def __init__(self) -> None:

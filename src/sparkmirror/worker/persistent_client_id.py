@@ -17,7 +17,7 @@ from urllib.parse import quote
 log = logging.getLogger(__name__)
 
 
-class WorkerClientId:
+class PersistentClientId:
     """The id of this process for one group. Keeps the lock until the process ends."""
 
     def __init__(self, directory: Path, group_id: str) -> None:

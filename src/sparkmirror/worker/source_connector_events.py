@@ -14,7 +14,7 @@ MAX_EVENTS = 200
 """As many as a driver reports, so that no event of the running driver is forgotten and then new."""
 
 
-class EventHistory:
+class SourceConnectorEvents:
     """The latest events, oldest first."""
 
     def __init__(self) -> None:

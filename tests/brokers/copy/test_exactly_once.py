@@ -10,11 +10,11 @@ import pytest
 
 from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.driver.fencing.fence import DriverFenced
-from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.snapshot import CopySnapshot
-from sparkmirror.copy.transaction_committer import Committer
+from sparkmirror.copy.transaction_committer import TransactionCommitter
 from sparkmirror.errors import RequestRefused
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
@@ -192,13 +192,16 @@ def test_a_replaced_conductor_can_neither_commit_nor_fence(
     flow.create_topic(topic)
     job = exactly_once_job(flow, {topic: 1})
     entry = {TopicPartition(topic, 0): LedgerEntry(position=7)}
-    before, after = TransactionalIds(target_router, job), TransactionalIds(target_router, job)
+    before, after = (
+        TransactionalIdFencing(target_router, job),
+        TransactionalIdFencing(target_router, job),
+    )
     before.fence_all()
     before.write_entries(0, entry)
     producer = before.acquire(0)
     assert producer
     assert producer.transactional_id == f"tests-{flow.name}-0"
-    zombie = Committer(target_router, producer, "source")
+    zombie = TransactionCommitter(target_router, producer, "source")
     zombie.commit(entry)
     after.fence_all()
     with pytest.raises(RequestRefused, match="INVALID_PRODUCER_EPOCH|PRODUCER_FENCED"):
@@ -209,7 +212,7 @@ def test_a_replaced_conductor_can_neither_commit_nor_fence(
         before.fence(0)
     successor = after.acquire(0)
     assert successor
-    Committer(target_router, successor, "source").commit(entry)
+    TransactionCommitter(target_router, successor, "source").commit(entry)
 
 
 @pytest.mark.soak

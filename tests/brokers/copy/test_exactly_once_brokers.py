@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from sparkmirror.copy.delivery import DeliveryMode
-from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease
 from sparkmirror.copy.ledger import entry_for_lease
-from sparkmirror.copy.transaction_committer import Committer
+from sparkmirror.copy.transaction_committer import TransactionCommitter
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
@@ -94,7 +94,7 @@ def test_a_hanging_transaction_is_ended_as_it_was_decided(
     job = flow.job({topic: PARTITIONS}, tasks=2, delivery=DeliveryMode.EXACTLY_ONCE)
     router = make_router(flow.target)
     request.addfinalizer(router.close)
-    before, after = TransactionalIds(router, job), TransactionalIds(router, job)
+    before, after = TransactionalIdFencing(router, job), TransactionalIdFencing(router, job)
     before.fence_all()
     producers = [producer for producer in (before.acquire(0), before.acquire(1)) if producer]
     node = _without_coordinators(router, producers)
@@ -120,7 +120,7 @@ def test_a_hanging_transaction_is_ended_as_it_was_decided(
         records=3,
         identity=TRANSACTIONAL_IDENTITY,
     )
-    Committer(router, producers[0], "source").commit(
+    TransactionCommitter(router, producers[0], "source").commit(
         {source: entry_for_lease(lease, is_open=False)}
     )
     after.fence_all()

@@ -11,18 +11,18 @@ from sparkmirror.config.definition.connector_config_validation import (
 from sparkmirror.config.definition.java_classes import CHECKPOINT_CONNECTOR, SOURCE_CONNECTOR
 from sparkmirror.config.plugin_module_allowlist import (
     PLUGIN_CLASS_KEYS,
-    PluginModules,
+    PluginModuleAllowlist,
     with_plugin_modules,
 )
 
 
 def test_without_a_list_no_module_is_allowed() -> None:
-    refusal = PluginModules.from_properties({}).refusal("topic.filter.class", "os:system")
+    refusal = PluginModuleAllowlist.from_properties({}).refusal("topic.filter.class", "os:system")
     assert refusal == (
         "Invalid value os:system for configuration topic.filter.class: this worker loads no plug-in"
         " of the module os; the operator adds sparkmirror.plugin.modules=os to its file"
     )
-    assert not PluginModules().allows_module("sparkmirror.cli.worker")
+    assert not PluginModuleAllowlist().allows_module("sparkmirror.cli.worker")
 
 
 @pytest.mark.parametrize(
@@ -37,20 +37,22 @@ def test_without_a_list_no_module_is_allowed() -> None:
     ],
 )
 def test_an_entry_stands_for_a_module_and_those_below_it(module: str, is_allowed: bool) -> None:
-    modules = PluginModules.from_properties({"sparkmirror.plugin.modules": "acme, other.policies"})
+    modules = PluginModuleAllowlist.from_properties(
+        {"sparkmirror.plugin.modules": "acme, other.policies"}
+    )
     assert modules.allows_module(module) is is_allowed
 
 
 @pytest.mark.parametrize("key", PLUGIN_CLASS_KEYS)
 @pytest.mark.parametrize("prefix", ["", "A->B."])
 def test_a_module_that_the_file_itself_names_needs_no_entry(prefix: str, key: str) -> None:
-    modules = PluginModules.from_properties({f"{prefix}{key}": " acme.mine:Filter "})
+    modules = PluginModuleAllowlist.from_properties({f"{prefix}{key}": " acme.mine:Filter "})
     assert modules.names == {"acme.mine"}
 
 
 def test_only_keys_of_plug_ins_name_modules() -> None:
     properties = {"bootstrap.servers": "kafka:9092", "client.id": "acme:x", "rest.class": "os:x"}
-    assert PluginModules.from_properties(properties).names == frozenset()
+    assert PluginModuleAllowlist.from_properties(properties).names == frozenset()
 
 
 def test_the_environment_carries_the_modules_of_the_file_and_of_the_process() -> None:
@@ -58,7 +60,7 @@ def test_the_environment_carries_the_modules_of_the_file_and_of_the_process() ->
         {"sparkmirror.plugin.modules": "b"}, {"SPARKMIRROR_PLUGIN_MODULES": "a", "HOME": "/h"}
     )
     assert more["HOME"] == "/h"
-    assert PluginModules.from_environment(more).names == {"a", "b"}
+    assert PluginModuleAllowlist.from_environment(more).names == {"a", "b"}
     assert with_plugin_modules({}, {"HOME": "/h"}) == {"HOME": "/h"}
 
 
@@ -71,6 +73,6 @@ def test_a_connector_config_names_only_plug_ins_of_allowed_modules(connector: st
         "topic.filter.class": "acme.filters:Mine",
         "replication.policy.class": "os:system",
     }
-    worker = WorkerCapabilities(plugin_modules=PluginModules(frozenset({"acme"})))
+    worker = WorkerCapabilities(plugin_modules=PluginModuleAllowlist(frozenset({"acme"})))
     (error,) = validate_connector_config(config, worker).errors
     assert error.startswith("Invalid value os:system for configuration replication.policy.class: ")

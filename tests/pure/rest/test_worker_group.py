@@ -19,7 +19,7 @@ from sparkmirror.errors import NotLeader
 from sparkmirror.mirror.connect_topics.connect_configs import SessionKey, TargetState
 from sparkmirror.model import SourceAndTarget, TopicPartition
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
-from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
+from sparkmirror.rest.client.inter_worker_requests import InterWorkerRequests
 from sparkmirror.rest.client.rest_client import RestClient as WorkerRestClient
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
@@ -92,7 +92,7 @@ def running_member(
     flow: SourceAndTarget | None = None,
 ) -> Iterator[Member]:
     internal, monitor = ScriptedInternalHerder(session_keys(KEY)), ListedMonitor()
-    requests = WorkerRequests(WorkerRestClient(), internal.keys, flow)
+    requests = InterWorkerRequests(WorkerRestClient(), internal.keys, flow)
     options = RestOptions(
         users=users, groups={flow: WorkerGroupAccess(internal, requests)}, access_log=False
     )

@@ -12,7 +12,7 @@ from sparkmirror.config.secrets.variables import expand_variables
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.reloaded_properties import MAX_AGE_S, ReloadedProperties
 from sparkmirror.security.sasl_credentials import PasswordLogin
-from sparkmirror.security.security_with_config_providers import ReloadingSecurity
+from sparkmirror.security.security_with_config_providers import SecurityWithConfigProviders
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -47,14 +47,14 @@ def provided(tmp_path: Path) -> ProvidedProperties:
     return made
 
 
-def password(source: ReloadingSecurity) -> str:
+def password(source: SecurityWithConfigProviders) -> str:
     login = source.current().login
     assert isinstance(login, PasswordLogin)
     return login.password.value
 
 
 def test_the_next_connection_uses_a_changed_password(provided: ProvidedProperties) -> None:
-    source = ReloadingSecurity("west", provided.read)
+    source = SecurityWithConfigProviders("west", provided.read)
     assert source.protocol == "SASL_PLAINTEXT"
     assert password(source) == "one"
     provided.set_password("two")
@@ -62,7 +62,7 @@ def test_the_next_connection_uses_a_changed_password(provided: ProvidedPropertie
 
 
 def test_equal_values_give_the_same_object(provided: ProvidedProperties) -> None:
-    source = ReloadingSecurity("west", provided.read)
+    source = SecurityWithConfigProviders("west", provided.read)
     first = source.current()
     provided.set_password("one")
     assert source.current() is first
@@ -72,7 +72,7 @@ def test_equal_values_give_the_same_object(provided: ProvidedProperties) -> None
 def test_the_last_good_settings_stay_while_the_new_ones_cannot_be_used(
     provided: ProvidedProperties, trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    source = ReloadingSecurity("west", provided.read)
+    source = SecurityWithConfigProviders("west", provided.read)
     if trouble == "missing file":
         provided.file.unlink()
     else:
@@ -92,7 +92,7 @@ def test_settings_that_cannot_be_used_at_the_start_are_an_error(
 ) -> None:
     provided.file.unlink()
     with pytest.raises(ConfigError):
-        ReloadingSecurity("west", provided.read)
+        SecurityWithConfigProviders("west", provided.read)
 
 
 def test_reloaded_properties_follow_the_provider_and_keep_the_last_good_values(

@@ -17,7 +17,7 @@ from sparkmirror.worker.partition_states import (
     SILENT,
     SILENT_AFTER_S,
     IdleState,
-    SourcePartitions,
+    PartitionStates,
 )
 
 JOB = replace(
@@ -48,19 +48,19 @@ def status(
     return DriverStatus(phase=phase, problem=problem, snapshot=CopySnapshot(partitions=named))
 
 
-def planned() -> SourcePartitions:
-    partitions = SourcePartitions()
+def planned() -> PartitionStates:
+    partitions = PartitionStates()
     partitions.on_plan(JOB)
     return partitions
 
 
-def running() -> SourcePartitions:
+def running() -> PartitionStates:
     partitions = planned()
     partitions.on_status(status(t_0=view(7, 7), t_1=view(5, 9, task=1)), 100.0)
     return partitions
 
 
-def shown(partitions: SourcePartitions, now: float = 100.0) -> dict[str, tuple[object, ...]]:
+def shown(partitions: PartitionStates, now: float = 100.0) -> dict[str, tuple[object, ...]]:
     return {
         key: (one.state, one.position, one.lag, one.reason)
         for key, one in partitions.views(now).items()
@@ -193,7 +193,7 @@ def test_partition_that_waits_for_a_slot_names_the_problem_of_the_driver() -> No
 
 
 def test_a_stopped_connector_still_knows_how_many_partitions_its_topics_had() -> None:
-    partitions = SourcePartitions()
+    partitions = PartitionStates()
     assert partitions.partition_counts() == {}
     partitions.on_plan(JOB)
     partitions.on_requested(IdleState.STOPPED)
@@ -202,6 +202,6 @@ def test_a_stopped_connector_still_knows_how_many_partitions_its_topics_had() ->
 
 
 def test_a_worker_with_some_of_the_tasks_does_not_know_how_many_partitions_there_are() -> None:
-    partitions = SourcePartitions()
+    partitions = PartitionStates()
     partitions.on_plan(replace(JOB, task_count=JOB.task_count + 1))
     assert partitions.partition_counts() == {}

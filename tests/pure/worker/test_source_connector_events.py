@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkmirror.copy.snapshot import CopyEvent
-from sparkmirror.worker.source_connector_events import MAX_EVENTS, EventHistory
+from sparkmirror.worker.source_connector_events import MAX_EVENTS, SourceConnectorEvents
 
 
 def event(number: int) -> CopyEvent:
@@ -11,7 +11,7 @@ def event(number: int) -> CopyEvent:
 
 
 def test_event_that_is_reported_again_is_not_new() -> None:
-    history = EventHistory()
+    history = SourceConnectorEvents()
     assert history.add([event(1)]) == (event(1),)
     assert history.add([event(1), event(2)]) == (event(2),)
     assert history.add([event(1), event(2)]) == ()
@@ -19,7 +19,7 @@ def test_event_that_is_reported_again_is_not_new() -> None:
 
 
 def test_events_survive_a_driver_that_starts_without_events() -> None:
-    history = EventHistory()
+    history = SourceConnectorEvents()
     history.add([event(1)])
     assert history.add([]) == ()
     assert history.add([event(5)]) == (event(5),)
@@ -27,7 +27,7 @@ def test_events_survive_a_driver_that_starts_without_events() -> None:
 
 
 def test_the_oldest_events_go_and_do_not_come_back() -> None:
-    history = EventHistory()
+    history = SourceConnectorEvents()
     first = [event(number) for number in range(MAX_EVENTS)]
     history.add(first)
     later = [*first[1:], event(MAX_EVENTS)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DRIVER_MODULE
-from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.processes import all_processes
 
@@ -30,7 +30,7 @@ class StatusFollower:
     """
 
     def __init__(
-        self, supervisor: JobSupervisor, flow: CopyFlow, topics: Mapping[str, int], log: Path
+        self, supervisor: SingleJobSupervisor, flow: CopyFlow, topics: Mapping[str, int], log: Path
     ) -> None:
         self._statuses: list[DriverStatus] = []
         self._examined = 0

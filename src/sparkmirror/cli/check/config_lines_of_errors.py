@@ -9,17 +9,17 @@ from sparkmirror.cli.check.clients_and_rights import WORKER_CLUSTER
 from sparkmirror.cli.check.connection_check import ConnectionCheck
 from sparkmirror.cli.check.needed_rights import WORKER_PRODUCER
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.config.files.client_config_line_numbers import WrittenKeys
+from sparkmirror.config.files.client_config_line_numbers import ClientConfigLineNumbers
 from sparkmirror.config.files.properties import Properties
 
 
 def add_written_keys(checks: Iterable[ConnectionCheck], file: Properties) -> list[ConnectionCheck]:
     """Return the checks, those with an error with remarks that name keys and lines of the file."""
-    keys = WrittenKeys.of_file(file)
+    keys = ClientConfigLineNumbers.of_file(file)
     return [_with_keys(check, keys) for check in checks]
 
 
-def _with_keys(check: ConnectionCheck, keys: WrittenKeys) -> ConnectionCheck:
+def _with_keys(check: ConnectionCheck, keys: ClientConfigLineNumbers) -> ConnectionCheck:
     brokers = check.facts.brokers if check.facts else ()
     errors = [check.error, *(str(broker.error) for broker in brokers if broker.error)]
     prefix = _prefix(check)

@@ -38,13 +38,13 @@ from sparkmirror.config.files.provenance import (
 from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.plugin_module_allowlist import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.config.review.findings import (
     FindingsCollector,
     ValidationReport,
     plain_text_secret_notices,
 )
-from sparkmirror.config.review.start_check_callbacks import StartChecks
+from sparkmirror.config.review.start_check_callbacks import StartCheckCallbacks
 from sparkmirror.config.secrets.variables import (
     ConfigProvider,
     expand_variables,
@@ -88,7 +88,7 @@ class ConnectorWorker:
     def from_file(cls, file: WorkerFile) -> ConnectorWorker:
         """Read a worker's file. Raises ConfigError."""
         properties = file.expand().values
-        modules = PluginModules.from_properties(properties)
+        modules = PluginModuleAllowlist.from_properties(properties)
         settings = WorkerSettings.from_config(file.config(), "", properties, modules)
         return cls(
             capabilities=settings.capabilities, providers=file.providers, properties=properties
@@ -101,7 +101,7 @@ def is_connector_json(data: bytes) -> bool:
 
 
 def validate_connectors(
-    file: str, data: bytes, worker: ConnectorWorker, checks: StartChecks
+    file: str, data: bytes, worker: ConnectorWorker, checks: StartCheckCallbacks
 ) -> ValidationReport:
     """The findings about the connectors of a JSON file. No content makes this raise."""
     findings = FindingsCollector(file, _lines(data))
@@ -185,7 +185,7 @@ class _ConnectorValidator:
         location: str,
         config: RawConfig,
         worker: ConnectorWorker,
-        checks: StartChecks,
+        checks: StartCheckCallbacks,
         findings: FindingsCollector,
     ) -> None:
         self._location = location

@@ -14,7 +14,10 @@ from sparkmirror.config.definition.java_classes import (
 )
 from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.review.start_check_callbacks import SECURITY_PROTOCOL_KEY, StartChecks
+from sparkmirror.config.review.start_check_callbacks import (
+    SECURITY_PROTOCOL_KEY,
+    StartCheckCallbacks,
+)
 from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
@@ -33,9 +36,9 @@ _CLUSTER = "the cluster"
 _LISTENER_PREFIXES = ("listeners.https.", "admin.listeners.https.")
 
 
-def worker_start_checks(environment: Mapping[str, str]) -> StartChecks:
+def worker_start_checks(environment: Mapping[str, str]) -> StartCheckCallbacks:
     """The checks of a worker that starts in this environment."""
-    return StartChecks(
+    return StartCheckCallbacks(
         client=_ClientCheck(environment),
         rest=partial(_rest_faults, environment),
         connector=_connector_faults,

@@ -15,7 +15,7 @@ from sparkmirror.cli.copy.copy_run import Engine
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.directories import state_directory
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
-from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from sparkmirror.errors import DriverLost
 
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
@@ -63,7 +63,7 @@ def spark_engine(job: CopyJob, launch: LaunchOptions) -> Engine:
     # The statuses contain the supervisor's warnings too; the screen shows them.
     logging.getLogger("sparkmirror.engine").setLevel(logging.ERROR)
     Path(launch.log).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return JobSupervisor(
+    return SingleJobSupervisor(
         DriverSpec(
             jobs=(job,),
             name=f"sparkmirror {job.flow}",

@@ -29,7 +29,7 @@ import rich.text
 from sparkmirror.cli.demo import checks
 from sparkmirror.cli.demo.workload import GROUP, DemoWorkload
 from sparkmirror.cli.progress_line import progress_line
-from sparkmirror.cli.worker_live_view import LiveView, WorkerPoller, render, summary_line
+from sparkmirror.cli.worker_live_view import WorkerLiveView, WorkerPoller, render, summary_line
 from sparkmirror.cli.worker_rest_client import WorkerRestClient
 from sparkmirror.cluster.produce_and_consume import ProducerRecord
 from sparkmirror.errors import LabError, RequestFailed
@@ -203,7 +203,7 @@ def _watch(
 
 def _poll_views(
     environment: DemoEnvironment, poller: WorkerPoller, seconds: float | None
-) -> Iterator[LiveView]:
+) -> Iterator[WorkerLiveView]:
     started_at = time.monotonic()
     first: float | None = None
     while True:

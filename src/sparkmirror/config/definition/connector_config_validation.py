@@ -36,7 +36,7 @@ from sparkmirror.config.definition.value_types import ClassResolver, Props, trim
 from sparkmirror.config.plugin_module_allowlist import (
     NO_PLUGIN_MODULES,
     PLUGIN_CLASS_KEYS,
-    PluginModules,
+    PluginModuleAllowlist,
     is_python_class,
 )
 from sparkmirror.config.secrets.redaction import redact_value
@@ -57,7 +57,7 @@ class WorkerCapabilities:
     exactly_once: bool = False
     override_policy: str = "All"
     override_allowlist: tuple[str, ...] = ()
-    plugin_modules: PluginModules = NO_PLUGIN_MODULES
+    plugin_modules: PluginModuleAllowlist = NO_PLUGIN_MODULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _connector_values(
 
 
 def _plugin_faults(
-    values: Mapping[str, ConfigValue], modules: PluginModules
+    values: Mapping[str, ConfigValue], modules: PluginModuleAllowlist
 ) -> Iterator[ConfigFault]:
     """Yield the policies and filters that the worker may not load."""
     for key in PLUGIN_CLASS_KEYS:

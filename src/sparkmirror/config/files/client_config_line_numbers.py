@@ -33,7 +33,7 @@ _NAMES: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenKeys:
+class ClientConfigLineNumbers:
     """The keys of clients in one file, with their lines."""
 
     file: str
@@ -99,7 +99,7 @@ def _split_flow_key(key: str) -> tuple[str, str]:
 
 def with_written_keys(file: Properties, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment with the keys of a file, for this process and those it starts."""
-    keys = WrittenKeys.of_file(file)
+    keys = ClientConfigLineNumbers.of_file(file)
     value = json.dumps([keys.file, dict(keys.lines), keys.has_clusters], ensure_ascii=True)
     return {**environment, VARIABLE: value}
 
@@ -118,6 +118,6 @@ def locations_in_environment(
 
 
 @lru_cache(maxsize=1)
-def _read(value: str) -> WrittenKeys:
+def _read(value: str) -> ClientConfigLineNumbers:
     file, lines, has_clusters = json.loads(value)
-    return WrittenKeys(file=file, lines=lines, has_clusters=has_clusters)
+    return ClientConfigLineNumbers(file=file, lines=lines, has_clusters=has_clusters)

@@ -32,7 +32,7 @@ from sparkmirror.config.files.provenance import CandidateValue, ResolvedSetting
 from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.files.worker_file import WorkerFile, is_worker_file
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.plugin_module_allowlist import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.config.review.addresses import (
     BOOTSTRAP_SERVERS_KEY,
     address_faults,
@@ -46,14 +46,14 @@ from sparkmirror.config.review.findings import (
     plain_text_secret_notices,
     repeated_item_notice,
 )
-from sparkmirror.config.review.flow_fault_lines import FILE_LOCATION, FlowFaults
+from sparkmirror.config.review.flow_fault_lines import FILE_LOCATION, FlowFaultLines
 from sparkmirror.config.review.flow_start_checks import FlowStartValidator
 from sparkmirror.config.review.key_usage import (
     compiled_config,
     disabling_key,
     is_part_enabled,
 )
-from sparkmirror.config.review.start_check_callbacks import StartChecks
+from sparkmirror.config.review.start_check_callbacks import StartCheckCallbacks
 from sparkmirror.config.review.unused_keys import unused_key_notices
 from sparkmirror.config.review.worker_file_validation import add_worker_file_findings
 from sparkmirror.config.secrets import jaas
@@ -74,7 +74,7 @@ UNIQUE_PER_FLOW_KEYS = ("group.id", "config.storage.topic", "status.storage.topi
 
 
 def validate_file(
-    file: Properties, environment: Mapping[str, str], checks: StartChecks
+    file: Properties, environment: Mapping[str, str], checks: StartCheckCallbacks
 ) -> ValidationReport:
     """The findings about a dedicated file or a worker's file. No content makes this raise."""
     if is_worker_file(file):
@@ -85,7 +85,7 @@ def validate_file(
 def validate_dedicated_file(
     file: Properties,
     environment: Mapping[str, str],
-    checks: StartChecks,
+    checks: StartCheckCallbacks,
     targets: Collection[str] = (),
 ) -> ValidationReport:
     """The findings about a file that is started as a dedicated file. No content makes this raise.
@@ -105,7 +105,7 @@ def validate_dedicated_file(
 
 
 def validate_worker_file(
-    file: Properties, environment: Mapping[str, str], checks: StartChecks
+    file: Properties, environment: Mapping[str, str], checks: StartCheckCallbacks
 ) -> ValidationReport:
     """The findings about a file that is started as a worker's file. No content makes this raise."""
     findings = FindingsCollector(file.file, file.lines)
@@ -126,7 +126,7 @@ def _add_faults(
 def _validate_flows(
     config: MirrorMakerConfig,
     findings: FindingsCollector,
-    checks: StartChecks,
+    checks: StartCheckCallbacks,
     targets: Collection[str],
 ) -> None:
     written = {key: candidate.value for key, candidate in config.file_values.items()}
@@ -139,7 +139,7 @@ def _validate_flows(
             line = config.file_values[fault.key].origin.line
             findings.add_error(FILE_LOCATION, fault.key, line, fault.message)
         config = config.lenient()
-    faults = FlowFaults(config, findings, unresolved_keys)
+    faults = FlowFaultLines(config, findings, unresolved_keys)
     flows = config.flows(targets)
     if not flows:
         message = config.no_flows_message(targets)
@@ -158,7 +158,7 @@ class _FlowsValidator:
     """Checks the clusters and flows of one file against the tables."""
 
     def __init__(
-        self, config: MirrorMakerConfig, findings: FindingsCollector, faults: FlowFaults
+        self, config: MirrorMakerConfig, findings: FindingsCollector, faults: FlowFaultLines
     ) -> None:
         self._config = config
         self._findings = findings
@@ -266,7 +266,9 @@ class _FlowsValidator:
             support = worker.get("exactly.once.source.support", "").strip().lower()
             capabilities = WorkerCapabilities(
                 exactly_once=support == "enabled",
-                plugin_modules=PluginModules.from_properties(self._config.properties.mapping),
+                plugin_modules=PluginModuleAllowlist.from_properties(
+                    self._config.properties.mapping
+                ),
             )
             faults = _connector_faults(expanded, capabilities)
         if part is FlowPart.SOURCE:

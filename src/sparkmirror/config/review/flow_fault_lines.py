@@ -12,7 +12,7 @@ from sparkmirror.errors import ConfigFault
 FILE_LOCATION = "the file"
 
 
-class FlowFaults:
+class FlowFaultLines:
     """Adds faults to the findings of one file, each with the key and line that the file has.
 
     `unresolved_keys` are keys of the file whose placeholders could not be fetched. Their values are

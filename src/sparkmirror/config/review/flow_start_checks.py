@@ -23,11 +23,11 @@ from sparkmirror.config.files.client_config_origins import client_layers, worker
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import LayeredConfig
 from sparkmirror.config.files.worker_and_connector_keys import FlowPart
-from sparkmirror.config.review.flow_fault_lines import FlowFaults
+from sparkmirror.config.review.flow_fault_lines import FlowFaultLines
 from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.config.review.start_check_callbacks import (
     SECURITY_PROTOCOL_KEY,
-    StartChecks,
+    StartCheckCallbacks,
     related_keys,
 )
 from sparkmirror.config.secrets.variables import redact_fault
@@ -40,7 +40,9 @@ _SOURCE_CONSUMER = ConnectorClient(ClusterSide.SOURCE, ClientType.CONSUMER)
 class FlowStartValidator:
     """Adds the faults that the start of a file's flows would report."""
 
-    def __init__(self, config: MirrorMakerConfig, faults: FlowFaults, checks: StartChecks) -> None:
+    def __init__(
+        self, config: MirrorMakerConfig, faults: FlowFaultLines, checks: StartCheckCallbacks
+    ) -> None:
         self._config = config
         self._faults = faults
         self._checks = checks

@@ -18,7 +18,7 @@ SECURITY_PROTOCOL_KEY = "security.protocol"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartChecks:
+class StartCheckCallbacks:
     """Functions that return the faults of a start. None of them connects to a cluster."""
 
     client: Callable[[Mapping[str, str]], Sequence[ConfigFault]]

@@ -26,7 +26,7 @@ from sparkmirror.config.review.findings import (
     plain_text_secret_notices,
     repeated_item_notice,
 )
-from sparkmirror.config.review.start_check_callbacks import StartChecks, related_keys
+from sparkmirror.config.review.start_check_callbacks import StartCheckCallbacks, related_keys
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.config.secrets.variables import redact_fault
@@ -59,7 +59,7 @@ _KNOWN = frozenset({*_NAMES, *IGNORED_KEYS})
 
 
 def add_worker_file_findings(
-    worker: WorkerFile, findings: FindingsCollector, checks: StartChecks
+    worker: WorkerFile, findings: FindingsCollector, checks: StartCheckCallbacks
 ) -> None:
     """Add all findings about the file. No content makes this raise."""
     faults: list[ConfigFault] = []
@@ -120,7 +120,7 @@ def _start_faults(
     worker: WorkerFile,
     expanded: Mapping[str, str],
     unresolved_keys: frozenset[str],
-    checks: StartChecks,
+    checks: StartCheckCallbacks,
 ) -> Iterator[ConfigFault]:
     """The faults that a start would report, under the keys of the file."""
     producer = worker_producer_config(expanded, {})

@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfiguredConnectors:
+class DedicatedFileConnectors:
     """Implements `Queries` with the configs of a file. No connector has tasks yet."""
 
     configs: Mapping[str, RawConfig] = field(repr=False)

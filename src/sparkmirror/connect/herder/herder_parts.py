@@ -19,7 +19,7 @@ from sparkmirror.connect.herder.config_update_listener import ConfigUpdateListen
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.connect.herder.connector_queries import ConnectorQueries, Queries
 from sparkmirror.connect.herder.dedicated_file_connectors import (
-    ConfiguredConnectors,
+    DedicatedFileConnectors,
     QueriesWithFallback,
 )
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, WorkerStatus
@@ -41,7 +41,7 @@ from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
 from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
-from sparkmirror.connect.runtime.zombie_fencing_request import LeaderFencing
+from sparkmirror.connect.runtime.zombie_fencing_request import ZombieFencingRequest
 from sparkmirror.errors import (
     NotFound,
     RequestError,
@@ -125,7 +125,7 @@ class HerderParts:
             self.fence_zombies = ZombieFencing(
                 stores.configs, dependencies.fencer, self.settings.group_id
             )
-            fencing = LeaderFencing(self.group, self.fence_zombies)
+            fencing = ZombieFencingRequest(self.group, self.fence_zombies)
         return RunContext(
             registry=dependencies.registry,
             transformer=ConfigTransformer(dependencies.providers),
@@ -159,8 +159,8 @@ class HerderParts:
         """How long a read waits. With a file not after the first seconds, flow after flow."""
         return START_PATIENCE_S - (self.lifecycle.seconds_since_start if self._configured else 0.0)
 
-    def _configured_connectors(self, waits_for: str) -> ConfiguredConnectors:
-        return ConfiguredConnectors(
+    def _configured_connectors(self, waits_for: str) -> DedicatedFileConnectors:
+        return DedicatedFileConnectors(
             configs=self._configured, worker_id=self.settings.worker_id, waits_for=waits_for
         )
 

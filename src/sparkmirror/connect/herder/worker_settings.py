@@ -9,7 +9,7 @@ from typing import Self
 
 from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
 from sparkmirror.config.definition.value_types import ParsedValue, split_list
-from sparkmirror.config.plugin_module_allowlist import NO_PLUGIN_MODULES, PluginModules
+from sparkmirror.config.plugin_module_allowlist import NO_PLUGIN_MODULES, PluginModuleAllowlist
 from sparkmirror.connect.internal_requests.inter_worker_settings import InterWorkerSettings
 
 OVERRIDE_ALLOWLIST = "connector.client.config.override.allowlist"
@@ -53,7 +53,7 @@ class WorkerSettings:
         config: Mapping[str, ParsedValue],
         worker_id: str,
         file_values: Mapping[str, str] = MappingProxyType({}),
-        plugin_modules: PluginModules = NO_PLUGIN_MODULES,
+        plugin_modules: PluginModuleAllowlist = NO_PLUGIN_MODULES,
     ) -> Self:
         """Read the parsed config of a worker (`config.files.worker_file`).
 

@@ -15,21 +15,21 @@ from threading import Event
 
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.run_context import RunContext
-from sparkmirror.connect.runtime.task_reconfiguration_schedule import TaskReconfiguration
+from sparkmirror.connect.runtime.task_reconfiguration_schedule import TaskReconfigurationSchedule
 from sparkmirror.connect.runtime.threads.event_poster import EventPoster
-from sparkmirror.connect.runtime.threads.graceful_shutdown_timeout import HangWatchdog
+from sparkmirror.connect.runtime.threads.graceful_shutdown_timeout import GracefulShutdownTimeout
 from sparkmirror.connect.runtime.worker_connector import ConnectorEvents, WorkerConnector
 from sparkmirror.connect.runtime.worker_tasks import TaskEvents, WorkerTasks
 
 
-class ConnectorSlot:
+class ConnectorAndTasks:
     """One connector, from its first config until its connector and tasks have stopped."""
 
     def __init__(
         self, name: str, run_context: RunContext, events: ConnectorEvents, task_events: TaskEvents
     ) -> None:
         self.name = name
-        self.reconfiguration = TaskReconfiguration()
+        self.reconfiguration = TaskReconfigurationSchedule()
         self.max_task_count = 0
         """The highest number of tasks so far: Connect remembers the configs of them all."""
         self.pending_restarts: list[Future[None]] = []
@@ -42,7 +42,9 @@ class ConnectorSlot:
         self._run_context = run_context
         self._events = events
         self._task_events = task_events
-        self._watchdog = HangWatchdog(name, run_context.herder_thread, run_context.stop_timeout_s)
+        self._shutdown_timeout = GracefulShutdownTimeout(
+            name, run_context.herder_thread, run_context.stop_timeout_s
+        )
         self._restart_count = 0
         self._is_restart = False
         self._desired: DesiredState | None = None
@@ -126,7 +128,9 @@ class ConnectorSlot:
         self._desired = None
         self._transition_connector(None)
         self._worker_tasks.transition_to(None)
-        self._watchdog.watch_tasks(lambda: self._have_tasks_stopped, self._abandon_hung_tasks)
+        self._shutdown_timeout.watch_tasks(
+            lambda: self._have_tasks_stopped, self._abandon_hung_tasks
+        )
 
     def mark_connector_stopped(self) -> None:
         """Note that the connector has stopped, and drop its later events."""
@@ -171,7 +175,7 @@ class ConnectorSlot:
         self.reconfiguration.on_new_instance()
         thread = self._worker_connector
         request = thread.transition_to(desired)
-        self._watchdog.watch_connector(
+        self._shutdown_timeout.watch_connector(
             lambda: thread is not self._worker_connector or thread.has_released(request),
             partial(self._replace_hung_connector, thread),
         )

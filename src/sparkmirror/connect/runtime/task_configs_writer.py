@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sparkmirror.connect.distributed.leader_requests import LeaderRequests
 from sparkmirror.connect.runtime.config_transformer import task_configs_to_store
-from sparkmirror.connect.runtime.connector_and_tasks import ConnectorSlot
+from sparkmirror.connect.runtime.connector_and_tasks import ConnectorAndTasks
 from sparkmirror.connect.runtime.status.connector_status_writer import ConnectorStatusWriter
 from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
@@ -63,7 +63,7 @@ class TaskConfigsWriter:
 
     def on_generated(
         self,
-        slot: ConnectorSlot,
+        slot: ConnectorAndTasks,
         properties: ConfigProperties,
         tasks: Sequence[Mapping[str, str]],
     ) -> None:
@@ -85,12 +85,12 @@ class TaskConfigsWriter:
         else:
             self._on_written(slot)
 
-    def on_not_planned(self, slot: ConnectorSlot) -> None:
+    def on_not_planned(self, slot: ConnectorAndTasks) -> None:
         """Keep the tasks as they are until the connector requests the next call."""
         slot.reconfiguration.on_success()
         slot.on_task_configs_received()
 
-    def on_failed(self, slot: ConnectorSlot, trace: str) -> None:
+    def on_failed(self, slot: ConnectorAndTasks, trace: str) -> None:
         """Ask again after a pause. Until then the status stays RUNNING and shows the trace."""
         delay_s = slot.reconfiguration.next_retry_delay_s()
         log.error(
@@ -101,17 +101,17 @@ class TaskConfigsWriter:
         slot.reconfiguration.on_failure()
         self._herder_thread.schedule(delay_s, partial(self._retry, slot))
 
-    def _on_written(self, slot: ConnectorSlot) -> None:
+    def _on_written(self, slot: ConnectorAndTasks) -> None:
         self._connector_statuses.on_planning_failed(slot.name, "")
         slot.reconfiguration.on_success()
         slot.on_task_configs_received()
 
-    def _retry(self, slot: ConnectorSlot) -> None:
+    def _retry(self, slot: ConnectorAndTasks) -> None:
         if not (slot.is_stopping or slot.has_failed):
             slot.retry_task_configs()
 
     def _transfer(
-        self, slot: ConnectorSlot, leader_url: str, configs: Sequence[ConfigProperties]
+        self, slot: ConnectorAndTasks, leader_url: str, configs: Sequence[ConfigProperties]
     ) -> None:
         """Give the task configs to the leader. Runs in the connector's thread."""
         try:
@@ -122,7 +122,7 @@ class TaskConfigsWriter:
         else:
             self._herder_thread.submit(partial(self._end_transfer, slot, ""))
 
-    def _end_transfer(self, slot: ConnectorSlot, failure: str) -> None:
+    def _end_transfer(self, slot: ConnectorAndTasks, failure: str) -> None:
         if slot.is_stopping:
             return
         if failure:
@@ -132,7 +132,7 @@ class TaskConfigsWriter:
 
     def _must_write(
         self,
-        slot: ConnectorSlot,
+        slot: ConnectorAndTasks,
         properties: ConfigProperties,
         configs: Sequence[ConfigProperties],
     ) -> bool:

@@ -24,7 +24,7 @@ def _connect_backoff() -> Backoff:
 
 
 @dataclass(slots=True)
-class TaskReconfiguration:
+class TaskReconfigurationSchedule:
     """The state of one connector's task reconfiguration."""
 
     applied_properties: ConfigProperties | None = None

@@ -1,6 +1,6 @@
 """What this worker runs: brings it to what the config topic and the worker's share say.
 
-    herder thread ──▶ WorkerConnectors ──▶ ConnectorSlot ──▶ WorkerConnector, WorkerTasks
+    herder thread ──▶ WorkerConnectors ──▶ ConnectorAndTasks ──▶ WorkerConnector, WorkerTasks
           ▲           (compares desired     (one per           │  (one SerialExecutor each)
           │            and last state)       connector)        ▼
           │                                                 Connector, TaskGroup
@@ -26,7 +26,7 @@ from typing import Final
 
 from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.connect.runtime.config_transformer import TransformedConfig
-from sparkmirror.connect.runtime.connector_and_tasks import ConnectorSlot
+from sparkmirror.connect.runtime.connector_and_tasks import ConnectorAndTasks
 from sparkmirror.connect.runtime.desired_state import DesiredState
 from sparkmirror.connect.runtime.own_share import OwnShare
 from sparkmirror.connect.runtime.run_context import RunContext
@@ -82,7 +82,7 @@ class WorkerConnectors:
         self._task_configs = TaskConfigsWriter(
             configs, self._connector_statuses, run_context.herder_thread, tick_stage, group
         )
-        self._slots: dict[str, ConnectorSlot] = {}
+        self._slots: dict[str, ConnectorAndTasks] = {}
         self.connector_startups = StartupCounts()
         self._is_stopping = False
 
@@ -148,14 +148,14 @@ class WorkerConnectors:
                 self._run_context.on_tasks_ended(name, state)
             return
         if slot is None:
-            slot = self._slots[name] = ConnectorSlot(
+            slot = self._slots[name] = ConnectorAndTasks(
                 name, self._run_context, self, self._task_statuses
             )
             slot.reconfiguration.applied_properties = desired.properties
         if not slot.is_stopping:  # otherwise the earlier connector of that name must end first
             slot.transition_to(desired)
 
-    def _desired_state(self, name: str, slot: ConnectorSlot | None) -> DesiredState | None:
+    def _desired_state(self, name: str, slot: ConnectorAndTasks | None) -> DesiredState | None:
         """Return what one connector should be. None: nothing of it runs here.
 
         Tasks stay as they are until the group has divided the number of tasks that the connector
@@ -228,7 +228,7 @@ class WorkerConnectors:
         """Return whether a connector has, or had, a task of that number."""
         return name in self._slots and task < self._slots[name].max_task_count
 
-    def _active_slot(self, name: str) -> ConnectorSlot:
+    def _active_slot(self, name: str) -> ConnectorAndTasks:
         """Return the slot of a connector. Raises Conflict if it is not here yet, or is stopping."""
         slot = self._slots.get(name)
         if slot is None or slot.is_stopping:
@@ -333,7 +333,7 @@ class WorkerConnectors:
         """Write the task configs."""
         self._task_configs.on_generated(self._slots[name], properties, tasks)
 
-    def _restart_expired(self, slot: ConnectorSlot, desired: DesiredState) -> None:
+    def _restart_expired(self, slot: ConnectorAndTasks, desired: DesiredState) -> None:
         """Restart a connector and its tasks: a config provider's TTL has expired."""
         if self._slots.get(slot.name) is slot and slot.is_current(desired):
             log.info(
@@ -342,12 +342,12 @@ class WorkerConnectors:
             self.restart_connector_and_tasks(slot.name, connector=True, tasks=())
             slot.restart_all_tasks()
 
-    def _schedule_value_check(self, slot: ConnectorSlot, desired: DesiredState) -> None:
+    def _schedule_value_check(self, slot: ConnectorAndTasks, desired: DesiredState) -> None:
         self._run_context.herder_thread.schedule(
             VALUE_CHECK_INTERVAL_S, partial(self._check_values, slot, desired)
         )
 
-    def _check_values(self, slot: ConnectorSlot, desired: DesiredState) -> None:
+    def _check_values(self, slot: ConnectorAndTasks, desired: DesiredState) -> None:
         """Compare the values of config providers again and again, while the instance runs."""
         if self._slots.get(slot.name) is slot and slot.is_current(desired):
             slot.request_value_check()
@@ -358,12 +358,12 @@ class WorkerConnectors:
         slot.mark_tasks_stopped()
         self._remove_if_stopped(slot)
 
-    def _remove_if_stopped(self, slot: ConnectorSlot) -> None:
+    def _remove_if_stopped(self, slot: ConnectorAndTasks) -> None:
         if slot.has_stopped:
             del self._slots[slot.name]
             self.reconcile(slot.name)  # a new connector may have the name, or it comes back here
 
-    def _fail_pending_restarts(self, slot: ConnectorSlot) -> None:
+    def _fail_pending_restarts(self, slot: ConnectorAndTasks) -> None:
         for future in _pop_pending(slot.pending_restarts):
             future.set_exception(RequestFailed(f"Failed to start connector: {slot.name}"))
 

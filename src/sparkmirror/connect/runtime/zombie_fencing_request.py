@@ -14,7 +14,7 @@ LEADER_TIMEOUT_S = 30.0
 _NOT_FOUND = 404
 
 
-class LeaderFencing:
+class ZombieFencingRequest:
     """Called before tasks of a new set start. Any thread may call; a call blocks."""
 
     def __init__(

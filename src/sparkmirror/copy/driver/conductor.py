@@ -38,19 +38,19 @@ from collections.abc import Callable, Collection
 
 from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
-from sparkmirror.copy.driver.conductor_retry import ConductorProblem
-from sparkmirror.copy.driver.fencing.doubtful_partition_resolver import DoubtfulPartitions
+from sparkmirror.copy.driver.conductor_retry import ConductorRetry
+from sparkmirror.copy.driver.fencing.doubtful_partition_resolver import DoubtfulPartitionResolver
 from sparkmirror.copy.driver.fencing.fence import DriverFenced, PartitionFencer
 from sparkmirror.copy.driver.fencing.takeover import Takeover
-from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.driver.fencing.transactional_takeover import TransactionalTakeover
 from sparkmirror.copy.driver.job_partitions import JobPartitions
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt, PendingReceipts
+from sparkmirror.copy.driver.lost_attempt_receipts import LostAttemptReceipts, MissingReceipt
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.monitoring.snapshot_cache import SnapshotCache, SnapshotInputs
-from sparkmirror.copy.driver.offset_translation_publisher import ProgressPublisher
+from sparkmirror.copy.driver.offset_translation_publisher import OffsetTranslationPublisher
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.run_map_store import RunMapStore
 from sparkmirror.copy.driver.sharing.worker_group_membership import NOT_A_MEMBER, GroupMembership
@@ -81,13 +81,13 @@ class Conductor:
     def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
         """Without a store for run maps, they are lost when the driver ends."""
         self._membership = GroupMembership(is_required=job.is_shared)
-        self._progress = ProgressPublisher.for_job(job, runs, self._membership.is_valid)
+        self._progress = OffsetTranslationPublisher.for_job(job, runs, self._membership.is_valid)
         self._lock = threading.Lock()
         self._events = EventLog()
         self._snapshots = SnapshotCache()
-        self._pending_receipts = PendingReceipts(lambda: time.time_ns() // 1_000_000)
+        self._pending_receipts = LostAttemptReceipts(lambda: time.time_ns() // 1_000_000)
         self._clusters = ClusterQueries.create(job.settings)
-        self._transactional_ids = TransactionalIds(self._clusters.target, job)
+        self._transactional_ids = TransactionalIdFencing(self._clusters.target, job)
         write = self._transactional_ids.write_entries if job.is_exactly_once else None
         conductor_id = secrets.token_hex(8) if job.is_shared else ""
         self._ledger_cache = LedgerCache(ledger, self._lock, write, conductor_id)
@@ -114,7 +114,7 @@ class Conductor:
         self._job_partitions = JobPartitions(
             job=job, ledger_cache=self._ledger_cache, progress=self._progress
         )
-        self._doubtful = DoubtfulPartitions(
+        self._doubtful = DoubtfulPartitionResolver(
             job_partitions=self._job_partitions,
             takeover=Takeover(
                 clusters=self._clusters,
@@ -144,7 +144,7 @@ class Conductor:
         self._stopping = self._is_cancelled = False
         self._failure: Exception | None = None
         self._flush_at = self._probe_at = 0.0
-        self._problem = ConductorProblem(job)
+        self._problem = ConductorRetry(job)
         for router in (self._clusters.source, self._clusters.target):
             router.on_retry = self._problem.on_retry
         ledger.set_on_retry(self._problem.on_retry)

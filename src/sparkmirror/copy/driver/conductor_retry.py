@@ -19,7 +19,7 @@ LAST_RETRY_S = 2.0
 
 
 @dataclass(slots=True)
-class ConductorProblem:
+class ConductorRetry:
     """The last error of a conductor. Any thread may read `text`."""
 
     job: CopyJob

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import Hello
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.offset_translation_publisher import ProgressPublisher
+from sparkmirror.copy.driver.offset_translation_publisher import OffsetTranslationPublisher
 from sparkmirror.copy.driver.tracked_partition import (
     MAX_END_AGE_S,
     LeaseState,
@@ -50,7 +50,7 @@ class JobPartitions:
 
     job: CopyJob
     ledger_cache: LedgerCache
-    progress: ProgressPublisher
+    progress: OffsetTranslationPublisher
     tracked: dict[TopicPartition, TrackedPartition] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.sharing.former_owner_wait import (
     POLL_INTERVAL_S,
     WAITS_FOR_FORMER_OWNER,
-    HandOvers,
+    FormerOwnerWait,
 )
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
@@ -83,7 +83,7 @@ class LeaseGranter:
     ) -> None:
         """Without a membership no other conductor shares the connector."""
         self._membership = membership or GroupMembership(is_required=False)
-        self._hand_overs = HandOvers()
+        self._hand_overs = FormerOwnerWait()
         self._clusters = clusters
         self._resume_points = resume_points
         self._ledger_cache = ledger_cache

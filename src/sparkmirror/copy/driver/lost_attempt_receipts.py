@@ -51,7 +51,7 @@ class _AttemptReceipts:
         return self.ended_ms < 0
 
 
-class PendingReceipts:
+class LostAttemptReceipts:
     """The receipts of all attempts whose epoch is not committed yet."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:

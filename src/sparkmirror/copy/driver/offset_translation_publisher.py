@@ -17,7 +17,7 @@ from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 
 
-class ProgressPublisher:
+class OffsetTranslationPublisher:
     """Publishes the progress of one job. Belongs to the conductor's thread."""
 
     def __init__(self, syncs: OffsetSyncWriter | None, run_maps: RunMapCache | None) -> None:

@@ -29,9 +29,9 @@ from sparkmirror.copy.driver.job_partitions import JobPartitions
 from sparkmirror.copy.driver.lease_end_actions import LeaseEndAction, lease_end_action
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.lost_attempt_receipts import PendingReceipts
+from sparkmirror.copy.driver.lost_attempt_receipts import LostAttemptReceipts
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
-from sparkmirror.copy.driver.offset_translation_publisher import ProgressPublisher
+from sparkmirror.copy.driver.offset_translation_publisher import OffsetTranslationPublisher
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt, TaskAttempts
@@ -55,10 +55,10 @@ class TaskEventHandler:
     job_partitions: JobPartitions
     ledger_cache: LedgerCache
     events: EventLog
-    progress: ProgressPublisher
+    progress: OffsetTranslationPublisher
     resume_points: ResumePointFinder
     lease_granter: LeaseGranter
-    pending_receipts: PendingReceipts
+    pending_receipts: LostAttemptReceipts
     membership: GroupMembership = field(default_factory=lambda: GroupMembership(is_required=False))
     attempts: TaskAttempts = field(default_factory=TaskAttempts)
     is_draining: bool = False

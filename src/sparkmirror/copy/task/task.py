@@ -42,7 +42,7 @@ from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
-from sparkmirror.copy.transaction_committer import Committer
+from sparkmirror.copy.transaction_committer import TransactionCommitter
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.routing import Router
@@ -203,7 +203,7 @@ class CopyTask:
 
     def _new_transaction_manager(self, transaction: Transaction) -> TransactionManager:
         # With a router of its own: a commit of the producer before may still use the last one.
-        committer = Committer(
+        committer = TransactionCommitter(
             Router(*self._target_client),
             transaction.transactional_producer,
             self.settings.source_alias,

@@ -22,7 +22,7 @@ from sparkmirror.engine.driver.spark_conf import DRIVER_JAVA_OPTIONS
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
-from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import java_variables
 
@@ -66,7 +66,7 @@ def _run_noop_driver(home: SparkHome, draft: Path, directory: Path, log: Path) -
         epoch_s=ARCHIVE_EPOCH_S,
         conf={DRIVER_JAVA_OPTIONS: f'"-XX:ArchiveClassesAtExit={draft}"'},
     )
-    with JobSupervisor(spec, module=NOOP_DRIVER_MODULE) as supervisor:
+    with SingleJobSupervisor(spec, module=NOOP_DRIVER_MODULE) as supervisor:
         for status in supervisor.statuses():
             if status.epoch > 1 or status.problem:
                 supervisor.drain(within_s=ARCHIVE_DUMP_TIMEOUT_S)

@@ -1,6 +1,6 @@
 """One job in a Spark application of its own, as `sparkmirror copy` runs it.
 
-with JobSupervisor(spec) as supervisor:
+with SingleJobSupervisor(spec) as supervisor:
     for status in supervisor.statuses():
         if ...:
             supervisor.drain()
@@ -24,7 +24,7 @@ from sparkmirror.engine.supervisor.driver_supervisor import (
 from sparkmirror.errors import MirrorError
 
 
-class JobSupervisor:
+class SingleJobSupervisor:
     """Runs the only job of a spec. One thread owns it."""
 
     def __init__(

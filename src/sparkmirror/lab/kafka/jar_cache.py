@@ -21,7 +21,7 @@ from sparkmirror.directories import cache_directory
 from sparkmirror.errors import JarsMissing
 from sparkmirror.java.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.ivy import DownloadProgress, Ivy, MavenCoordinates
-from sparkmirror.lab.kafka.jar_checksums import Manifest
+from sparkmirror.lab.kafka.jar_checksums import JarChecksums
 from sparkmirror.lab.processes.file_locks import locked
 
 log = logging.getLogger(__name__)
@@ -85,9 +85,9 @@ class JarCache:
         """Return Java's class path for a version; download the jars if they are missing."""
         return str(self.ensure(version) / "*")
 
-    def manifest(self, version: str = DEFAULT_VERSION) -> Manifest | None:
+    def manifest(self, version: str = DEFAULT_VERSION) -> JarChecksums | None:
         """Return the manifest of a version; None if the cache does not hold it."""
-        return Manifest.read(self._directory(version))
+        return JarChecksums.read(self._directory(version))
 
     def versions(self) -> list[str]:
         """Return the versions in the cache, sorted."""
@@ -128,7 +128,7 @@ class JarCache:
             ivy = Ivy(work, self._java or find_java())
             ivy.retrieve(kafka_coordinates(version), downloaded, report, keep_open=[lock])
             report(DownloadProgress(stage="checking"))
-            manifest = Manifest.from_files(version, downloaded.glob("*.jar"))
+            manifest = JarChecksums.from_files(version, downloaded.glob("*.jar"))
             manifest.write(downloaded)
             _install(downloaded, directory, backup=work / "replaced")
             shutil.rmtree(work, ignore_errors=True)
@@ -144,12 +144,12 @@ def _install(downloaded: Path, directory: Path, backup: Path) -> None:
 
 
 def _size_faults(directory: Path) -> list[str]:
-    manifest = Manifest.read(directory)
+    manifest = JarChecksums.read(directory)
     return ["no manifest"] if manifest is None else manifest.wrong_sizes(directory)
 
 
 def _checksum_faults(directory: Path) -> list[str]:
-    manifest = Manifest.read(directory)
+    manifest = JarChecksums.read(directory)
     return ["no manifest"] if manifest is None else manifest.wrong_contents(directory)
 
 

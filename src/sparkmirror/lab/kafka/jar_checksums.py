@@ -16,7 +16,7 @@ MANIFEST_FILE = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestEntry:
+class JarChecksum:
     """The expected name, size and hash of one file."""
 
     name: str
@@ -30,11 +30,11 @@ class ManifestEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class JarChecksums:
     """All files of one directory, sorted by name."""
 
     version: str
-    entries: tuple[ManifestEntry, ...]
+    entries: tuple[JarChecksum, ...]
 
     @property
     def size_bytes(self) -> int:
@@ -45,7 +45,7 @@ class Manifest:
     def from_files(cls, version: str, files: Iterable[Path]) -> Self:
         """Return the manifest of files as they are now."""
         return cls(
-            version=version, entries=tuple(ManifestEntry.from_file(file) for file in sorted(files))
+            version=version, entries=tuple(JarChecksum.from_file(file) for file in sorted(files))
         )
 
     @classmethod
@@ -54,7 +54,7 @@ class Manifest:
         try:
             stored = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))
             entries = tuple(
-                ManifestEntry(name=jar["name"], size_bytes=int(jar["size"]), sha256=jar["sha256"])
+                JarChecksum(name=jar["name"], size_bytes=int(jar["size"]), sha256=jar["sha256"])
                 for jar in stored["jars"]
             )
             return cls(version=str(stored["version"]), entries=entries)
@@ -83,7 +83,7 @@ class Manifest:
         ]
 
 
-def _has_size(directory: Path, entry: ManifestEntry) -> bool:
+def _has_size(directory: Path, entry: JarChecksum) -> bool:
     try:
         return (directory / entry.name).stat().st_size == entry.size_bytes
     except OSError:

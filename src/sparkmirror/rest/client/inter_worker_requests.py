@@ -26,7 +26,7 @@ _OK = range(200, 300)
 _JSON_HEADERS: Final = {"Content-Type": "application/json"}
 
 
-class WorkerRequests:
+class InterWorkerRequests:
     """Implements `LeaderRequests`. Any thread may call it."""
 
     def __init__(

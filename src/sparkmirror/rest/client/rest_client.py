@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from sparkmirror.errors import ConfigError, RequestFailed
-from sparkmirror.security.tls.reloading_ssl_context import SslFactory, client_ssl_factory
+from sparkmirror.security.tls.reloading_ssl_context import ReloadingSslContext, client_ssl_factory
 from sparkmirror.security.tls.ssl_config import SslConfig
 
 CONNECT_TIMEOUT_S = 3.0
@@ -47,7 +47,7 @@ class RestClient:
         """
         self._ssl_config = ssl_config
         self._lock = threading.Lock()
-        self._tls: SslFactory | None = None
+        self._tls: ReloadingSslContext | None = None
 
     def send(
         self,

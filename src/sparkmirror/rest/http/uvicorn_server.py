@@ -31,7 +31,7 @@ class BoundListener:
     tls: ssl.SSLContext | None
 
 
-class HttpServer:
+class UvicornServer:
     """Serves bound listeners in the thread that calls `run`, until another thread calls `stop`."""
 
     def __init__(self, listeners: Iterable[BoundListener], limits: RestLimits) -> None:

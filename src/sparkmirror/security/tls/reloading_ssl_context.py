@@ -18,7 +18,7 @@ FileState = tuple[int, int, int, int] | None
 """Inode, size, time of modification and time of change; None: there is no such file."""
 
 
-class SslFactory:
+class ReloadingSslContext:
     """Supplies the context of the next connection. Used by several threads."""
 
     def __init__(self, config: SslConfig, build: Callable[[SslConfig], ssl.SSLContext]) -> None:
@@ -52,9 +52,9 @@ class SslFactory:
             return self._context
 
 
-def client_ssl_factory(config: SslConfig) -> SslFactory:
+def client_ssl_factory(config: SslConfig) -> ReloadingSslContext:
     """Return the contexts of clients. Raises ConfigError."""
-    return SslFactory(config, build_client_context)
+    return ReloadingSslContext(config, build_client_context)
 
 
 def rotating_server_context(config: SslConfig) -> ssl.SSLContext:
@@ -62,7 +62,7 @@ def rotating_server_context(config: SslConfig) -> ssl.SSLContext:
 
     Raises ConfigError.
     """
-    factory = SslFactory(config, build_server_context)
+    factory = ReloadingSslContext(config, build_server_context)
     listener = factory.current()
 
     def use_current(connection: ssl.SSLObject, _name: str | None, _first: ssl.SSLContext) -> None:

@@ -7,7 +7,7 @@ import logging
 log = logging.getLogger(__name__)
 
 
-class GroupNotices:
+class MembershipProblem:
     """The problem and the warning of one member. Any thread may read them."""
 
     def __init__(self, group_id: str) -> None:

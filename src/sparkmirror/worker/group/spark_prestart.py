@@ -35,7 +35,7 @@ class SparkReadiness(Protocol):
         ...
 
 
-class TakeoverReadiness:
+class SparkPrestart:
     """Of one group. The thread of the worker's membership calls it."""
 
     def __init__(

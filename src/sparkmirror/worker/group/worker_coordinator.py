@@ -46,8 +46,8 @@ from sparkmirror.worker.group import conflicting_members
 from sparkmirror.worker.group.group_requests import LEAVE_TIMEOUT_S, GroupRequests
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.leader_assignments import LeaderAssignments
-from sparkmirror.worker.group.membership_problem import GroupNotices
-from sparkmirror.worker.group.spark_prestart import TakeoverReadiness
+from sparkmirror.worker.group.membership_problem import MembershipProblem
+from sparkmirror.worker.group.spark_prestart import SparkPrestart
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class WorkerCoordinator:
         settings: WorkerGroupSettings,
         access: ClusterAccess,
         client_id: str,
-        readiness: TakeoverReadiness | None = None,
+        readiness: SparkPrestart | None = None,
     ) -> None:
         """`client_id` belongs to this process and to those before it in the same place.
 
@@ -76,7 +76,7 @@ class WorkerCoordinator:
         self._access = access
         self._client_id = client_id
         self._leader = LeaderAssignments(settings.max_delay_ms, is_exclusive=settings.is_exclusive)
-        self._notices = GroupNotices(settings.group_id)
+        self._membership_problem = MembershipProblem(settings.group_id)
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -136,11 +136,11 @@ class WorkerCoordinator:
 
     def problem(self) -> str:
         """Return which other worker this one waits for; empty if for none."""
-        return self._notices.problem
+        return self._membership_problem.problem
 
     def warning(self) -> str:
         """Return why this worker would not notice another one; empty if it would."""
-        return self._notices.warning
+        return self._membership_problem.warning
 
     def valid_until(self) -> float:
         """Return until when no other worker gets this one's share, by the monotonic clock."""
@@ -206,16 +206,16 @@ class WorkerCoordinator:
         self._must_join = self._must_join or self._joined is None
         if error.retriable:
             if self._assignment is None:
-                self._notices.problem = str(error)
+                self._membership_problem.problem = str(error)
             return
         self._must_join = True
-        self._notices.warn(conflicting_members.unnoticed_text(self._group_id, error))
+        self._membership_problem.warn(conflicting_members.unnoticed_text(self._group_id, error))
         before = self._assignment
         if before is None or (self._is_rejoin_requested and len(before.shares) == 1):
             self._is_rejoin_requested = False
             self._assignment = sole_assignment(self._get_state(), self._get_configured(-1), before)
             self._valid_until = float("inf")
-            self._notices.problem = ""
+            self._membership_problem.problem = ""
             self._listener.on_assigned(self._assignment)
 
     # -- join ------------------------------------------------------------------------------------
@@ -247,8 +247,8 @@ class WorkerCoordinator:
             self.rebalances.on_abandoned()
             self._give_way(requests)
             return
-        self._notices.warn(self._address_warning(assignment))
-        self._notices.problem = ""
+        self._membership_problem.warn(self._address_warning(assignment))
+        self._membership_problem.problem = ""
         if not assignment.is_leader:
             self._leader.follow(assignment)
         self._run_share(assignment)
@@ -331,12 +331,12 @@ class WorkerCoordinator:
         return True
 
     def _wait_for_others(self, problem: str) -> None:
-        self._notices.wait_for(problem)
+        self._membership_problem.wait_for(problem)
         self._must_join, self._pause_s = True, CHECK_INTERVAL_S
 
     def _wait_for_spark(self, requests: GroupRequests, own: Sequence[str], problem: str) -> None:
         """Look again soon. Others take over at once what a killed process here has left."""
-        self._notices.wait_for(problem, logging.INFO)
+        self._membership_problem.wait_for(problem, logging.INFO)
         self._must_join = True
         if own:
             requests.remove(own)

@@ -18,7 +18,7 @@ from sparkmirror.config.definition.java_classes import (
     TRANSFORMATIONS,
 )
 from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
-from sparkmirror.config.plugin_module_allowlist import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 
 WORKER = WorkerCapabilities()
 NEVER_CLOSED = "has a character class never closed at position"
@@ -73,7 +73,7 @@ def test_a_broken_pattern_is_a_fault_of_its_key(connector: str, key: str) -> Non
 def test_a_pattern_that_no_connector_reads_is_not_validated() -> None:
     assert errors(config(HEARTBEAT_CONNECTOR, topics="[")) == {}
     own = config(SOURCE_CONNECTOR, topics="[", topic_filter_class="my:Filter")
-    worker = WorkerCapabilities(plugin_modules=PluginModules(frozenset({"my"})))
+    worker = WorkerCapabilities(plugin_modules=PluginModuleAllowlist(frozenset({"my"})))
     assert validate_connector_config(own, worker).errors == ()
 
 

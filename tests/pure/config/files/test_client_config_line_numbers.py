@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkmirror.config.files.client_config_line_numbers import (
-    WrittenKeys,
+    ClientConfigLineNumbers,
     locations_in_environment,
     with_written_keys,
     written_keys_variable,
@@ -32,7 +32,7 @@ LOGIN = "login failed; check the password (sasl.jaas.config)"
 
 
 def test_the_keys_of_a_cluster_are_named_before_those_of_all_clusters() -> None:
-    keys = WrittenKeys.of_file(DEDICATED)
+    keys = ClientConfigLineNumbers.of_file(DEDICATED)
     assert keys.locations("east", LOGIN) == (
         "mm2.properties, line 3: east.sasl.jaas.config",
         "mm2.properties, line 4: east.producer.sasl.jaas.config",
@@ -57,7 +57,7 @@ sasl.jaas.config = secret
 """,
         file="mm2.properties",
     )
-    keys = WrittenKeys.of_file(file)
+    keys = ClientConfigLineNumbers.of_file(file)
     assert keys.locations("east", LOGIN) == (
         "mm2.properties, line 2: east->west.consumer.sasl.jaas.config",
         "mm2.properties, line 3: east->west.source.cluster.sasl.jaas.config",
@@ -73,7 +73,7 @@ sasl.jaas.config = secret
 
 
 def test_a_workers_file_has_the_keys_of_its_own_clients_only() -> None:
-    keys = WrittenKeys.of_file(WORKER)
+    keys = ClientConfigLineNumbers.of_file(WORKER)
     assert keys.locations("B", LOGIN) == ()
     assert keys.locations("B", LOGIN, "") == ("worker.properties, line 3: sasl.jaas.config",)
     assert keys.locations("B", LOGIN, "producer.") == (

@@ -9,7 +9,7 @@ from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.leader_requests import NoLeaderRequests
 from sparkmirror.connect.distributed.sole_member import SoleMember
 from sparkmirror.connect.distributed.worker_group import WorkerGroup
-from sparkmirror.connect.runtime.zombie_fencing_request import LeaderFencing
+from sparkmirror.connect.runtime.zombie_fencing_request import ZombieFencingRequest
 from sparkmirror.errors import ConnectRestError, NotLeader, NotOwner, RebalanceNeeded, RequestFailed
 
 OWN = ConnectorTaskId(connector="c", task=0)
@@ -93,9 +93,9 @@ def test_a_task_that_starts_is_fenced_by_the_leader_however_often_that_must_be_t
     here: list[str] = []
     leader = FencingLeader(failures=2)
     group = worker_group("m2")
-    LeaderFencing(WorkerGroup(group.member, leader), here.append)("c")
+    ZombieFencingRequest(WorkerGroup(group.member, leader), here.append)("c")
     assert (leader.fenced, here) == ([("u2", "c")], [])
-    LeaderFencing(WorkerGroup(worker_group("m1").member, leader), here.append)("c")
+    ZombieFencingRequest(WorkerGroup(worker_group("m1").member, leader), here.append)("c")
     assert here == ["c"]
 
 
@@ -109,11 +109,11 @@ def test_a_leader_without_the_connector_is_asked_once() -> None:
 
     group = WorkerGroup(worker_group("m2").member, OtherLeader(failures=0))
     with pytest.raises(ConnectRestError, match="not found"):
-        LeaderFencing(group, lambda _: None, timeout_s=1_000)("c")
+        ZombieFencingRequest(group, lambda _: None, timeout_s=1_000)("c")
     assert asked == ["c"]
 
 
 def test_a_leader_that_never_answers_fails_the_start() -> None:
     group = WorkerGroup(worker_group("m2").member, FencingLeader(failures=1_000))
     with pytest.raises(RequestFailed, match="no answer"):
-        LeaderFencing(group, lambda _: None, timeout_s=0.0)("c")
+        ZombieFencingRequest(group, lambda _: None, timeout_s=0.0)("c")

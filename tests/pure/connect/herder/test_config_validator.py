@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
-from sparkmirror.config.plugin_module_allowlist import PluginModules
+from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.connect.herder import config_validator
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.errors import BadRequest, MirrorError, RequestFailed
@@ -53,7 +53,7 @@ def test_a_plug_in_of_a_module_that_the_operator_does_not_allow_is_rejected(key:
         with pytest.raises(BadRequest, match=r"sparkmirror\.plugin\.modules=os"):
             harness.herder.create_connector("c", config, None)
         assert harness.config_log.records == []
-    allowing = WorkerCapabilities(plugin_modules=PluginModules(frozenset({"acme"})))
+    allowing = WorkerCapabilities(plugin_modules=PluginModuleAllowlist(frozenset({"acme"})))
     ConfigValidator(allowing, {}).require_valid({**config, key: "acme.mine:Plugin"})
 
 

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sparkmirror.copy.driver.conductor_retry import LAST_RETRY_S, ConductorProblem
+from sparkmirror.copy.driver.conductor_retry import LAST_RETRY_S, ConductorRetry
 from sparkmirror.errors import ClusterUnavailable, NotAuthorized
 from sparkmirror.model import TopicPartition
 from tests.support.copy.scripted_clusters import copy_job
@@ -15,7 +15,7 @@ JOB = copy_job((TopicPartition("t", 0),))
 REFUSED = NotAuthorized("target", "offsets: write refused; grant Write")
 
 
-def pauses_after_failures(problem: ConductorProblem, failures: int) -> list[float]:
+def pauses_after_failures(problem: ConductorRetry, failures: int) -> list[float]:
     """The pauses in steps of 10 ms, of failures that follow each other without a success."""
     found: list[float] = []
     for _ in range(failures):
@@ -26,7 +26,7 @@ def pauses_after_failures(problem: ConductorProblem, failures: int) -> list[floa
 
 
 def test_pauses_grow_up_to_a_limit_and_are_short_again_after_a_success() -> None:
-    problem = ConductorProblem(JOB)
+    problem = ConductorRetry(JOB)
     assert problem.is_due(0.0)
     pauses = pauses_after_failures(problem, 8)
     assert pauses[0] <= 0.13
@@ -38,7 +38,7 @@ def test_pauses_grow_up_to_a_limit_and_are_short_again_after_a_success() -> None
 
 
 def test_the_log_tells_a_problem_and_its_end_once(caplog: pytest.LogCaptureFixture) -> None:
-    problem = ConductorProblem(JOB)
+    problem = ConductorRetry(JOB)
     with caplog.at_level(logging.INFO, "sparkmirror.copy.driver.conductor_retry"):
         for _ in range(5):
             problem.on_failure(REFUSED, 0.0)
@@ -52,7 +52,7 @@ def test_the_log_tells_a_problem_and_its_end_once(caplog: pytest.LogCaptureFixtu
 
 
 def test_a_call_that_is_tried_again_shows_until_it_has_failed_or_succeeded() -> None:
-    problem = ConductorProblem(JOB)
+    problem = ConductorRetry(JOB)
     problem.on_retry(ClusterUnavailable("target", "a:1: connection refused"))
     assert problem.text == "target: target: a:1: connection refused"
     problem.on_failure(REFUSED, 0.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.copy.control.messages import Hello
-from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt, PendingReceipts
+from sparkmirror.copy.driver.lost_attempt_receipts import LostAttemptReceipts, MissingReceipt
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.model import TopicPartition
 from tests.support.copy.pending_batches import make_lease
@@ -34,9 +34,9 @@ def copy(tracked: TrackedPartition, records: int, size: int = 0) -> None:
     tracked.bytes += size
 
 
-def pending_receipts() -> PendingReceipts:
+def pending_receipts() -> LostAttemptReceipts:
     ticks = itertools.count(1000)
-    return PendingReceipts(lambda: next(ticks))
+    return LostAttemptReceipts(lambda: next(ticks))
 
 
 def summed(missing: list[MissingReceipt]) -> list[tuple[int, int, int, int, int]]:

@@ -26,9 +26,9 @@ from sparkmirror.copy.driver.job_partitions import JobPartitions, waiting_reason
 from sparkmirror.copy.driver.lease_end_actions import LeaseEndAction, lease_end_action
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.lost_attempt_receipts import PendingReceipts
+from sparkmirror.copy.driver.lost_attempt_receipts import LostAttemptReceipts
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
-from sparkmirror.copy.driver.offset_translation_publisher import ProgressPublisher
+from sparkmirror.copy.driver.offset_translation_publisher import OffsetTranslationPublisher
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
@@ -67,7 +67,7 @@ class Driver:
         job = copy_job((P0, P1), (P2,), task_timeout_s=10.0)
         finder = ResumePointFinder(job, clusters, ScriptedFences(clusters))
         self.cache = LedgerCache(InMemoryLedger(), threading.Lock())
-        events, progress = EventLog(), ProgressPublisher(None, None)
+        events, progress = EventLog(), OffsetTranslationPublisher(None, None)
         self.granter = LeaseGranter(clusters, finder, self.cache, events, job.on_loss)
         self.handler = TaskEventHandler(
             job_partitions=JobPartitions(job=job, ledger_cache=self.cache, progress=progress),
@@ -76,7 +76,7 @@ class Driver:
             progress=progress,
             resume_points=finder,
             lease_granter=self.granter,
-            pending_receipts=PendingReceipts(lambda: 0),
+            pending_receipts=LostAttemptReceipts(lambda: 0),
         )
         self.identity = identity
         self.sent: dict[Hello, list[ControlMessage]] = {}

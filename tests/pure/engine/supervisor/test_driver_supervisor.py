@@ -22,7 +22,7 @@ from sparkmirror.engine.supervisor import driver_supervisor
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import MAX_FAILED_STARTS, DriverSupervisor
-from sparkmirror.engine.supervisor.single_job_supervisor import JobSupervisor
+from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from sparkmirror.errors import DriverLost
 from tests.support.waiting import wait_until
 
@@ -65,9 +65,9 @@ def application(
         started.stop(within_s=0.5)
 
 
-def supervisor(directory: Path, script: str) -> JobSupervisor:
+def supervisor(directory: Path, script: str) -> SingleJobSupervisor:
     """A supervisor of a driver that follows a script (see tests.support.spark.fake_driver)."""
-    return JobSupervisor(
+    return SingleJobSupervisor(
         spec(directory, script),
         module="tests.support.spark.fake_driver",
         backoff=Backoff(initial_s=0.01, max_s=0.01),

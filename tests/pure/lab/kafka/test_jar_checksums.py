@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.lab.kafka.jar_checksums import MANIFEST_FILE, Manifest
+from sparkmirror.lab.kafka.jar_checksums import MANIFEST_FILE, JarChecksums
 
 
 @pytest.fixture
 def jars(tmp_path: Path) -> Path:
     (tmp_path / "b.jar").write_bytes(b"bbb")
     (tmp_path / "a.jar").write_bytes(b"a")
-    Manifest.from_files("1.0", tmp_path.glob("*.jar")).write(tmp_path)
+    JarChecksums.from_files("1.0", tmp_path.glob("*.jar")).write(tmp_path)
     return tmp_path
 
 
-def _read(directory: Path) -> Manifest:
-    manifest = Manifest.read(directory)
+def _read(directory: Path) -> JarChecksums:
+    manifest = JarChecksums.read(directory)
     assert manifest is not None
     return manifest
 
 
 def test_manifest_is_read_as_written(jars: Path) -> None:
     manifest = _read(jars)
-    assert manifest == Manifest.from_files("1.0", jars.glob("*.jar"))
+    assert manifest == JarChecksums.from_files("1.0", jars.glob("*.jar"))
     assert [entry.name for entry in manifest.entries] == ["a.jar", "b.jar"]
     assert manifest.size_bytes == 4
 
@@ -55,8 +55,8 @@ def test_only_wrong_contents_names_files_with_changed_bytes(jars: Path) -> None:
 )  # fmt: skip
 def test_malformed_manifest_is_read_as_none(jars: Path, text: str) -> None:
     (jars / MANIFEST_FILE).write_text(text, encoding="utf-8")
-    assert Manifest.read(jars) is None
+    assert JarChecksums.read(jars) is None
 
 
 def test_missing_manifest_is_read_as_none(tmp_path: Path) -> None:
-    assert Manifest.read(tmp_path) is None
+    assert JarChecksums.read(tmp_path) is None

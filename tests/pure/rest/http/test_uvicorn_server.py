@@ -8,16 +8,16 @@ from typing import Any
 from sparkmirror.rest.http.application import RestApplication
 from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.http.router import RestRouter
-from sparkmirror.rest.http.uvicorn_server import BoundListener, HttpServer
+from sparkmirror.rest.http.uvicorn_server import BoundListener, UvicornServer
 from sparkmirror.rest.server_options import RestOptions
 
 
-def loopback_server() -> HttpServer:
+def loopback_server() -> UvicornServer:
     options = RestOptions()
     application = RestApplication(RestRouter(()), options, adds_headers=False)
     listening_socket = RestListener.parse("http://127.0.0.1:0").bind()
     bound = BoundListener(listening_socket=listening_socket, application=application, tls=None)
-    return HttpServer([bound], options.limits)
+    return UvicornServer([bound], options.limits)
 
 
 def test_a_server_in_the_main_thread_installs_no_signal_handlers() -> None:

@@ -12,7 +12,7 @@ from sparkmirror.errors import ConnectRestError, Forbidden
 from sparkmirror.mirror.connect_topics.connect_configs import SessionKey
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.authentication.basic_auth import BasicAuthUsers
-from sparkmirror.rest.client.inter_worker_requests import WorkerRequests
+from sparkmirror.rest.client.inter_worker_requests import InterWorkerRequests
 from sparkmirror.rest.client.rest_client import RestClient as WorkerRestClient
 from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
@@ -50,7 +50,7 @@ def options_of(
     flow: SourceAndTarget | None = None,
     users: BasicAuthUsers | None = None,
 ) -> RestOptions:
-    requests = WorkerRequests(WorkerRestClient(), herder.keys, flow)
+    requests = InterWorkerRequests(WorkerRestClient(), herder.keys, flow)
     return RestOptions(
         groups={flow: WorkerGroupAccess(herder, requests)}, users=users, access_log=False
     )
@@ -109,7 +109,7 @@ def test_a_worker_gives_task_configs_to_the_leader_and_asks_it_to_fence(
     flow: SourceAndTarget | None,
 ) -> None:
     leader = ScriptedInternalHerder(session_keys(KEY), frozenset({"x/y ->"}))
-    follower = WorkerRequests(WorkerRestClient(), session_keys(KEY), flow)
+    follower = InterWorkerRequests(WorkerRestClient(), session_keys(KEY), flow)
     with running_rest_server(ScriptedHerder(), options_of(leader, flow)) as server:
         follower.put_task_configs(server.address, "x/y ->", [{"a": "1", "b": None}, {}])
         follower.fence_zombies(server.address, "x/y ->")
@@ -121,8 +121,8 @@ def test_a_worker_gives_task_configs_to_the_leader_and_asks_it_to_fence(
 
 def test_a_signed_request_needs_no_password_and_a_password_is_no_signature() -> None:
     leader = ScriptedInternalHerder(session_keys(KEY), frozenset({"int"}))
-    follower = WorkerRequests(WorkerRestClient(), session_keys(KEY))
-    stranger = WorkerRequests(WorkerRestClient(), session_keys())
+    follower = InterWorkerRequests(WorkerRestClient(), session_keys(KEY))
+    stranger = InterWorkerRequests(WorkerRestClient(), session_keys())
     options = options_of(leader, users=BasicAuthUsers({}))
     with running_rest_server(ScriptedHerder(), options) as server:
         follower.fence_zombies(server.address, "int")

@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
-from sparkmirror.security.reloading_key_stores import SecurityWithStores
+from sparkmirror.security.reloading_key_stores import ReloadingKeyStores
 from sparkmirror.security.tls.reloading_ssl_context import (
     client_ssl_factory,
     rotating_server_context,
@@ -47,7 +47,7 @@ def test_connections_share_a_context_until_a_store_changes(
 ) -> None:
     own = tmp_path / "own.pem"
     replace_file(authority.key_store("alice"), own)
-    security = SecurityWithStores.from_properties(
+    security = ReloadingKeyStores.from_properties(
         {
             "security.protocol": "SSL",
             "ssl.truststore.location": str(authority.ca_certificate),
@@ -149,5 +149,5 @@ def test_the_clients_of_a_cluster_reload_their_stores(authority: CertificateAuth
             "ssl.truststore.location": str(authority.ca_certificate),
         },
     )
-    assert isinstance(access.security, SecurityWithStores)
+    assert isinstance(access.security, ReloadingKeyStores)
     assert access.security.protocol == "SSL"

@@ -25,10 +25,12 @@ from sparkmirror.connect.connectors.checkpoint.group_report import (
 )
 from sparkmirror.connect.connectors.checkpoint.group_sync import SyncOutcomes, sync_group
 from sparkmirror.connect.connectors.checkpoint.offset_translation_topics import (
-    TranslationInputs,
+    OffsetTranslationTopics,
     TranslationSources,
 )
-from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import RecordOffsets
+from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import (
+    CheckpointAndHeartbeatOffsets,
+)
 from sparkmirror.connect.connectors.shared.compacted_topic_reader import CompactedTopicReader
 from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
@@ -63,8 +65,8 @@ class MirrorCheckpointTask:
         self._reports = reports
         self._topic = parsed.checkpoints_topic.name
         self._clients = clients = CheckpointClients.create(parsed, worker)
-        self._record_offsets = RecordOffsets(parsed.shared.name, config, worker)
-        self._translation = TranslationInputs(
+        self._record_offsets = CheckpointAndHeartbeatOffsets(parsed.shared.name, config, worker)
+        self._translation = OffsetTranslationTopics(
             TranslationSources(
                 checkpoints=CompactedTopicReader(clients.checkpoints, self._topic),
                 syncs=CompactedTopicReader(clients.syncs, parsed.offset_syncs_topic.name),

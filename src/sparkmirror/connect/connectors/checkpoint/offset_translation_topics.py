@@ -53,7 +53,7 @@ class TranslationSources:
     target: Router
 
 
-class TranslationInputs:
+class OffsetTranslationTopics:
     """The translation state of one task. Belongs to the task's thread."""
 
     def __init__(self, sources: TranslationSources, source_alias: str) -> None:

@@ -9,7 +9,9 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
-from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import RecordOffsets
+from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import (
+    CheckpointAndHeartbeatOffsets,
+)
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.mirror.connect_topics.source_record import heartbeat_record
@@ -33,7 +35,7 @@ class MirrorHeartbeatTask:
             worker.producer_properties(config),
             file_prefix=WORKER_PRODUCER_PREFIX,
         ).new_router(f"connector-producer-{shared.name}-0")
-        self._record_offsets = RecordOffsets(shared.name, config, worker)
+        self._record_offsets = CheckpointAndHeartbeatOffsets(shared.name, config, worker)
         self._written_topics: frozenset[str] = frozenset()
         self._next_heartbeat_at = time.monotonic() + self._interval_s
 

@@ -16,7 +16,7 @@ from sparkmirror.mirror.connect_topics.source_record import SourceRecord
 from sparkmirror.store.offsets_topic import OffsetsTopic
 
 
-class RecordOffsets:
+class CheckpointAndHeartbeatOffsets:
     """The offsets of one task's records. Belongs to the thread of its task."""
 
     def __init__(

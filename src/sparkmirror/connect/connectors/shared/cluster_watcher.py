@@ -33,7 +33,7 @@ from sparkmirror.connect.connectors.shared.mirror_connector_config import Mirror
 from sparkmirror.connect.connectors.shared.refresh_cpu_limit import (
     IDLE_TO_BUSY_RATIO,
     WORKER_BUDGET,
-    RefreshBudget,
+    RefreshCpuLimit,
 )
 from sparkmirror.connect.connectors.shared.scheduler import Scheduler
 from sparkmirror.errors import CallCancelled, ClusterError, TasksNotPlanned
@@ -86,7 +86,7 @@ class ClusterWatcher:
         refresh: Callable[[], float],
         clients: Iterable[WatchedClient],
         find_problem: Callable[[], str] = lambda: "",
-        budget: RefreshBudget = WORKER_BUDGET,
+        budget: RefreshCpuLimit = WORKER_BUDGET,
     ) -> None:
         """`connector_class` names the thread, `description` the refresh in log lines.
 

@@ -12,7 +12,7 @@ import threading
 IDLE_TO_BUSY_RATIO = 50
 
 
-class RefreshBudget:
+class RefreshCpuLimit:
     """The processor seconds of the last refresh of each connector. Any thread may call it."""
 
     def __init__(self) -> None:
@@ -31,5 +31,5 @@ class RefreshBudget:
             self._cpu_s.pop(owner, None)
 
 
-WORKER_BUDGET = RefreshBudget()
+WORKER_BUDGET = RefreshCpuLimit()
 """The budget of all connectors of this process."""

@@ -14,7 +14,7 @@ from typing import Any
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.plugin_module_allowlist import PLUGIN_MODULES, PluginModules
+from sparkmirror.config.plugin_module_allowlist import PLUGIN_MODULES, PluginModuleAllowlist
 from sparkmirror.errors import ConfigError
 
 
@@ -65,7 +65,7 @@ def load_plugin(
     Raises ConfigError, without an import, unless the operator allows the module. What the module
     only imports from a module that is not allowed is refused too.
     """
-    modules = PluginModules.from_environment(environment)
+    modules = PluginModuleAllowlist.from_environment(environment)
     refusal = modules.refusal(key, name)
     if refusal:
         raise ConfigError.of(key, refusal)

@@ -19,7 +19,7 @@ from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import InternalTopicCreation
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.source_topics import SourceTopics
-from sparkmirror.connect.connectors.source.topic_config_and_acl_sync import TopicSync
+from sparkmirror.connect.connectors.source.topic_config_and_acl_sync import TopicConfigAndAclSync
 from sparkmirror.mirror.connect_topics import offset_alterations
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 from sparkmirror.mirror.topics.task_assignment import source_task_configs
@@ -111,7 +111,7 @@ class _TopicRefresher:
         }
         source, target = self._admins[ClusterSide.SOURCE], self._admins[ClusterSide.TARGET]
         self._topics = SourceTopics(config, source, target)
-        self._topic_sync = TopicSync(config, source, target)
+        self._topic_sync = TopicConfigAndAclSync(config, source, target)
         self._syncs_topic = InternalTopicCreation(
             self._admins[config.offset_syncs_side],
             config.offset_syncs_topic,

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 Entries = Iterable[ConfigEntry]
 
 
-class TopicSync:
+class TopicConfigAndAclSync:
     """Syncs one flow. Belongs to one thread at a time."""
 
     def __init__(self, config: MirrorSourceConfig, source: Admin, target: Admin) -> None:

@@ -24,7 +24,7 @@ CONNECTOR_HUNG: Final = (
 TASKS_HUNG: Final = "Graceful stop of tasks of %s failed."
 
 
-class HangWatchdog:
+class GracefulShutdownTimeout:
     """Watches one connector and its tasks. Belongs to the herder thread."""
 
     def __init__(self, connector: str, herder_thread: HerderThread, stop_timeout_s: float) -> None:

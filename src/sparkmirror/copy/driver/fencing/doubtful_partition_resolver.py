@@ -14,13 +14,13 @@ from sparkmirror.copy.driver.fencing.transactional_takeover import Transactional
 from sparkmirror.copy.driver.job_partitions import JobPartitions
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
-from sparkmirror.copy.driver.lost_attempt_receipts import PendingReceipts
+from sparkmirror.copy.driver.lost_attempt_receipts import LostAttemptReceipts
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 
 
 @dataclass(slots=True, kw_only=True)
-class DoubtfulPartitions:
+class DoubtfulPartitionResolver:
     """The doubtful partitions of a job. Blocks; belongs to the conductor's thread."""
 
     job_partitions: JobPartitions
@@ -28,7 +28,7 @@ class DoubtfulPartitions:
     transactional_takeover: TransactionalTakeover
     ledger_cache: LedgerCache
     lease_granter: LeaseGranter
-    pending_receipts: PendingReceipts
+    pending_receipts: LostAttemptReceipts
     membership: GroupMembership
     lock: threading.Lock
 

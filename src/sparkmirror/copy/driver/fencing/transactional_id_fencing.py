@@ -43,7 +43,7 @@ from sparkmirror.copy.driver.fencing.fence import DriverFenced
 from sparkmirror.copy.driver.fencing.hanging_transactions import find_hanging_transactions
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerEntry
-from sparkmirror.copy.transaction_committer import Committer
+from sparkmirror.copy.transaction_committer import TransactionCommitter
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.errors import RequestRefused, UnsupportedByBroker
 from sparkmirror.model import TopicPartition
@@ -78,7 +78,7 @@ class _TaskTransactionalId:
     backoff: Backoff = field(default_factory=lambda: Backoff(max_s=5.0))
 
 
-class TransactionalIds:
+class TransactionalIdFencing:
     """Fences the ids of one connector and makes producers for its tasks."""
 
     def __init__(self, router: Router, job: CopyJob) -> None:
@@ -176,7 +176,9 @@ class TransactionalIds:
         identity = self._check_not_fenced(task)
         producer = self._make_producer(self._conductor_id(task), identity)
         with self._raise_driver_fenced(task):
-            committer = Committer(self._router, producer, self._job.settings.source_alias)
+            committer = TransactionCommitter(
+                self._router, producer, self._job.settings.source_alias
+            )
             self._conductor_ids[task] = committer.commit(entries)
 
     def _check_not_fenced(self, task: int) -> ProducerIdAndEpoch:

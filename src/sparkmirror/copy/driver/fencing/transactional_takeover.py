@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.fencing.takeover import PublishEvent
-from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warning
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
@@ -38,7 +38,7 @@ class TransactionalTakeover:
     """Resolves doubtful partitions of a job that copies in transactions."""
 
     clusters: ClusterQueries
-    transactional_ids: TransactionalIds
+    transactional_ids: TransactionalIdFencing
     ledger_cache: LedgerCache
     publish: PublishEvent
     lock: threading.Lock

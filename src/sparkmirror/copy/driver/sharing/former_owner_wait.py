@@ -30,7 +30,7 @@ class _Wait:
     seen: tuple[LedgerEntry, int]
 
 
-class HandOvers:
+class FormerOwnerWait:
     """The partitions that former owners have not given back."""
 
     def __init__(self) -> None:

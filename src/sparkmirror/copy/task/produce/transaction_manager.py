@@ -38,8 +38,8 @@ ADD_RETRY_S = 1.0
 T = TypeVar("T")
 
 
-class TransactionCommitter(Protocol):
-    """Ends transactions (`transaction_committer`). Every method blocks."""
+class TransactionRequests(Protocol):
+    """The requests of one transactional producer (`transaction_committer`). Every method blocks."""
 
     def add_partitions_to_transaction(
         self, partitions: Collection[TopicPartition]
@@ -76,7 +76,7 @@ class TransactionManager:
         self,
         loop: BackgroundExecutor,
         transaction: Transaction,
-        committer: TransactionCommitter,
+        committer: TransactionRequests,
         counter: CopyCounter,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import RecordOffsets
+from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import (
+    CheckpointAndHeartbeatOffsets,
+)
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.errors import NotAuthorized
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
@@ -32,7 +34,7 @@ def test_offsets_that_were_refused_are_written_with_the_next_try_and_then_no_mor
         written.append(len(list(offsets)))
 
     monkeypatch.setattr(OffsetsTopic, "save", save)
-    offsets = RecordOffsets("c", CONNECTOR, WORKER)
+    offsets = CheckpointAndHeartbeatOffsets("c", CONNECTOR, WORKER)
     try:
         with pytest.raises(NotAuthorized):
             offsets.save([HEARTBEAT])

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.connect.connectors.shared.refresh_cpu_limit import RefreshBudget
+from sparkmirror.connect.connectors.shared.refresh_cpu_limit import RefreshCpuLimit
 
 
 def test_the_pause_grows_with_the_cost_of_all_connectors() -> None:
-    budget = RefreshBudget()
+    budget = RefreshCpuLimit()
     assert budget.pause_s("east", 0.01) == pytest.approx(0.5)
     assert budget.pause_s("west", 0.03) == pytest.approx(2.0)
     assert budget.pause_s("east", 0.02) == pytest.approx(2.5), "only its last refresh counts"
 
 
 def test_a_connector_that_has_ended_costs_nothing() -> None:
-    budget = RefreshBudget()
+    budget = RefreshCpuLimit()
     budget.pause_s("east", 0.01)
     budget.remove("east")
     budget.remove("unknown")

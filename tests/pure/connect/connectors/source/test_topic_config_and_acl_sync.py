@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
-from sparkmirror.connect.connectors.source.topic_config_and_acl_sync import TopicSync
+from sparkmirror.connect.connectors.source.topic_config_and_acl_sync import TopicConfigAndAclSync
 from sparkmirror.errors import ClusterError, NotAuthorized, TopicMissing, UnsupportedByBroker
 from sparkmirror.mirror.topics.acls import AclBinding
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, ConfigEntry, ConfigSource
@@ -56,10 +56,10 @@ class RefusingCluster(InMemoryCluster):
         return {topic: kind(self.cluster, f"{topic}: grant AlterConfigs") for topic in topics}
 
 
-def clusters() -> tuple[RefusingCluster, RefusingCluster, TopicSync]:
+def clusters() -> tuple[RefusingCluster, RefusingCluster, TopicConfigAndAclSync]:
     source, target = RefusingCluster("A"), RefusingCluster("B")
     source.configs = dict.fromkeys(TOPICS, (RETENTION,))
-    return source, target, TopicSync(CONFIG, source, target)
+    return source, target, TopicConfigAndAclSync(CONFIG, source, target)
 
 
 def test_configs_that_cannot_be_read_or_altered_are_a_problem_until_they_can() -> None:

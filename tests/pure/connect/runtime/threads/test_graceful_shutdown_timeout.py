@@ -7,7 +7,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from sparkmirror.connect.runtime.threads.graceful_shutdown_timeout import HangWatchdog
+from sparkmirror.connect.runtime.threads.graceful_shutdown_timeout import GracefulShutdownTimeout
 from sparkmirror.connect.runtime.threads.herder_thread import HerderThread
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 
@@ -32,10 +32,10 @@ def run_checks(herder_thread: HerderThread) -> None:
 
 
 WATCHES = {
-    "failed to properly shut down": HangWatchdog.watch_connector,
-    "Graceful stop of tasks of c failed": HangWatchdog.watch_tasks,
+    "failed to properly shut down": GracefulShutdownTimeout.watch_connector,
+    "Graceful stop of tasks of c failed": GracefulShutdownTimeout.watch_tasks,
 }
-Watch = Callable[[HangWatchdog, Callable[[], bool], Callable[[], None]], None]
+Watch = Callable[[GracefulShutdownTimeout, Callable[[], bool], Callable[[], None]], None]
 
 
 @pytest.mark.parametrize(("line", "watch"), WATCHES.items(), ids=["connector", "tasks"])
@@ -49,7 +49,7 @@ def test_only_what_hangs_is_logged_and_handled(
     has_stopped: bool,
 ) -> None:
     calls: list[str] = []
-    watchdog = HangWatchdog("c", herder_thread, STOP_TIMEOUT_S)
+    watchdog = GracefulShutdownTimeout("c", herder_thread, STOP_TIMEOUT_S)
     watch(watchdog, lambda: has_stopped, lambda: calls.append("hung"))
     run_checks(herder_thread)
     assert calls == ([] if has_stopped else ["hung"])

@@ -12,7 +12,7 @@ from sparkmirror.copy.driver.fencing.hanging_transactions import (
     HangingSearch,
     search_producer_states,
 )
-from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIds
+from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.driver.fencing.transactional_takeover import (
     TransactionalTakeover,
     lease_at_committed,
@@ -74,7 +74,7 @@ def test_copying_resumes_at_the_committed_entry(
     assert found.is_transactional
 
 
-class ScriptedIds(TransactionalIds):
+class ScriptedIds(TransactionalIdFencing):
     """Fences at once, and knows which remote partitions have no hanging transaction."""
 
     def __init__(self) -> None:

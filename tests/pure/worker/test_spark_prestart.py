@@ -14,7 +14,7 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
     TasksCommit,
 )
 from sparkmirror.worker.group import spark_prestart
-from sparkmirror.worker.group.spark_prestart import TakeoverReadiness, count_divided_tasks
+from sparkmirror.worker.group.spark_prestart import SparkPrestart, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 
 
@@ -33,7 +33,7 @@ class RecordingSpark:
 
 def test_a_group_without_tasks_needs_no_spark() -> None:
     spark = RecordingSpark()
-    assert TakeoverReadiness("g", spark, lambda: 0).is_ready()
+    assert SparkPrestart("g", spark, lambda: 0).is_ready()
     assert not spark.kept
 
 
@@ -41,7 +41,7 @@ def test_spark_that_does_not_start_delays_a_worker_for_a_limited_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spark = RecordingSpark()
-    readiness = TakeoverReadiness("g", spark, lambda: 3)
+    readiness = SparkPrestart("g", spark, lambda: 3)
     assert not readiness.is_ready()
     assert spark.kept == [("g", 3)]
     monkeypatch.setattr(spark_prestart, "START_TIMEOUT_S", -1.0)
@@ -50,7 +50,7 @@ def test_spark_that_does_not_start_delays_a_worker_for_a_limited_time(
 
 def test_spark_is_kept_ready_while_the_group_has_another_member() -> None:
     spark = RecordingSpark()
-    readiness = TakeoverReadiness("g", spark, lambda: 3)
+    readiness = SparkPrestart("g", spark, lambda: 3)
     for members in (1, 2, 3, 1):
         readiness.on_assigned(members)
     assert [tasks for _, tasks in spark.kept] == [0, 3, 3, 0]

@@ -6,13 +6,13 @@ import logging
 
 import pytest
 
-from sparkmirror.worker.group.membership_problem import GroupNotices
+from sparkmirror.worker.group.membership_problem import MembershipProblem
 
 
 def test_a_problem_and_a_warning_are_logged_when_they_change(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    notices = GroupNotices("g")
+    notices = MembershipProblem("g")
     with caplog.at_level(logging.INFO, "sparkmirror.worker.group.membership_problem"):
         for text in ("a Java worker", "a Java worker", "another node"):
             notices.wait_for(text)
