@@ -1,4 +1,4 @@
-"""One connector on this worker: its two threads, and what the herder last asked of them.
+"""One connector on this worker with its tasks: their two threads, and what the herder last asked.
 
 `transition_to` compares the desired state with the last one and hands over only what differs. A
 connector thread that does not stop in time is abandoned and replaced, so that a connector that
