@@ -63,7 +63,7 @@ def test_the_herders_java_name_reaches_the_modules_that_log_for_the_herder() -> 
         f"{runtime}.worker_connectors",
         f"{runtime}.worker_connector",
         f"{runtime}.worker_tasks",
-        f"{runtime}.threads.hang_watchdog",
+        f"{runtime}.threads.graceful_shutdown_timeout",
     }
     assert expected <= modules_with_loggers()
     for name in expected:
