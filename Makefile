@@ -54,7 +54,7 @@ test-newcomer: ## `make test` as a user who is not root, from a long path with a
 	@$(PYTHON) tests/newcomer.py $(ARGS)
 
 test-pure: $(READY) ## the tests that need nothing but Python
-	@$(BIN)/pytest -n auto tests/pure $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) tests/pure $(ARGS)
 
 test-brokers: jars ## the tests on real Kafka brokers
 	@$(BIN)/sparkmirror lab jars --version 3.9.2
