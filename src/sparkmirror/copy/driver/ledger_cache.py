@@ -13,6 +13,8 @@ one key have an order, so one claim wins:
                            B reads: A wrote first, the claim is lost
 
 A closed entry that two conductors read is thus continued by one of them, and no fence is needed.
+A claim holds while the entry is open and no other conductor has written: the next task attempt of
+the same conductor, in the next epoch, gets the lease without another write.
 Every other takeover needs a fence, and the target broker then refuses the owner before it. Each
 write of an entry names the conductor, so that a late write of a former owner is recognised.
 """
@@ -99,10 +101,10 @@ class LedgerCache:
         A conductor that shares its connector with no other gets all of them.
         """
         if not self.conductor:
-            self.save(partitions, is_open=True)
+            self._write_claims(partitions)
             return set(partitions)
         kept = {tracked for tracked in partitions if not self.is_lost(tracked)}
-        written = self.save(kept, is_open=True)
+        written = self._write_claims(kept)
         changes = self._apply_changes()
         won: set[TrackedPartition] = set()
         for tracked in kept:
@@ -112,6 +114,34 @@ class LedgerCache:
             elif foreign := [entry for entry in entries if entry and self.is_foreign(entry)]:
                 self.entries[tracked.source] = foreign[-1]
         return won
+
+    def _write_claims(self, partitions: Iterable[TrackedPartition]) -> frozenset[TopicPartition]:
+        """Write open entries where no claim holds; returns what was written. Blocks."""
+        with self._lock:
+            claims = {tracked: self._held_claim(tracked) for tracked in partitions}
+            for tracked, claim in claims.items():
+                if claim and tracked.lease:
+                    now = self._entry(tracked, tracked.lease, is_open=True)
+                    tracked.is_dirty = now != claim
+        return self.save([tracked for tracked, claim in claims.items() if not claim], is_open=True)
+
+    def _held_claim(self, tracked: TrackedPartition) -> LedgerEntry | None:
+        """Return the open entry of this conductor on which the lease continues; None if none does.
+
+        The lease may be ahead of it, as that of an owner is between two flushes.
+        """
+        entry, lease = self.entries.get(tracked.source), tracked.lease
+        claimed = entry.extension if entry else None
+        if entry is None or claimed is None or lease is None:
+            return None
+        is_own = claimed.is_open and not self.is_foreign(entry) and not self.is_lost(tracked)
+        is_ahead = entry.position <= lease.position and claimed.expected <= lease.expected
+        is_same = (claimed.identity, claimed.source_topic_id, claimed.target_topic_id) == (
+            lease.identity,
+            lease.source_topic_id,
+            lease.target_topic_id,
+        )
+        return entry if is_own and is_ahead and is_same and not tracked.is_repositioned else None
 
     def _is_won(self, entries: Sequence[LedgerEntry | None], has_written: bool) -> bool:
         """Whether no foreign record precedes the claim, the last record of this conductor.

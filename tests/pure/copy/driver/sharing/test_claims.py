@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -169,3 +170,62 @@ def test_a_transactional_entry_is_written_under_the_task_that_guards_it() -> Non
         assert worker.claims()
     assert written == [0, 0], "the second conductor must hold the ids of task 0"
     assert owner.cache.guarding_task(owner.tracked) == 1, "from now on its own task guards it"
+
+
+def test_a_claim_that_holds_is_not_written_again(workers: tuple[Worker, Worker]) -> None:
+    """The next task attempt, in the next epoch, gets the lease at once."""
+    first, _ = workers
+    first.continue_entry()
+    assert first.claims()
+    first.tracked.release(clean=True, now=0.0)
+    assert first.claims()
+    assert len(first.ledger.writes) == 1
+    assert not first.tracked.is_dirty, "the entry says all that the lease says"
+    first.tracked.advance_to(110, 60, 10)
+    assert first.claims()
+    assert len(first.ledger.writes) == 1
+    assert first.tracked.is_dirty, "the next flush writes how far the last attempt came"
+
+
+def test_a_claim_does_not_hold_against_the_entry_of_another_conductor(
+    workers: tuple[Worker, Worker],
+) -> None:
+    first, second = workers
+    first.continue_entry()
+    assert first.claims()
+    second.continue_entry()
+    assert second.claims(), "behind a fence"
+    assert not first.claims()
+    assert len(first.ledger.writes) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"identity": replace(IDENTITY, producer_epoch=2)},
+        {"position": 99},
+        {"expected": 49},
+        {"source_topic_id": "another"},
+        {"target_topic_id": "another"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_lease_that_does_not_continue_the_claim_is_written(
+    workers: tuple[Worker, Worker], changed: dict[str, Any]
+) -> None:
+    first, _ = workers
+    first.continue_entry()
+    assert first.claims()
+    assert first.tracked.lease
+    first.tracked.set_lease(replace(first.tracked.lease, **changed))
+    assert first.claims()
+    assert len(first.ledger.writes) == 2
+
+
+def test_a_position_that_was_moved_is_written(workers: tuple[Worker, Worker]) -> None:
+    first, _ = workers
+    first.continue_entry()
+    assert first.claims()
+    first.tracked.seek(500)
+    assert first.claims()
+    assert len(first.ledger.writes) == 2
