@@ -161,5 +161,5 @@ def test_a_topic_that_is_missing_at_the_first_try_is_an_error() -> None:
 def test_a_retriable_error_is_the_error_of_the_topic_after_the_timeout() -> None:
     controller = FakeController([created(slow=TIMED_OUT)] * 50)
     with router_to(controller) as router:
-        failed = create_topics(router, [NewTopic(name="slow")], timeout_s=0.4).failed
+        failed = create_topics(router, [NewTopic(name="slow")], timeout_s=3.0).failed
     assert isinstance(failed["slow"], ClusterTimeout)

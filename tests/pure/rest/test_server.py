@@ -106,7 +106,7 @@ def test_a_herder_that_has_not_started_is_reported_as_starting() -> None:
         assert client.request("GET", "/connector-plugins").status == 200
         herder.start()
         assert herder.await_started(50)
-        assert client.request("GET", "/connectors").json == []
+        wait_until(lambda: client.request("GET", "/connectors").json == [], "an answer in time")
         wait_until(lambda: client.request("GET", "/health").json["status"] == "healthy", "health")
         herder.shut_down()
 

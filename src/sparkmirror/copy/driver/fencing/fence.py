@@ -25,7 +25,7 @@ Rules, each observed on a broker:
 If the principal may not use transactional ids there is no fence, only a plain producer id.
 
 `PartitionFencer` talks to the brokers. The decisions are pure functions: `fence_id_for`,
-`partitions_to_leave_out`, `is_fence_marker`.
+`partitions_to_leave_out`. `fence_markers` confirms the markers.
 """
 
 from __future__ import annotations
@@ -36,15 +36,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.driver.fencing.fence_markers import find_markers
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.errors import ClusterError, ClusterTimeout, NotAuthorized, RequestRefused
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
-from sparkmirror.wire.protocol.synchronous_fetch import fetch_batch_at
-from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.transactions import (
     EPOCH_BUMPING_VERSION,
     add_partitions_to_txn,
@@ -58,9 +56,6 @@ END_TIMEOUT_S = 30.0
 POLL_INTERVAL_S = 0.01
 MAX_ATTEMPTS = 10
 """How often a fence begins again because another conductor took its id."""
-CONFIRM_TIMEOUT_S = 10.0
-MAX_BATCHES_BACK = 100
-"""How many batches of other producers may follow the marker before it is confirmed."""
 
 
 class DriverFenced(ClusterError):
@@ -76,6 +71,13 @@ class FencedPartition:
 
     identity: ProducerIdAndEpoch | None
     end_offset: int
+    has_marker_at_end: bool = False
+    """Whether the marker is known to be the last batch of the log."""
+
+    @property
+    def end_of_batches(self) -> int:
+        """Where to search the last batch of the old owner: before a marker at the end."""
+        return self.end_offset - (1 if self.has_marker_at_end else 0)
 
     @property
     def end_before_fence(self) -> int:
@@ -217,45 +219,17 @@ class PartitionFencer:
         self, partitions: set[TopicPartition], fence: _Fence
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
         """Search the marker in each partition: only a partition that has it is fenced."""
-        ends = list_offsets(
-            self._router, dict.fromkeys(partitions, LATEST), timeout_s=CONFIRM_TIMEOUT_S
-        )
         outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
-        for partition, (code, listed) in ends.items():
-            has_marker: bool | None = None
-            if listed is not None and code is ErrorCode.NONE:
-                has_marker, code = self._find_marker(partition, listed.offset, fence.old_identity)
-            if has_marker is None:
+        searches = find_markers(self._router, partitions, fence.old_identity, self._version)
+        for partition, found in searches.items():
+            if found.has_marker is None:
                 self._unconfirmed[partition] = fence
-            if has_marker and listed:
-                outcomes[partition] = FencedPartition(fence.new_identity, listed.offset)
-            else:
-                outcomes[partition] = code
+            outcomes[partition] = (
+                FencedPartition(fence.new_identity, found.end_offset, found.is_at_end)
+                if found.has_marker
+                else found.code
+            )
         return outcomes
-
-    def _find_marker(
-        self, partition: TopicPartition, end: int, identity: ProducerIdAndEpoch
-    ) -> tuple[bool | None, ErrorCode]:
-        """Whether the log has the marker; None and the reason if the log cannot be read now."""
-        try:
-            return self._has_marker(partition, end, identity), ErrorCode.LEADER_NOT_AVAILABLE
-        except NotAuthorized:
-            return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        except ClusterError:
-            return None, ErrorCode.LEADER_NOT_AVAILABLE
-
-    def _has_marker(
-        self, partition: TopicPartition, end: int, identity: ProducerIdAndEpoch
-    ) -> bool:
-        """Step back from the end to the last batch of the fence's producer."""
-        offset = end
-        for _ in range(MAX_BATCHES_BACK):
-            header, _ = fetch_batch_at(self._router, partition, offset - 1)
-            verdict = is_fence_marker(header, identity, self._version)
-            if verdict is not None:
-                return verdict
-            offset = header.base_offset
-        return False
 
     def _identity(self, fence_id: str) -> ProducerIdAndEpoch:
         if fence_id not in self._identities:
@@ -297,15 +271,3 @@ def partitions_to_leave_out(
             if code is not ErrorCode.OPERATION_NOT_ATTEMPTED:
                 causes[partition] = code
     return causes or refused
-
-
-def is_fence_marker(header: BatchHeader, identity: ProducerIdAndEpoch, version: int) -> bool | None:
-    """Whether a batch is the marker of a fence; None if another producer wrote the batch.
-
-    Where an abort raises the epoch, the marker has the raised one; otherwise the identity itself
-    was new.
-    """
-    if header.producer_id != identity.producer_id:
-        return None
-    raised = 1 if version >= EPOCH_BUMPING_VERSION else 0
-    return header.is_control and header.producer_epoch >= identity.epoch + raised

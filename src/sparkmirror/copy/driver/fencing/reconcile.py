@@ -123,6 +123,8 @@ class Reconciler:
     def find(self, lease: Lease, end: int, limits: TargetLimits) -> ReconciledPosition:
         """Return where to resume: `lease` is the ledger's, `end` the end of the target log.
 
+        A marker at the end may be left out of `end`: it is no batch of an owner.
+
         Raises ReconcileFailed, OffsetOutOfRange or what a cluster raises.
         """
         last = self._last_own_batch(lease, end)

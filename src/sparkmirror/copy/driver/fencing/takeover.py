@@ -153,7 +153,7 @@ class Takeover:
         if tracked.is_repositioned:
             found = ReconciledPosition(position=lease.position)
         else:
-            found = self._reconciler().find(lease, fenced.end_offset, limits)
+            found = self._reconciler().find(lease, fenced.end_of_batches, limits)
         is_unbroken = continues_sequence(lease, fenced.end_offset, found)
         producer = self._next_producer(fenced, is_unbroken=is_unbroken)
         self._update_runs(tracked, lease, fenced, found)

@@ -8,9 +8,9 @@ from sparkmirror.copy.driver.fencing.fence import (
     FENCE_IDS,
     FencedPartition,
     fence_id_for,
-    is_fence_marker,
     partitions_to_leave_out,
 )
+from sparkmirror.copy.driver.fencing.fence_markers import is_fence_marker
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BatchHeader, read_header
@@ -71,6 +71,12 @@ def test_every_driver_fences_a_partition_with_the_same_id() -> None:
     ids = {fence_id_for("g-c", TopicPartition("t", number)) for number in range(200)}
     assert ids == {f"g-c-fence-{number}" for number in range(FENCE_IDS)}
     assert fence_id_for("g-c", TopicPartition("orders", 3)) == "g-c-fence-2"
+
+
+def test_the_last_batch_of_the_old_owner_lies_before_a_marker_at_the_end() -> None:
+    assert FencedPartition(IDENTITY, 10, has_marker_at_end=True).end_of_batches == 9
+    assert FencedPartition(IDENTITY, 10).end_of_batches == 10
+    assert FencedPartition(None, 10).end_of_batches == 10
 
 
 def test_a_fence_takes_one_offset_of_the_target() -> None:

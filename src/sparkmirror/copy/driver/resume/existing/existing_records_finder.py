@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.resume.existing.log_part import read_log_part
-from sparkmirror.copy.driver.resume.existing.multi_fetch import fetch_partitions
 from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
     ExistingDecision,
     ExistingPartition,
@@ -36,6 +35,7 @@ from sparkmirror.errors import BatchError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
+from sparkmirror.wire.protocol.multi_partition_fetch import fetch_partitions
 from sparkmirror.wire.protocol.topics.offsets import list_offsets
 
 READ_BYTES = 256 << 10
