@@ -7,7 +7,10 @@ texts and the plan.
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,8 +18,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sparkmirror.cli.copy.command import copy_command
+from sparkmirror.cli.copy.engine import EngineFactory
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records, read_topic
+from sparkmirror.engine.supervisor.driver_status import DriverStatus
 from sparkmirror.errors import BadRequest, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
@@ -32,6 +37,18 @@ from tests.support.kafka.clusters import (
 )
 
 
+class InterruptedEngine(HarnessEngine):
+    """Presses Ctrl-C once, when the first records are copied."""
+
+    def statuses(self) -> Iterator[DriverStatus]:
+        is_pressed = False
+        for status in super().statuses():
+            if status.snapshot.records and not is_pressed:
+                is_pressed = True
+                os.kill(os.getpid(), signal.SIGINT)
+            yield status
+
+
 class CopyCommand:
     """Runs the command from `primary` to `backup`; the source has an alias of its own."""
 
@@ -39,9 +56,9 @@ class CopyCommand:
         self.alias = alias
         self._clusters = ("--from", primary.bootstrap, "--to", backup.bootstrap)
 
-    def run(self, *arguments: str) -> Result:
+    def run(self, *arguments: str, engine: EngineFactory = HarnessEngine) -> Result:
         options = (*self._clusters, "--source-alias", self.alias, *arguments)
-        return CliRunner().invoke(copy_command(HarnessEngine), options, catch_exceptions=True)
+        return CliRunner().invoke(copy_command(engine), options, catch_exceptions=True)
 
     def run_until_caught_up(self, *arguments: str) -> Result:
         """Run it with `--until-caught-up`; the exit code must be 0."""
@@ -150,6 +167,28 @@ def test_next_run_continues_with_and_without_exactly_once(
         "MirrorSourceConnector",
         {"cluster": copy.alias, "partition": 0, "topic": topic},
     ]
+
+
+def test_an_interrupted_copy_ends_with_130_and_the_same_command_continues(
+    copy: CopyCommand, primary: SharedCluster, backup: SharedCluster, topic: str
+) -> None:
+    create_topic(primary.access, topic)
+    writer = BatchWriter(primary.access)
+    records = numbered_records(range(1000), size=1000)
+    writer.write_batches(TopicPartition(topic, 0), records, batch=20)
+    writer.close()
+    options = ("--topics", topic, "--until-caught-up")
+    interrupted = copy.run(*options, "--rate", "50kB", engine=InterruptedEngine)
+    assert interrupted.exit_code == 130, interrupted.output
+    assert "Finishing batches in flight; Ctrl-C again ends at once." in interrupted.output
+    assert "Interrupted. The same command continues from there." in interrupted.output
+    copied = len(read_topic(backup.access, topic))
+    assert 0 < copied < len(records)
+    result = copy.run_until_caught_up("--topics", topic)
+    assert f"Copied {len(records) - copied:,} record" in result.output
+    assert "Events: none." in result.output
+    seen = [record.value for record in read_topic(backup.access, topic)]
+    assert seen == [record.value for record in records]
 
 
 def test_start_option_decides_only_where_new_partitions_start(

@@ -27,13 +27,13 @@ from sparkmirror.wire.batch.records import Record, build_batch, read_records
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
-from sparkmirror.wire.protocol.synchronous_fetch import (
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
     OffsetOutOfRange,
     SingleFetchResult,
     fetch_records,
     raise_for_code,
 )
-from sparkmirror.wire.protocol.synchronous_produce import append_batch
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 
 MIN_CALL_S = 0.1

@@ -28,7 +28,7 @@ from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
-from sparkmirror.wire.protocol.synchronous_produce import append_batch
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from sparkmirror.wire.protocol.transactions import (
     EPOCH_BUMPING_VERSION,
     add_partitions_to_txn,

@@ -22,8 +22,8 @@ from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
-from sparkmirror.wire.protocol.synchronous_fetch import raise_for_code
-from sparkmirror.wire.protocol.synchronous_produce import append_batch
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import raise_for_code
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.transactions import (
     EPOCH_BUMPING_VERSION,

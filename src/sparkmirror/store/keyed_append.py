@@ -15,7 +15,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.store.topic_reader import topic_partitions
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous_produce import append_records
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_records
 
 MAX_BATCH_BYTES = 500_000
 """Well below the default max.message.bytes: task configs of large flows add up."""

@@ -28,7 +28,7 @@ from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_request, fetch_version
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.synchronous_fetch import raise_for_code
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import raise_for_code
 from sparkmirror.wire.protocol.topics.metadata_snapshot import TopicInfo
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
 

@@ -23,7 +23,7 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.net.routing import CoordinatorOf, CoordinatorType, Router
-from sparkmirror.wire.protocol.synchronous_produce import append_batch
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from tests.brokers.conftest import COPY_PROPERTIES
 from tests.brokers.copy.conftest import flow_between
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name

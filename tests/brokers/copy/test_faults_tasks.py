@@ -16,7 +16,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import build_batch
-from sparkmirror.wire.protocol.synchronous_produce import append_batch
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
 from tests.support.copy.fault_scenario import (

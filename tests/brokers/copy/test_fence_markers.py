@@ -14,7 +14,7 @@ from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
-from sparkmirror.wire.protocol.synchronous_produce import append_records
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_records
 from sparkmirror.wire.protocol.transactions import EPOCH_BUMPING_VERSION
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.kafka.wire_copier import make_router

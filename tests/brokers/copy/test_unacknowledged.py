@@ -10,7 +10,7 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
-from sparkmirror.wire.protocol.synchronous_produce import append_batch
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 

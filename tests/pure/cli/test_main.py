@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.cli import main
+
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -40,6 +42,18 @@ def test_bad_usage_prints_an_error_and_exits_1(arguments: tuple[str, ...], messa
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_exits_130_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def press_ctrl_c(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main.cli, "main", press_ctrl_c)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "Interrupted.\n")
 
 
 def test_config_fault_exits_1(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
-from sparkmirror.wire.protocol.synchronous_produce import append_batch
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from sparkmirror.wire.protocol.transactions import end_txn, transaction_version
 from tests.support.kafka.wire_copier import make_router
 

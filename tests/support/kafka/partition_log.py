@@ -15,7 +15,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous_fetch import (
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
     OffsetOutOfRange,
     fetch_records,
     iter_complete_batches,

@@ -16,7 +16,7 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous_produce import append_records
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_records
 
 GROUP = "shop"
 BATCH_INTERVAL_S = 0.1

@@ -30,6 +30,10 @@ from sparkmirror.copy.driver.lost_attempt_receipts import LostAttemptReceipts
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.offset_translation_publisher import OffsetTranslationPublisher
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
+from sparkmirror.copy.driver.sharing.worker_group_membership import (
+    RENEWALS_AFTER_FENCE,
+    GroupMembership,
+)
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
@@ -80,6 +84,12 @@ class Driver:
         )
         self.identity = identity
         self.sent: dict[Hello, list[ControlMessage]] = {}
+
+    def share(self) -> None:
+        """Share the connector with other workers."""
+        job = replace(self.handler.job, is_shared=True)
+        self.handler.job_partitions.job = job
+        self.handler.membership = GroupMembership(is_required=True)
 
     def join(self, task: int = 0, attempt: int = 0, at: float = 0.0) -> Hello:
         hello = Hello(task=task, attempt=attempt, host="h", pid=1)
@@ -217,6 +227,38 @@ def test_a_failed_transaction_takes_the_producer_of_its_task() -> None:
     assert attempt.transactional_producer is None
 
 
+def test_a_partition_that_another_conductor_has_fenced_waits_for_renewals() -> None:
+    driver = Driver()
+    driver.share()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.end(hello, LeaseEndReason.FENCED, is_clean=False)
+    assert driver.tracked(P0).renewals_needed == RENEWALS_AFTER_FENCE
+
+
+def test_a_task_whose_ids_another_conductor_has_fenced_begins_again() -> None:
+    """Task 0 has lost its ids, task 1 has not."""
+    driver = Driver(TRANSACTIONAL_IDENTITY)
+    driver.share()
+    hellos = driver.join(0), driver.join(1)
+    for attempt in driver.handler.attempts:
+        attempt.transactional_producer = PRODUCER
+    driver.grant(hellos[0], P0)
+    driver.grant(hellos[1], P2)
+    driver.handler.on_ids_lost(lambda task: task == 1)
+    assert driver.sent[hellos[0]][-1] == RevokeLeases(partitions=[str(P0)])
+    assert not isinstance(driver.sent[hellos[1]][-1], RevokeLeases)
+    producers = [attempt.transactional_producer for attempt in driver.handler.attempts]
+    assert producers == [None, PRODUCER]
+    waiting = driver.tracked(P1)
+    assert waiting.needs_resume_point
+    assert waiting.renewals_needed == RENEWALS_AFTER_FENCE
+    driver.handler.on_attempt_lost(hellos[0], "x")
+    driver.handler.on_ids_lost(lambda task: task == 1)
+    assert driver.tracked(P0).renewals_needed == RENEWALS_AFTER_FENCE
+    assert driver.tracked(P2).renewals_needed == 0
+
+
 def test_a_lost_attempt_leaves_doubtful_partitions_and_must_abort() -> None:
     driver = Driver()
     hello, other = driver.join(0), driver.join(1)
@@ -237,6 +279,17 @@ def test_a_later_attempt_replaces_an_earlier_one_of_its_task() -> None:
     assert isinstance(driver.sent[first][-1], AbortTask)
     assert [type(message) for message in driver.sent[second]] == [Welcome]
     assert driver.states()[0] == "doubtful"
+
+
+def test_messages_of_a_replaced_attempt_do_not_count_for_the_later_one() -> None:
+    driver = Driver()
+    first = driver.join(attempt=0)
+    second = driver.join(attempt=1, at=100.0)
+    driver.grant(second, P0)
+    driver.handler.on_message(first, TaskDone())
+    assert driver.states()[0] == "leased"
+    driver.handler.expire_silent(110.1)
+    assert driver.sent[second][-1] == AbortTask(reason="no message for 10 s")
 
 
 def test_a_silent_attempt_is_lost_after_the_task_timeout() -> None:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from itertools import repeat
 
 import pytest
 
 from sparkmirror.copy.event_loop import EventLoop
+from sparkmirror.copy.task import cluster_connections
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.connection import ClientConfig
+from sparkmirror.wire.protocol import apis
 from sparkmirror.wire.protocol.topics.current_leader import NO_NODE_ID
-from tests.support.kafka.fake_broker import FakeBroker, answering_broker, leader_metadata
+from sparkmirror.wire.protocol.topics.metadata_snapshot import metadata_request
+from tests.support.kafka.fake_broker import (
+    FakeBroker,
+    ReceivedRequest,
+    answering_broker,
+    api_versions_reply,
+    leader_metadata,
+    response_reply,
+)
 from tests.support.waiting import wait_until
 
 API_VERSIONS, METADATA = 18, 3
@@ -65,6 +77,20 @@ def led_broker(port: int = 0) -> FakeBroker:
     return answering_broker({METADATA: leader_metadata}, port=port)
 
 
+def suspendable_broker(is_suspended: threading.Event) -> FakeBroker:
+    """A broker that keeps its connections and answers nothing while it is suspended."""
+
+    def reply(request: ReceivedRequest) -> bytes:
+        if is_suspended.is_set():
+            return b""
+        if request.api_key == METADATA:
+            return response_reply(leader_metadata(broker))(request)
+        return api_versions_reply()(request)
+
+    broker = FakeBroker(repeat(reply), sends_api_versions=False)
+    return broker
+
+
 def sends_nothing(task: IdleTask, broker: FakeBroker) -> bool:
     """Run many turns; return whether they sent no request."""
     before = len(broker.requests)
@@ -96,6 +122,30 @@ def test_a_broker_that_closes_an_idle_connection_is_no_error(loop: EventLoop) ->
             lambda: task.is_connected() and broker.connections > opened, "another connection"
         )
         assert set(task.errors) == {""}
+        task.close()
+
+
+def test_a_broker_that_does_not_answer_in_time_is_an_error_until_it_does(
+    loop: EventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_connections, "CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(cluster_connections, "REOPEN_GRACE_S", 0.0)
+    is_suspended = threading.Event()
+    with suspendable_broker(is_suspended) as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(task.is_connected, "the leader")
+        leader = task.cluster.connection(1)
+        assert leader
+        is_suspended.set()
+        leader.send(
+            apis.METADATA.build_request(metadata_request(["t"]), leader.api_versions),
+            on_response=lambda _: None,
+            deadline=time.monotonic() + 0.1,
+        )
+        expected = f"backup: PLAINTEXT {broker.address}: no answer to Metadata in time"
+        wait_until(partial(task.has_error, expected), "the error", 20)
+        is_suspended.clear()
+        wait_until(task.is_connected, "the leader again", 20)
         task.close()
 
 

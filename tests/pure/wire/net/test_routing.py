@@ -240,6 +240,18 @@ def test_a_coordinator_that_moved_is_found_again() -> None:
         assert len(cluster.receivers_of(FIND_COORDINATOR)) == 2
 
 
+def test_a_coordinator_that_stops_is_looked_up_again() -> None:
+    with fake_cluster(2) as cluster, router_to(cluster) as router:
+
+        def stopped(index: int) -> Reply:
+            cluster.coordinator = 1
+            return response_reply(init_producer_id_response()) if index else close_connection
+
+        cluster.rules[INIT_PRODUCER_ID] = stopped
+        assert init_producer_id(router, transactional_id="id") == ProducerIdAndEpoch(7, 3)
+        assert cluster.receivers_of(INIT_PRODUCER_ID) == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "timeout_s"),
     [(90, RequestRefused, 50), (53, NotAuthorized, 50), (51, ClusterUnavailable, 1)],

@@ -42,7 +42,7 @@ from sparkmirror.mirror.topics.task_assignment import ASSIGNED_GROUPS, assigned_
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous_produce import append_records
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_records
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from sparkmirror.mirror.offsets.records import Heartbeat
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous_produce import append_records
+from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_records
 
 
 class MirrorHeartbeatTask:

@@ -15,9 +15,12 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.multi_partition_fetch import fetch_partitions
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
-from sparkmirror.wire.protocol.synchronous_fetch import fetch_batch_at, iter_complete_batches
+from sparkmirror.wire.protocol.synchronous.multi_partition_fetch import fetch_partitions
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
+    fetch_batch_at,
+    iter_complete_batches,
+)
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from sparkmirror.wire.protocol.transactions import EPOCH_BUMPING_VERSION
 

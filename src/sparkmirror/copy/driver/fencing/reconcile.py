@@ -38,7 +38,7 @@ from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous_fetch import (
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
     OffsetOutOfRange,
     SingleFetchResult,
     fetch_batch_at,

@@ -35,7 +35,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
-from sparkmirror.wire.protocol.synchronous_fetch import OffsetOutOfRange
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import OffsetOutOfRange
 
 NO_RIGHT_TO_FENCE = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 

@@ -47,7 +47,7 @@ from sparkmirror.wire.batch.sequence import target_offset_of
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import describe_producers
-from sparkmirror.wire.protocol.synchronous_fetch import high_watermark, raise_for_code
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import high_watermark, raise_for_code
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 
 HIGH_WATERMARK_TIMEOUT_S = 30.0

@@ -22,7 +22,10 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BatchHeader, read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
-from sparkmirror.wire.protocol.synchronous_fetch import OffsetOutOfRange, SingleFetchResult
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
+    OffsetOutOfRange,
+    SingleFetchResult,
+)
 from tests.support.kafka.record_batches import CONTROL_BIT, fix_checksum
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)

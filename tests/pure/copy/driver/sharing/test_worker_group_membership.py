@@ -49,3 +49,13 @@ def test_the_only_member_of_a_group_does_not_wait_for_renewals() -> None:
     membership = GroupMembership(is_required=True)
     membership.renew(LATER, is_alone=True)
     assert membership.renewals_after_fence() == 0
+
+
+def test_what_another_conductor_has_fenced_is_taken_back_after_some_renewals() -> None:
+    membership = GroupMembership(is_required=True)
+    membership.renew(LATER, is_alone=False)
+    needed = membership.renewals_after_fence()
+    for number in range(RENEWALS_AFTER_FENCE):
+        assert not membership.may_take(needed)
+        membership.renew(LATER + 1 + number, is_alone=False)
+    assert membership.may_take(needed)

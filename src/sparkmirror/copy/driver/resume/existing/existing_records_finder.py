@@ -35,7 +35,7 @@ from sparkmirror.errors import BatchError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
-from sparkmirror.wire.protocol.multi_partition_fetch import fetch_partitions
+from sparkmirror.wire.protocol.synchronous.multi_partition_fetch import fetch_partitions
 from sparkmirror.wire.protocol.topics.offsets import list_offsets
 
 READ_BYTES = 256 << 10

@@ -26,7 +26,7 @@ from sparkmirror.wire.batch.header import (
 )
 from sparkmirror.wire.batch.message_format_v1 import read_messages
 from sparkmirror.wire.batch.records import Record, RecordHeader
-from sparkmirror.wire.protocol.synchronous_fetch import SingleFetchResult
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import SingleFetchResult
 
 Content: TypeAlias = tuple[bytes | None, bytes | None, tuple[RecordHeader, ...]]
 

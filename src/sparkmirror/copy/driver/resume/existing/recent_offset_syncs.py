@@ -13,7 +13,7 @@ from sparkmirror.mirror.offsets.records import OffsetSync, RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous_fetch import (
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
     fetch_records,
     high_watermark,
     iter_complete_batches,

@@ -8,7 +8,7 @@ from sparkmirror.copy.driver.resume.existing.log_part import LogPart, read_log_p
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.header import LOG_APPEND_TIME
 from sparkmirror.wire.batch.records import Record
-from sparkmirror.wire.protocol.synchronous_fetch import SingleFetchResult
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import SingleFetchResult
 from tests.support.copy.existing_logs import record
 from tests.support.kafka.record_batches import (
     CONTROL_BIT,

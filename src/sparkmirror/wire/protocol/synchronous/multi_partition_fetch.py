@@ -29,7 +29,7 @@ from sparkmirror.wire.protocol.fetch import (
     fetch_version,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
-from sparkmirror.wire.protocol.synchronous_fetch import SingleFetchResult, fetch_records
+from sparkmirror.wire.protocol.synchronous.synchronous_fetch import SingleFetchResult, fetch_records
 
 RESPONSE_BYTES = 16 << 20
 """The limit of one response; further partitions are in the next one."""
