@@ -69,7 +69,7 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.1
 IDLE_TICK_S = 1.0
-"""How often the thread looks at partitions that are all leased. Messages wake it at once."""
+"""How often the thread looks at partitions that only a message changes; it wakes it at once."""
 MEMBERSHIP_TIMEOUT_S = 5.0
 """How long a conductor that starts waits for the membership of its worker."""
 PROBE_INTERVAL_S = 1.0
@@ -346,9 +346,15 @@ class Conductor:
             return
 
     def _is_quiet(self) -> bool:
-        """Whether every planned partition is leased, so that only a message changes anything."""
+        """Whether only a message can change anything.
+
+        That is so if every planned partition is leased, or waits for the first attempt of its task.
+        """
+        has_attempts = bool(self._task_events.attempts.active())
         return not self._stopping and all(
-            tracked.state is LeaseState.LEASED or not tracked.is_planned
+            tracked.state is LeaseState.LEASED
+            or not tracked.is_planned
+            or (tracked.is_new and not has_attempts)
             for tracked in self._partitions.values()
         )
 

@@ -108,6 +108,11 @@ class TrackedPartition:
         return self.is_transactional and self.state is LeaseState.DOUBTFUL
 
     @property
+    def is_new(self) -> bool:
+        """Whether it waits for its first lease: until then its view does not change with time."""
+        return self.state is LeaseState.WAITING and self.lease is None and self.last_owner is None
+
+    @property
     def is_halted(self) -> bool:
         """Whether it is held until the operator decides."""
         return self.state is LeaseState.HELD and self.held_until == NEVER

@@ -238,9 +238,9 @@ class Driver:
 
     def _job_status(self, job: DriverJob) -> DriverStatus:
         application, phase = self._application, self._job_phase(job)
-        snapshot = without_slot(job.snapshot(), application.task_problems(job.job.name))
         problem = job.problem or self._problem or application.problem()
         if phase in (DriverPhase.RUNNING, DriverPhase.DRAINING, DriverPhase.STOPPED):
+            snapshot = without_slot(job.snapshot(), application.task_problems(job.job.name))
             if problem and application.lacks_slots:
                 snapshot = snapshot.while_waiting_for_slots(job.job.tasks, problem)
             reasons = {view.reason for view in snapshot.partitions.values()}
@@ -248,7 +248,7 @@ class Driver:
             problem = "; ".join(filter(None, [problem, *others]))
         else:
             cause = job.problem or self._problem or application.start_problem()
-            snapshot = snapshot.while_stalled(cause or SPARK_STARTS)
+            snapshot = job.stalled_snapshot(cause or SPARK_STARTS)
         return DriverStatus(
             phase=phase,
             job=job.job.name,

@@ -19,3 +19,10 @@ def test_partitions_without_an_owner_show_why_the_conductor_waits() -> None:
     assert before == "Spark has not started task 0 yet"
     assert shown == "target: target: a:1: connection refused"
     assert problems == [f"the driver cannot grant leases or write positions: {shown}"]
+
+
+def test_a_snapshot_of_partitions_that_wait_for_spark_is_the_same_object_again() -> None:
+    conductor = Conductor(copy_job((TopicPartition("t", 0),)), InMemoryLedger())
+    first = conductor.snapshot()
+    assert conductor.snapshot() is first
+    conductor.stop()

@@ -1,7 +1,8 @@
 """The last snapshot of a conductor, for as long as nothing in it can have changed.
 
 The driver takes a snapshot once a second. That of ten thousand partitions which are all copied and
-have no news is the same object each time, so that to compare two of them costs nothing.
+have no news, or which wait for Spark, is the same object each time, so that to compare two of them
+costs nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from sparkmirror.copy.control.messages import Hello
+from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot
 
 
@@ -33,11 +35,13 @@ class SnapshotCache:
         return self._snapshot if inputs == self._inputs else None
 
     def store(self, inputs: SnapshotInputs, snapshot: CopySnapshot) -> None:
-        """Keep a snapshot of partitions that are all leased.
+        """Keep a snapshot of partitions that are leased or wait for their first lease.
 
-        A reason may end with time alone, so a snapshot with a reason is not kept.
+        The reason of a leased partition may end with time alone: such a snapshot is not kept.
         """
-        if not any(view.reason for view in snapshot.partitions.values()):
+        if not any(
+            view.reason and view.state == LeaseState.LEASED for view in snapshot.partitions.values()
+        ):
             self._inputs, self._snapshot = inputs, snapshot
 
     def invalidate(self) -> None:

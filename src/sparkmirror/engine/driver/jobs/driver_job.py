@@ -77,6 +77,8 @@ class DriverJob:
         self._conductor: ConductorApi | None = None
         self._ended_conductors: list[ConductorApi] = []
         """They may still have receipts of the running epoch."""
+        self._stalled = CopySnapshot(), "", CopySnapshot()
+        """A snapshot, a cause, and the snapshot that is shown while no task copies."""
         self._membership = (0.0, False)
         """Until when the worker is a member of its group, and whether it is the only member."""
         self._failed_starts = 0
@@ -158,6 +160,15 @@ class DriverJob:
         """Return the state of the job's partitions."""
         conductor = self._conductor
         return conductor.snapshot() if conductor else starting_snapshot(self.job)
+
+    def stalled_snapshot(self, cause: str) -> CopySnapshot:
+        """Return the state while no task copies; the same object while nothing changes."""
+        snapshot = self.snapshot()
+        before, known_cause, stalled = self._stalled
+        if before is not snapshot or known_cause != cause:
+            stalled = snapshot.while_stalled(cause)
+            self._stalled = snapshot, cause, stalled
+        return stalled
 
     def problems(self) -> Collection[str]:
         """Return what does not work and ends nothing."""

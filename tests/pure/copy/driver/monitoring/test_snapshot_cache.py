@@ -13,8 +13,8 @@ NO_NEWS = SnapshotInputs(silent_attempts=set(), driver_error="", events=())
 EVENT = CopyEvent(at_ms=1, kind="takeover", partition="t-0", text="taken over")
 
 
-def snapshot(reason: str = "") -> CopySnapshot:
-    view = PartitionView(remote="east.t", task=0, state="leased", reason=reason)
+def snapshot(reason: str = "", state: str = "leased") -> CopySnapshot:
+    view = PartitionView(remote="east.t", task=0, state=state, reason=reason)
     return CopySnapshot(partitions={"t-0": view})
 
 
@@ -47,7 +47,10 @@ def test_a_changed_state_needs_another_snapshot() -> None:
     assert cache.find(NO_NEWS) is None
 
 
-def test_a_snapshot_with_a_reason_is_not_kept() -> None:
+def test_a_snapshot_whose_reason_may_end_with_time_is_not_kept() -> None:
     cache = SnapshotCache()
     cache.store(NO_NEWS, snapshot(reason="held for a moment"))
     assert cache.find(NO_NEWS) is None
+    waiting = snapshot(reason="Spark has not started task 0 yet", state="waiting")
+    cache.store(NO_NEWS, waiting)
+    assert cache.find(NO_NEWS) is waiting

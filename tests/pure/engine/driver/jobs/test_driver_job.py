@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.jobs.driver_job import MAX_FAILED_STARTS, DriverJob
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
@@ -41,6 +42,7 @@ class ScriptedConductor(NoopConductor):
 
     start_errors: list[Exception] = field(default_factory=list)
     error: Exception | None = None
+    shown: CopySnapshot = field(default_factory=CopySnapshot)
     was_cancelled: bool = False
     was_stopped: bool = False
 
@@ -50,6 +52,9 @@ class ScriptedConductor(NoopConductor):
 
     def failure(self) -> Exception | None:
         return self.error
+
+    def snapshot(self) -> CopySnapshot:
+        return self.shown
 
     def cancel(self) -> None:
         self.was_cancelled = True
@@ -182,4 +187,20 @@ def test_the_receipts_of_ended_conductors_are_asked_for_once() -> None:
         1,
         2,
     )
+    started.end()
+
+
+def test_the_snapshot_of_a_stalled_job_changes_with_its_cause_and_its_partitions() -> None:
+    view = PartitionView(remote="A.t", task=0, state="leased", end=7)
+    scripted = conductor()
+    scripted.shown = CopySnapshot(partitions={"t-0": view})
+    started = RunningJob([scripted])
+    wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
+    first = started.job.stalled_snapshot("Spark starts")
+    assert first.partitions["t-0"] == replace(view, state="waiting", end=-1, reason="Spark starts")
+    assert started.job.stalled_snapshot("Spark starts") is first
+    other = started.job.stalled_snapshot("the master is gone")
+    assert other.partitions["t-0"].reason == "the master is gone"
+    scripted.shown = CopySnapshot()
+    assert started.job.stalled_snapshot("the master is gone").partitions == {}
     started.end()
