@@ -39,9 +39,8 @@ class SnapshotCache:
 
         The reason of a leased partition may end with time alone: such a snapshot is not kept.
         """
-        if not any(
-            view.reason and view.state == LeaseState.LEASED for view in snapshot.partitions.values()
-        ):
+        leased = (v for v in snapshot.partitions.values() if v.state == LeaseState.LEASED)
+        if not any(view.reason for view in leased):
             self._inputs, self._snapshot = inputs, snapshot
 
     def invalidate(self) -> None:
