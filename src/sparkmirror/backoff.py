@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
 from dataclasses import dataclass, field
+from random import SystemRandom
+from typing import Final
+
+JITTER: Final = SystemRandom()
+"""Spreads load. It has no state, so processes forked from one parent do not pause in step."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,7 +24,7 @@ class Backoff:
         """How long to wait before the next try."""
         pause = self._next_s or self.initial_s
         self._next_s = min(pause * 2, self.max_s)
-        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311 - no secret
+        return pause * JITTER.uniform(1 - self.jitter, 1 + self.jitter)
 
     def reset(self) -> None:
         """Start with `initial_s` again."""

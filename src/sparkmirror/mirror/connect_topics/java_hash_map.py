@@ -16,6 +16,7 @@ maps in these topics are smaller than that.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeVar
 
 Value = TypeVar("Value")
@@ -23,6 +24,7 @@ Value = TypeVar("Value")
 _SMALLEST_TABLE = 16
 
 
+@lru_cache(maxsize=1024)  # the members of offsets and statuses are few
 def string_hash(text: str) -> int:
     """Return `String.hashCode()`, as an unsigned number."""
     units = text.encode("utf-16-be", errors="surrogatepass")

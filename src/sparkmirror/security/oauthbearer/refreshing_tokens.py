@@ -13,13 +13,13 @@ When the token has expired, callers get TokenUnavailable with the reason, until 
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from sparkmirror.backoff import JITTER
 from sparkmirror.security.oauthbearer.refresh_schedule import RefreshSchedule
 from sparkmirror.security.oauthbearer.token_retriever import RetrievedToken, TokenRetriever
 from sparkmirror.security.sasl_credentials import BearerToken, TokenUnavailable
@@ -139,7 +139,7 @@ def _retrieve(
     if failures:
         log.info("%s: the token is renewed after %d failed attempts", retriever.name, failures)
     now_s = clock()
-    spread = random.random()  # noqa: S311 - spreads load, keeps no secret
+    spread = JITTER.random()
     return max(schedule.refresh_at_s(now_s, token.expires_at_s, spread) - now_s, 0.0)
 
 

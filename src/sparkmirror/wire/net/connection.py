@@ -12,12 +12,12 @@ a token provider must not block.
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from sparkmirror.backoff import JITTER
 from sparkmirror.errors import ClusterError, ConfigError
 from sparkmirror.security.client_security import ClientSecurity, SecuritySource
 from sparkmirror.security.sasl_credentials import SaslLogin
@@ -190,7 +190,7 @@ class BrokerConnection(Channel):
 
     def _schedule_reauthentication(self, exchange: SaslClientAuthenticator) -> None:
         """Set the time of the next re-authentication, spread over connections."""
-        fraction = random.uniform(0.8, 0.9)  # noqa: S311 - spreads load, keeps no secret
+        fraction = JITTER.uniform(0.8, 0.9)
         lifetime_s = exchange.session_lifetime_s or float("inf")
         self._reauthenticate_at = time.monotonic() + lifetime_s * fraction
 

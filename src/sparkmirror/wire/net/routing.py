@@ -8,7 +8,6 @@ example a refused login or certificate. Blocks; a Router belongs to one thread, 
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NoReturn, TypeAlias
 
-from sparkmirror.backoff import Backoff, seconds_left
+from sparkmirror.backoff import JITTER, Backoff, seconds_left
 from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
@@ -284,7 +283,7 @@ class Router:
         connected = list(self.connections.connected_addresses())
         seen: set[Address] = set()
         for group in (connected, known, self._bootstrap):
-            for address in random.sample(group, len(group)):
+            for address in JITTER.sample(group, len(group)):
                 if address not in seen:
                     seen.add(address)
                     yield address
