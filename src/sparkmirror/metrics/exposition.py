@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from prometheus_client import Metric
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 from sparkmirror.metrics.definition import Figure, MetricDefinition
+
+_encode_openmetrics: Callable[[Collector], bytes] = openmetrics.generate_latest
+_OPENMETRICS = "application/openmetrics-text"
+_PLAIN_TEXT = "text/plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +27,34 @@ class Exposition:
 
 def render(figures: Iterable[Figure], accept: str = "") -> Exposition:
     """Return the figures in the format that an Accept header asks for."""
-    encode, media_type = choose_encoder(accept)
-    return Exposition(content=encode(_Figures(figures)), media_type=media_type)
+    if prefers_openmetrics(accept):
+        content = _encode_openmetrics(_Figures(figures))
+        return Exposition(content=content, media_type=openmetrics.CONTENT_TYPE_LATEST)
+    return Exposition(
+        content=generate_latest(_Figures(figures)), media_type=CONTENT_TYPE_PLAIN_0_0_4
+    )
+
+
+def prefers_openmetrics(accept: str) -> bool:
+    """Whether an Accept header names OpenMetrics, and not with less weight than plain text."""
+    weights: dict[str, float] = {}
+    for named in accept.split(","):
+        media_type, *parameters = (part.strip().lower() for part in named.split(";"))
+        weight = min(map(_weight, parameters), default=1.0)
+        weights[media_type] = max(weights.get(media_type, 0.0), weight)
+    wanted = weights.get(_OPENMETRICS, 0.0)
+    return wanted > 0 and wanted >= weights.get(_PLAIN_TEXT, 0.0)
+
+
+def _weight(parameter: str) -> float:
+    """Return the weight that a parameter gives; 1 without one, 0 for one that is no number."""
+    name, _, value = parameter.partition("=")
+    if name.strip() != "q":
+        return 1.0
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
 
 
 class _Figures(Collector):

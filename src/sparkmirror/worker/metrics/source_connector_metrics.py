@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.metrics import connect_metrics, sparkmirror_metrics
@@ -111,7 +112,7 @@ class SourceFigures:
         assert self._job is not None
         lags: Counter[tuple[int, TopicPartition]] = Counter()
         for partition, view in views.items():
-            if view.lag is not None:
+            if view.lag is not None and view.task != NO_TASK:
                 lags[view.task, self._counts.key(partition)] += view.lag
         for (task, key), lag in sorted(lags.items()):
             client = f"{self._job.flow}|{self._job.connector}-{task}|replication-consumer"

@@ -40,6 +40,12 @@ OPTIONS = RestOptions(get_figures=figures, metrics_listeners=(LISTENER,), access
         ("*/*", "text/plain; version=0.0.4; charset=utf-8"),
         ("text/plain", "text/plain; version=0.0.4; charset=utf-8"),
         ("application/openmetrics-text; version=1.0.0, */*;q=0.1", "application/openmetrics-text"),
+        ('application/openmetrics-text; version="1.0.0"', "application/openmetrics-text"),
+        ("application/openmetrics-text;q=0.5, text/plain;q=0.5", "application/openmetrics-text"),
+        ("text/plain;q=1, application/openmetrics-text;q=0.1", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text;q=0", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text;q=much", "text/plain; version=0.0.4"),
+        ("text/plain;version=latest", "text/plain; version=0.0.4"),
     ],
 )
 def test_the_format_is_the_one_that_the_client_asks_for(
