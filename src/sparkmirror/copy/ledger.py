@@ -17,7 +17,8 @@ is the truth, so only the owner of a transactional id of the connector may write
 Several conductors of one connector, one in each worker, share the ledger, and each partition has
 one owner at a time. A conductor claims a partition: it writes an open entry with its own id, and
 reads the records behind the entry that it continues. If another conductor wrote first, the claim is
-lost (`copy.driver.ledger_cache`). So of two conductors that continue the same closed entry one
+lost (`copy.driver.ledger_cache`). An open entry of its own that is known to be the last one stored
+is a claim already. So of two conductors that continue the same closed entry one
 gets the partition, without a fence.
 """
 

@@ -6,27 +6,49 @@ The ledger of the driver uses it, with its own router. `offset_backing_store` fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.connect_topics.connect_offsets import OffsetsState, StoredOffset
 from sparkmirror.store.keyed_append import append_keyed
-from sparkmirror.store.topic_reader import TopicReader
+from sparkmirror.store.topic_reader import ConsumedRecord, TopicReader
 from sparkmirror.wire.net.routing import Router
+
+
+class RecordReader(Protocol):
+    """Reads a topic to its end (`topic_reader`)."""
+
+    def read_to_end(self) -> Iterator[ConsumedRecord]:
+        """Yield the records up to the end. Blocks."""
+        ...
+
+    def move_end(self) -> None:
+        """Take the present end of the topic as the end. Blocks."""
+        ...
 
 
 class OffsetsTopic:
     """The offsets topic of one worker group. All calls block, in the thread of the router."""
 
-    def __init__(self, router: Router, topic: str) -> None:
+    def __init__(
+        self,
+        router: Router,
+        topic: str,
+        create_reader: Callable[[Router, str], RecordReader] = TopicReader,
+    ) -> None:
         self._router = router
         self._topic = topic
-        self._reader: TopicReader | None = None
+        self._create_reader = create_reader
+        self._reader: RecordReader | None = None
+        self._unreturned: list[StoredOffset] = []
+        """What `load_new` has read before an error: the next call returns it."""
 
     def load(self) -> OffsetsState:
         """Read the topic to its end and return its offsets."""
         state = OffsetsState()
-        self._reader = reader = TopicReader(self._router, self._topic)
+        self._unreturned.clear()
+        self._reader = reader = self._create_reader(self._router, self._topic)
         for consumed in reader.read_to_end():
             state.apply(consumed.record, location=str(consumed))
         return state
@@ -34,16 +56,18 @@ class OffsetsTopic:
     def load_new(self) -> list[StoredOffset]:
         """Return the records behind those of the last call or of `load`, in the order of the log.
 
-        Reads to the end of the topic as it is now. Requires `load` first.
+        Reads to the end of the topic as it is now. Requires `load` first. After an error the next
+        call returns what this one has read, too.
         """
         assert self._reader is not None, "load comes first"
         self._reader.move_end()
         state = OffsetsState()
-        applied = [
-            state.apply(consumed.record, location=str(consumed))
-            for consumed in self._reader.read_to_end()
-        ]
-        return [stored for stored in applied if stored]
+        for consumed in self._reader.read_to_end():
+            stored = state.apply(consumed.record, location=str(consumed))
+            if stored:
+                self._unreturned.append(stored)
+        found, self._unreturned = self._unreturned, []
+        return found
 
     def save(self, offsets: Iterable[StoredOffset], now_ms: int) -> None:
         """Append offsets, each to the partition in which Connect expects its key."""

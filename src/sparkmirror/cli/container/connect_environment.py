@@ -112,12 +112,13 @@ def worker_properties_text(found: ConnectEnvironment, environment: Mapping[str, 
 
 
 def _one_value(value: str) -> str:
-    """Return the value with each line break escaped that would end it."""
-    lines = value.replace("\r\n", "\n").rstrip("\n").split("\n")
-    return "".join(
-        line + ("" if is_last else "\n" if _is_continued(line) else "\\n")
-        for line, is_last in zip(lines, [False] * (len(lines) - 1) + [True], strict=True)
-    )
+    """Return the value with each line break escaped that would end it.
+
+    A backslash at the end is doubled: alone it would join the next property to the value.
+    """
+    *lines, last = value.replace("\r\n", "\n").rstrip("\n").replace("\r", "\\r").split("\n")
+    text = "".join(line + ("\n" if _is_continued(line) else "\\n") for line in lines)
+    return text + last + ("\\" if _is_continued(last) else "")
 
 
 def _ascii(value: str) -> str:

@@ -26,6 +26,15 @@ _OAUTH_SECRETS: Final = {
     "refreshToken": "oauth.refresh.token",
 }
 
+WORKER_KEYS: Final = frozenset(
+    {"group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic"}
+)
+"""Group and topics of Strimzi's own workers, which must not share them with another program."""
+WORKER_TEXT: Final = (
+    "each flow has its own group and topics (mm2-offsets.<source>.internal); it continues behind "
+    "the last record that Strimzi's mirror has copied"
+)
+
 
 def cluster_properties(
     cluster: ResourceFields, secrets: SecretFiles, remarks: list[StrimziRemark]
@@ -44,7 +53,11 @@ def cluster_properties(
     protocol = _PROTOCOLS[is_sasl, has_tls]
     if protocol != "PLAINTEXT":
         properties["security.protocol"] = protocol
-    properties |= cluster.settings("config")
+    settings = cluster.settings("config")
+    for key in sorted(WORKER_KEYS & settings.keys()):
+        del settings[key]
+        remarks.append(StrimziRemark(cluster.path_of(f"config.{key}"), WORKER_TEXT))
+    properties |= settings
     remarks += unread_remarks(cluster)
     return {key: secrets.with_files(value) for key, value in properties.items()}
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sparkmirror.cli.strimzi.cluster_properties import cluster_properties
+from sparkmirror.cli.strimzi.cluster_properties import WORKER_TEXT, cluster_properties
 from sparkmirror.cli.strimzi.kubernetes_secret_files import (
     DIRECTORY_PROVIDER,
     SecretFiles,
@@ -21,6 +21,7 @@ from sparkmirror.cli.strimzi.kubernetes_secret_files import (
 from sparkmirror.cli.strimzi.misplaced_fields import fragment_faults, misplaced_field_faults
 from sparkmirror.cli.strimzi.remarks import StrimziRemark, unread_remarks
 from sparkmirror.cli.strimzi.resource_fields import ResourceFields
+from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.errors import ConfigError, ConfigFault
 
 KIND: Final = "KafkaMirrorMaker2"
@@ -41,10 +42,6 @@ _WORKER_FIELDS: Final = (
     "configStorageTopic",
     "offsetStorageTopic",
     "statusStorageTopic",
-)
-_WORKER_TEXT: Final = (
-    "each flow has its own group and topics (mm2-offsets.<source>.internal); it continues behind "
-    "the last record that Strimzi's mirror has copied"
 )
 _REPLICAS_TEXT: Final = (
     "start as many processes with this file; give it listeners that they can reach each other at"
@@ -175,7 +172,7 @@ class _MirrorReader:
         target = spec.part("target")
         for name in _WORKER_FIELDS:
             if target.text(name) is not None:
-                self._remarks.append(StrimziRemark(target.path_of(name), _WORKER_TEXT))
+                self._remarks.append(StrimziRemark(target.path_of(name), WORKER_TEXT))
         target_alias = self._read_cluster(target)
         for mirror in self._mirrors(spec):
             if "source" not in mirror:
@@ -247,6 +244,7 @@ class _MirrorReader:
             kept = properties.setdefault(key, written)
             if kept != written:
                 name = "tasksMax" if key == "tasks.max" else f"config.{key}"
-                text = f"{value} is left out: a flow has one {key} for all connectors, {kept}"
+                shown, used = redact_value(key, value), redact_value(key, kept)
+                text = f"{shown} is left out: a flow has one {key} for all connectors, {used}"
                 self._remarks.append(StrimziRemark(connector.path_of(name), text))
         self._remarks += unread_remarks(connector)

@@ -131,7 +131,7 @@ class ResourceExport:
                 continue
             if not part.reads(key) or key.startswith(CONFIG_PROVIDERS_PREFIX):
                 continue
-            if self._is_of_cluster(origin):
+            if self._is_of_cluster(origin) or origin in CLIENT_SECURITY_NAMES:
                 continue
             self._used.add(origin)
             if is_secret(key):

@@ -406,6 +406,8 @@ class Conductor:
             self._progress.flush(returned)
             self._ledger_cache.flush(returned)
         with self._lock:
+            if returned:
+                self._snapshots.invalidate()
             self._job_partitions.forget_unplanned()
 
     def _probe_target(self, now: float) -> None:

@@ -13,8 +13,9 @@ one key have an order, so one claim wins:
                            B reads: A wrote first, the claim is lost
 
 A closed entry that two conductors read is thus continued by one of them, and no fence is needed.
-A claim holds while the entry is open and no other conductor has written: the next task attempt of
-the same conductor, in the next epoch, gets the lease without another write.
+A claim holds while the last stored entry is the open one of this conductor: the next task attempt,
+in the next epoch, gets the lease without another write. After a write that failed, the last stored
+entry is not known, and the claim is written.
 Every other takeover needs a fence, and the target broker then refuses the owner before it. Each
 write of an entry names the conductor, so that a late write of a former owner is recognised.
 """
@@ -56,6 +57,8 @@ class LedgerCache:
         self.entries: dict[TopicPartition, LedgerEntry] = {}
         self._foreign: set[TopicPartition] = set()
         """Partitions whose entry was not written by this conductor since its last resume point."""
+        self._uncertain: set[TopicPartition] = set()
+        """Partitions whose last write failed: some entries of it may be stored all the same."""
 
     def load(self) -> None:
         """Read the ledger. Blocks."""
@@ -100,11 +103,22 @@ class LedgerCache:
 
         A conductor that shares its connector with no other gets all of them.
         """
-        if not self.conductor:
-            self._write_claims(partitions)
-            return set(partitions)
         kept = {tracked for tracked in partitions if not self.is_lost(tracked)}
-        written = self._write_claims(kept)
+        held = {tracked: entry for tracked in kept if (entry := self._held_claim(tracked))}
+        written = self.save(kept - held.keys(), is_open=True)
+        won = self._won_claims(kept, written) if self.conductor else kept
+        with self._lock:
+            for tracked in held.keys() & won:
+                assert tracked.lease is not None
+                tracked.is_dirty = held[tracked] != self._entry(
+                    tracked, tracked.lease, is_open=True
+                )
+        return won
+
+    def _won_claims(
+        self, kept: Collection[TrackedPartition], written: Collection[TopicPartition]
+    ) -> set[TrackedPartition]:
+        """Return the partitions that no other conductor has claimed before this one. Blocks."""
         changes = self._apply_changes()
         won: set[TrackedPartition] = set()
         for tracked in kept:
@@ -115,33 +129,25 @@ class LedgerCache:
                 self.entries[tracked.source] = foreign[-1]
         return won
 
-    def _write_claims(self, partitions: Iterable[TrackedPartition]) -> frozenset[TopicPartition]:
-        """Write open entries where no claim holds; returns what was written. Blocks."""
-        with self._lock:
-            claims = {tracked: self._held_claim(tracked) for tracked in partitions}
-            for tracked, claim in claims.items():
-                if claim and tracked.lease:
-                    now = self._entry(tracked, tracked.lease, is_open=True)
-                    tracked.is_dirty = now != claim
-        return self.save([tracked for tracked, claim in claims.items() if not claim], is_open=True)
-
     def _held_claim(self, tracked: TrackedPartition) -> LedgerEntry | None:
         """Return the open entry of this conductor on which the lease continues; None if none does.
 
-        The lease may be ahead of it, as that of an owner is between two flushes.
+        It must be known to be the last one stored. The lease may be ahead of it, as that of an
+        owner is between two flushes.
         """
         entry, lease = self.entries.get(tracked.source), tracked.lease
         claimed = entry.extension if entry else None
         if entry is None or claimed is None or lease is None:
             return None
         is_own = claimed.is_open and not self.is_foreign(entry) and not self.is_lost(tracked)
+        is_last = tracked.source not in self._uncertain and not tracked.is_repositioned
         is_ahead = entry.position <= lease.position and claimed.expected <= lease.expected
         is_same = (claimed.identity, claimed.source_topic_id, claimed.target_topic_id) == (
             lease.identity,
             lease.source_topic_id,
             lease.target_topic_id,
         )
-        return entry if is_own and is_ahead and is_same and not tracked.is_repositioned else None
+        return entry if is_own and is_last and is_ahead and is_same else None
 
     def _is_won(self, entries: Sequence[LedgerEntry | None], has_written: bool) -> bool:
         """Whether no foreign record precedes the claim, the last record of this conductor.
@@ -187,7 +193,9 @@ class LedgerCache:
         }
         if not entries:
             return frozenset()
+        self._uncertain |= entries.keys()
         self._write(entries, {tracked.source: self.guarding_task(tracked) for tracked in leases})
+        self._uncertain -= entries.keys()
         self.entries |= entries
         with self._lock:
             for tracked, lease in leases.items():

@@ -355,3 +355,31 @@ def test_output_of_a_dash_is_the_text_alone(tmp_path: Path) -> None:
     )
     assert len(result.stdout.splitlines()) == len(properties)
     assert result.stdout == (tmp_path / "mm2.properties").read_text("ascii")
+
+
+def test_group_and_topics_of_strimzis_workers_are_left_out(tmp_path: Path) -> None:
+    """Two programs with one group and one config topic would copy everything twice."""
+    own = "config.storage.replication.factor: -1"
+    keys = ("group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic")
+    indent = " " * (V1BETA2.index(own) - V1BETA2.rindex("\n", 0, V1BETA2.index(own)) - 1)
+    added = "".join(f"\n{indent}{key}: mirrormaker2-x" for key in keys)
+    properties, result = imported(tmp_path, V1BETA2.replace(own, own + added))
+    assert properties == imported(tmp_path, V1BETA2, "--force")[0]
+    for key in keys:
+        assert f"spec.clusters[1].config.{key}: each flow has its own group" in result.stderr
+
+
+def test_a_secret_of_two_connectors_is_not_printed(tmp_path: Path) -> None:
+    text = V1BETA2.replace(
+        "producer.override.linger.ms: 100", 'producer.override.sasl.jaas.config: x password="one";'
+    )
+    config = "sync.group.offsets.enabled"
+    assert text != V1BETA2
+    line = next(line for line in text.splitlines() if config in line)
+    indent = " " * (len(line) - len(line.lstrip()))
+    other = f'{line}\n{indent}producer.override.sasl.jaas.config: x password="two";'
+    _, result = imported(tmp_path, text.replace(line, other))
+    assert "is left out: a flow has one producer.override.sasl.jaas.config" in result.stderr
+    assert "one" not in result.stderr.partition("is left out")[0].split()
+    assert '"one"' not in result.stderr
+    assert '"two"' not in result.stderr

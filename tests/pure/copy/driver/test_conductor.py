@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.model import TopicPartition
@@ -25,4 +27,14 @@ def test_a_snapshot_of_partitions_that_wait_for_spark_is_the_same_object_again()
     conductor = Conductor(copy_job((TopicPartition("t", 0),)), InMemoryLedger())
     first = conductor.snapshot()
     assert conductor.snapshot() is first
+    conductor.stop()
+
+
+def test_a_partition_that_was_given_back_leaves_the_snapshot() -> None:
+    both = (TopicPartition("t", 0), TopicPartition("t", 1))
+    conductor = Conductor(replace(copy_job(both), is_shared=True), InMemoryLedger())
+    assert set(conductor.snapshot().partitions) == {"t-0", "t-1"}
+    conductor._job_partitions.replan(replace(copy_job(both[:1]), is_shared=True))
+    conductor._give_back()
+    assert set(conductor.snapshot().partitions) == {"t-0"}
     conductor.stop()

@@ -13,18 +13,38 @@ from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry
+from sparkmirror.errors import ClusterTimeout, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from tests.support.copy.scripted_clusters import InMemoryLedger
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
+OTHER, OTHER_TARGET = TopicPartition("u", 0), TopicPartition("A.u", 0)
 IDENTITY = LeaseIdentity(producer_id=9, producer_epoch=1, anchor=0)
+NEW = LeaseIdentity(producer_id=10, producer_epoch=0, anchor=0)
+
+
+class FailingLedger(InMemoryLedger):
+    """A ledger that stores what it is given and then fails, or that cannot be read."""
+
+    stores_and_fails = False
+    cannot_be_read = False
+
+    def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
+        super().save(entries)
+        if self.stores_and_fails:
+            raise ClusterTimeout("A", "no answer in time")
+
+    def changes(self) -> list[LedgerChange]:
+        if self.cannot_be_read:
+            raise ClusterUnavailable("A", "no leader")
+        return super().changes()
 
 
 class Worker:
     """The ledger cache of one conductor, and the partition as it tracks it."""
 
     def __init__(self, name: str, log: list[LedgerChange], *, task: int = 0) -> None:
-        self.ledger = InMemoryLedger(log)
+        self.ledger = FailingLedger(log)
         self.cache = LedgerCache(self.ledger, threading.Lock(), conductor=name)
         self.cache.load()
         self.tracked = TrackedPartition(SOURCE, TARGET, task)
@@ -229,3 +249,39 @@ def test_a_position_that_was_moved_is_written(workers: tuple[Worker, Worker]) ->
     first.tracked.seek(500)
     assert first.claims()
     assert len(first.ledger.writes) == 2
+
+
+def test_after_a_write_that_failed_the_claim_is_written(workers: tuple[Worker, Worker]) -> None:
+    """The closed entry may be stored: another conductor would continue it without a fence."""
+    first, second = workers
+    first.continue_entry()
+    assert first.claims()
+    first.tracked.release(clean=True, now=0.0)
+    first.ledger.stores_and_fails = True
+    with pytest.raises(ClusterTimeout):
+        first.close()
+    first.ledger.stores_and_fails = False
+    assert first.claims()
+    last = first.ledger.log[-1].entry
+    assert last
+    assert last.extension
+    assert last.extension.is_open
+    second.cache.reload()
+    assert second.cache.entries[SOURCE] == last
+
+
+@pytest.mark.parametrize("conductor", ["", "a"], ids=["alone", "shared"])
+def test_a_claim_that_fails_leaves_its_partitions_dirty(conductor: str) -> None:
+    """So that a stop before the next try writes their closed entries."""
+    worker, other = Worker(conductor, []), TrackedPartition(OTHER, OTHER_TARGET, 0)
+    worker.continue_entry()
+    assert worker.claims()
+    worker.tracked.release(clean=True, now=0.0)
+    other.set_lease(Lease(source=OTHER, target=OTHER_TARGET, position=0, expected=0, identity=NEW))
+    if conductor:
+        worker.ledger.cannot_be_read = True
+    else:
+        worker.ledger.error = ClusterUnavailable("A", "no leader")
+    with pytest.raises(ClusterUnavailable):
+        worker.cache.claim([worker.tracked, other])
+    assert worker.tracked.is_dirty
