@@ -45,6 +45,8 @@ def rendered(environment: dict[str, str]) -> dict[str, str]:
         ("required \\\n  username=u;", "required username=u;"),
         ("-----BEGIN\nabc\n-----END\n", "-----BEGIN\nabc\n-----END"),
         ("C:\\\\certs", "C:\\certs"),
+        ("C:\\\\certs\\", "C:\\certs\\"),
+        ("a\rb", "a\rb"),
         ("prüfung-\U0001f600", "prüfung-\U0001f600"),
         ("", ""),
     ],

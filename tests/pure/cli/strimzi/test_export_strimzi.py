@@ -178,3 +178,16 @@ def test_login_without_a_type_of_strimzi_is_custom_and_has_no_options(tmp_path: 
 def test_file_without_an_enabled_flow_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No source->target replication flows"):
         exported(tmp_path, MIRROR.replace("enabled=true\n", "enabled=false\n", 1))
+
+
+def test_login_and_stores_of_all_clusters_are_in_the_clusters_alone(tmp_path: Path) -> None:
+    """A store in the connectors beside certificates of a cluster ends Strimzi's clients."""
+    shared = MIRROR.replace("source.ssl.truststore", "ssl.truststore")
+    assert shared != MIRROR
+    (resource,), result = exported(tmp_path, shared)
+    (mirror,) = resource["spec"]["mirrors"]
+    for connector in ("sourceConnector", "checkpointConnector"):
+        settings = mirror[connector]["config"]
+        assert not [key for key in settings if "truststore" in key]
+    assert "tls" in mirror["source"]
+    assert "write it into the config of the connectors" not in result.stderr
