@@ -42,6 +42,9 @@ LAST_PROGRESS: Final = _topic_gauge(
 PARTITIONS: Final = _gauge(
     "partitions", "Source partitions of this worker by state.", (*_TOPIC, "state")
 )
+STALLED_PARTITIONS: Final = _gauge(
+    "stalled_partitions", "Source partitions that are not copied now, for a reason.", _TOPIC
+)
 LANE_BATCHES: Final = _counter(
     "lane_batches_total", "Batches by the reason of the lane that they took.", (*_TOPIC, "reason")
 )

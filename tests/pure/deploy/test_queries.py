@@ -29,6 +29,7 @@ SCRAPE_LABELS = {"job", "instance"}
 WORDS: Mapping[tuple[str, str], set[str]] = {
     ("sparkmirror_partitions", "state"): {*LeaseState, *IdleState},
     ("sparkmirror_lost_records_total", "kind"): set(LossKind),
+    ("sparkmirror_events_total", "kind"): {*LossKind, "remote-truncated"},
     ("sparkmirror_worker_health", "status"): {
         *(worker_health.STARTING, worker_health.HEALTHY),
         *(worker_health.DEGRADED, worker_health.UNHEALTHY),

@@ -100,7 +100,9 @@ class ConnectorCounts:
     ) -> None:
         before, self._views[name] = self._views.get(name), view
         moved = view.copied if before is None else view.position - before.position
-        if moved > 0:
+        # A position that moves without a copied record was set: by the policy for losses, or by
+        # an operator.
+        if moved > 0 and (before is None or view.copied != before.copied):
             counts.position_rate.record(moved, now_ms)
             counts.last_progress_s = wall_s
         if before is not None and 0 <= before.end < view.end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
@@ -32,6 +33,9 @@ class SourceFigures:
         self._driver_restarts = 0
         self._events: Counter[tuple[str, str]] = Counter()
         self._lost_records: Counter[tuple[str, str]] = Counter()
+        self._lost_to: dict[tuple[str, str, int], int] = {}
+        """The ends of the losses that are counted, by partition, kind and first offset. Each new
+        driver reports the loss of a halted partition again."""
 
     def on_plan(self, job: CopyJob) -> None:
         """The connector has the partitions of this job here."""
@@ -51,8 +55,11 @@ class SourceFigures:
         for event in events:
             key = TopicPartition.parse(event.partition).topic, event.kind
             self._events[key] += 1
-            if 0 <= event.lost_from < event.lost_to:
-                self._lost_records[key] += event.lost_to - event.lost_from
+            loss = event.partition, event.kind, event.lost_from
+            known_to = self._lost_to.get(loss, event.lost_from)
+            if event.lost_from >= 0 and known_to < event.lost_to:
+                self._lost_records[key] += event.lost_to - known_to
+                self._lost_to[loss] = event.lost_to
 
     def figures(self, views: Mapping[str, PartitionView], now_ms: float) -> Iterator[Figure]:
         """Yield all figures. `views` are the partitions as the worker shows them now."""
@@ -126,11 +133,16 @@ class SourceFigures:
         states = Counter((partition.topic, view.state) for partition, view in views.items())
         yield from self._by_topic(sparkmirror_metrics.PARTITIONS, "state", states)
         unknown = Counter({partition.topic: 0 for partition in views})
+        stalled = unknown.copy()
         unknown.update(partition.topic for partition, view in views.items() if view.lag is None)
-        for topic, count in sorted(unknown.items()):
-            labels = self._flow() | {"topic": jmx_sanitize(topic)}
-            definition = sparkmirror_metrics.LAG_UNKNOWN_PARTITIONS
-            yield Figure(definition=definition, labels=labels, value=count)
+        stalled.update(partition.topic for partition, view in views.items() if _is_stalled(view))
+        for definition, counts in (
+            (sparkmirror_metrics.LAG_UNKNOWN_PARTITIONS, unknown),
+            (sparkmirror_metrics.STALLED_PARTITIONS, stalled),
+        ):
+            for topic, count in sorted(counts.items()):
+                labels = self._flow() | {"topic": jmx_sanitize(topic)}
+                yield Figure(definition=definition, labels=labels, value=count)
 
     def _counter_figures(self) -> Iterator[Figure]:
         batches = self._counts.lane_batches
@@ -146,7 +158,10 @@ class SourceFigures:
     def _by_topic(
         self, definition: MetricDefinition, label: str, counts: Mapping[tuple[str, str], int]
     ) -> Iterator[Figure]:
+        assert self._job is not None
         for (topic, word), count in sorted(counts.items()):
+            if topic not in self._job.remote_topics:
+                continue  # it has left the plan
             labels = self._flow() | {"topic": jmx_sanitize(topic), label: word}
             yield Figure(definition=definition, labels=labels, value=count)
 
@@ -157,6 +172,11 @@ class SourceFigures:
             "target": jmx_sanitize(self._job.settings.target_alias),
             "connector": self._connector,
         }
+
+
+def _is_stalled(view: PartitionView) -> bool:
+    """Whether a partition that is to be copied says why it is not."""
+    return bool(view.reason) and view.state in set(LeaseState)
 
 
 def _topic_labels(key: TopicPartition) -> dict[str, str]:

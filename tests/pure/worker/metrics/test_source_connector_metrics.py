@@ -180,3 +180,53 @@ def test_a_connector_that_is_deleted_or_runs_elsewhere_has_no_figures() -> None:
         worker.report((7, 9), (0, 5))
         worker.flow.on_tasks_ended(CONNECTOR, state)
         assert worker.series() == {}
+
+
+def test_a_loss_that_a_later_driver_reports_again_is_counted_once() -> None:
+    lost = CopyEvent(
+        at_ms=5, kind="retention", partition="t-0", text="lost", lost_from=3, lost_to=7
+    )
+    worker = Worker()
+    worker.report((3, 9), (0, 0), events=(lost,))
+    worker.report((3, 9), (0, 0), events=(lost, replace(lost, at_ms=6, lost_to=8)))
+    found = worker.series()
+    assert found[series("sparkmirror_events_total", **FLOW, kind="retention")] == 2
+    assert found[series("sparkmirror_lost_records_total", **FLOW, kind="retention")] == 5
+
+
+def test_partitions_that_say_why_they_are_not_copied_are_counted() -> None:
+    worker = Worker()
+    worker.report((0, 9), (0, 9))
+    stalled = series("sparkmirror_stalled_partitions", **FLOW)
+    assert worker.series()[stalled] == 0
+    views = {
+        "t-0": PartitionView(remote="source.t", task=0, state="leased", reason="no answer"),
+        "t-1": PartitionView(remote="source.t", task=0, state="held", reason="no right"),
+    }
+    worker.flow.on_status(
+        CONNECTOR,
+        DriverStatus(phase=DriverPhase.RUNNING, snapshot=CopySnapshot(partitions=views)),
+    )
+    assert worker.series()[stalled] == 2
+
+
+def test_a_position_that_was_set_is_no_progress() -> None:
+    worker = Worker()
+    worker.report((0, 1000), (0, 0))
+    view = PartitionView(remote="source.t", task=0, state="leased", position=900, end=1000)
+    snapshot = CopySnapshot(partitions={"t-0": view})
+    worker.flow.on_status(CONNECTOR, DriverStatus(phase=DriverPhase.RUNNING, snapshot=snapshot))
+    found = names(worker.series())
+    assert "sparkmirror_last_progress_timestamp_seconds" not in found
+    assert "sparkmirror_eta_seconds" not in found
+
+
+def test_counters_of_a_topic_that_left_the_plan_are_gone() -> None:
+    takeover = CopyEvent(at_ms=6, kind="takeover", partition="t-1", text="goes on")
+    worker = Worker()
+    worker.report((0, 0), (0, 0), events=(takeover,), lanes={"t": {"contiguous": 3}})
+    counters = {"sparkmirror_events_total", "sparkmirror_lane_batches_total"}
+    assert counters <= names(worker.series())
+    other = replace(JOB, remote_topics={"u": "source.u"}, tasks={0: (TopicPartition("u", 0),)})
+    worker.flow.on_plan(CONNECTOR, other)
+    assert not counters & names(worker.series())
