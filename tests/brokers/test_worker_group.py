@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from kafka.admin import ACLOperation, ResourceType
@@ -146,18 +147,24 @@ def test_workers_share_tasks_and_every_member_knows_every_owner(
     members = (first, second, third)
     wait_until(lambda: [one.tasks() for one in members] == [2, 2, 2], "equal shares")
     assert owners(*members) == list(range(TASKS))
-    tables = [one.coordinator.assignment() for one in members]
-    assert all(table is not None for table in tables)
-    for table in tables:
+    expected = {
+        task: (member.worker_id, f"http://{member.worker_id}/")
+        for member in members
+        for task in member.running
+    }
+
+    def knows_every_owner(member: Member) -> bool:
+        table = member.coordinator.assignment()
+        found = {task: table.owner_of_task(task) for task in expected} if table else {}
+        known = {task: (owner.worker_id, owner.url) for task, owner in found.items() if owner}
+        return known == expected
+
+    for member in members:
+        # While tasks move, a table has no owner for them.
+        wait_until(partial(knows_every_owner, member), "every owner")
+        table = member.coordinator.assignment()
         assert table is not None
         assert table.leader.worker_id == "w1"
-        for member in members:
-            for task in member.running:
-                owner = table.owner_of_task(task)
-                assert owner is not None
-                assert (owner.worker_id, owner.url) == (
-                    member.worker_id, f"http://{member.worker_id}/",
-                )  # fmt: skip
     assert "lost" not in first.history + second.history + third.history
 
 

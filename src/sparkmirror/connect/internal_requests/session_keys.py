@@ -2,7 +2,9 @@
 
 leader      writes a key to the config topic: the first one, then one every
             `inter.worker.key.ttl.ms`, and one when its config asks for another kind of key
-every worker signs and verifies with the last key that it has read
+every worker signs and verifies with the last key that it has read. Before it refuses a signature,
+            it reads the config topic to its end, once a second at most: the other worker may have
+            read a later key already
 """
 
 from __future__ import annotations
@@ -11,17 +13,20 @@ import base64
 import binascii
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping
 
 from sparkmirror.connect.internal_requests.inter_worker_settings import InterWorkerSettings
 from sparkmirror.connect.internal_requests.request_signature import InternalRequestSignature
-from sparkmirror.errors import BadRequest, Forbidden, WorkerStarting
+from sparkmirror.errors import BadRequest, ClusterError, Forbidden, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import SessionKey
 from sparkmirror.store.store_api import ConfigBackingStore
 
 log = logging.getLogger(__name__)
 
+REFRESH_INTERVAL_S = 1.0
+"""Requests with wrong signatures make a worker read its config topic once in this time."""
 SIGNATURE_MISSING = "Internal request missing required signature"
 SIGNATURE_INVALID = "Internal request contained invalid signature."
 NO_KEY = (
@@ -42,6 +47,8 @@ class SessionKeys:
         self._configs = configs
         self._settings = settings
         self._clock = clock
+        self._lock = threading.Lock()
+        self._next_refresh_at = 0.0
 
     def sign(self, signed: bytes) -> dict[str, str]:
         """Return the headers of a request. Raises WorkerStarting while no key is known."""
@@ -50,7 +57,7 @@ class SessionKeys:
         return InternalRequestSignature.sign(key, algorithm, signed).headers()
 
     def verify(self, headers: Mapping[str, str], signed: bytes) -> None:
-        """Raise a RequestError with Connect's text, unless the signature is valid."""
+        """Raise a RequestError with Connect's text, unless the signature is valid. May block."""
         signature = InternalRequestSignature.from_headers(headers)
         if signature is None:
             raise BadRequest(SIGNATURE_MISSING)
@@ -62,8 +69,23 @@ class SessionKeys:
                 " Check that all workers' configuration files permit the same set of signature"
                 " algorithms, and correct any misconfigured worker and restart it."
             )
-        if not signature.is_valid(self._require_key(), signed):
+        if signature.is_valid(self._require_key(), signed):
+            return
+        if not (self._has_later_key() and signature.is_valid(self._require_key(), signed)):
             raise Forbidden(SIGNATURE_INVALID)
+
+    def _has_later_key(self) -> bool:
+        """Read the config topic if that is due; return whether it has another key now."""
+        with self._lock:
+            now = self._clock()
+            if now < self._next_refresh_at:
+                return False
+            self._next_refresh_at = now + REFRESH_INTERVAL_S
+        try:
+            return self.refresh()
+        except ClusterError as error:
+            log.warning("Cannot read a later session key from the config topic: %s", error)
+            return False
 
     def refresh(self) -> bool:
         """Read the config topic to its end; return whether it has another key now. Blocks.

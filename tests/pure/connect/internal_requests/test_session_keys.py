@@ -67,6 +67,19 @@ def follower_after(log: MemoryLog) -> SessionKeys:
     return SessionKeys(started_store(MemoryLog(log.records)), InterWorkerSettings())
 
 
+class LateLog(MemoryLog):
+    """The log of a worker that reads what another one wrote only when it must."""
+
+    def __init__(self, written: MemoryLog) -> None:
+        super().__init__(written.records)
+        self._written = written
+        self.reads = 0
+
+    def read_to_end(self, timeout_s: float = 0.0) -> None:
+        self.reads += 1
+        self.append(self._written.records[len(self.records) :])
+
+
 def lower(headers: dict[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
@@ -158,6 +171,27 @@ def test_a_worker_signs_with_a_rotated_key_once_it_has_read_it() -> None:
     with pytest.raises(Forbidden):
         leader.verify(with_old_key, b"")
     leader.verify(lower(follower_after(log).sign(b"")), b"")
+
+
+def test_a_worker_reads_a_later_key_before_it_refuses_a_signature() -> None:
+    log, clock = MemoryLog(), Clock()
+    settings = InterWorkerSettings(key_ttl_ms=1000)
+    leader = SessionKeys(started_store(log), settings, clock)
+    leader.replace_expired_key()
+    late = LateLog(log)
+    follower = SessionKeys(started_store(late), settings, clock)
+    clock.now_s += 1
+    leader.replace_expired_key()
+    follower.verify(lower(leader.sign(b"x")), b"x")
+    assert late.reads == 1
+    for _ in range(3):
+        with pytest.raises(Forbidden):
+            follower.verify(lower(leader.sign(b"x")), b"y")
+    assert late.reads == 1, "wrong signatures cost one read a second at most"
+    clock.now_s += 1
+    with pytest.raises(Forbidden):
+        follower.verify(lower(leader.sign(b"x")), b"y")
+    assert late.reads == 2
 
 
 @pytest.mark.parametrize(
