@@ -29,7 +29,6 @@ PAGE_PORTS = ("8083", "8084")
 PAGE_TIMEOUT, TIMEOUT_OPTION, FIRST_TIMEOUT_MS = "--timeout-ms 9000", "--timeout-ms", 3000
 TIMEOUT = f"{TIMEOUT_OPTION} {FIRST_TIMEOUT_MS}"
 """A consumer that ended too early is started again, so it need not wait for a busy computer."""
-WATCHED_S = 3
 COMMENT = re.compile(r" +# .*")
 EXPECTED_COUNT = re.compile(r"wc -l +# (\d+)$")
 HEREDOC_END = "END"
@@ -81,7 +80,7 @@ class Typist:
             assert self._program.address.rstrip("/") in (self._url, self._second_url)
             self._url = self._program.address.rstrip("/")
         elif "status --watch" in command:
-            self._run(command.replace("sparkmirror", f"timeout -s INT {WATCHED_S} sparkmirror", 1))
+            self._watch(command)
             wait_until(self._has_caught_up, "the mirror to catch up", SPARK_TIMEOUT_S)
         elif command.startswith("sparkmirror status"):
             wait_until(lambda: self._run(command)[0] == 0, "status to be 0", SPARK_TIMEOUT_S)
@@ -172,6 +171,21 @@ class Typist:
         return len(partitions) == sum(MIRRORED_PARTITIONS.values()) and all(
             one["end"] is not None and 0 <= one["end"] == one["position"] for one in partitions
         )
+
+    def _watch(self, command: str) -> None:
+        """Press Ctrl-C when the view is there: a Python that still starts may lose a signal."""
+        with subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=sys.stderr,
+            cwd=self._directory,
+            env=self.environ,
+        ) as watching:
+            assert watching.stdout is not None
+            assert watching.stdout.readline(), f"{command} shows nothing"
+            watching.send_signal(signal.SIGINT)
+            assert watching.wait(SPARK_TIMEOUT_S) == 0
 
     def _run(self, command: str) -> tuple[int, str]:
         done = subprocess.run(
