@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 ARGS ?=
+# Tests start hundreds of Python processes: without stored bytecode each would compile every module again.
+export PYTHONDONTWRITEBYTECODE :=
 # Tests wait a third of their time: more of them run than a small machine has cores.
 TEST_WORKERS ?= 4
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
