@@ -63,12 +63,13 @@ def write(writer: BatchWriter, first: int, count: int) -> None:
 
 
 def worker_with_task(cluster: StandaloneCluster) -> Process:
-    """Return a worker whose executor runs a task."""
+    """Return a worker whose executor runs a task. While tasks move, no executor may have one."""
 
     def has_task(worker: Process) -> bool:
         executors = {one.pid for one in session_processes(worker.pid, EXECUTOR)}
         return any(one.parent in executors for one in session_processes(worker.pid, PYTHON_WORKER))
 
+    wait_until(lambda: any(map(has_task, cluster.workers)), "an executor with a task")
     return next(filter(has_task, cluster.workers))
 
 

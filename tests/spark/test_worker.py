@@ -226,7 +226,11 @@ def test_a_connector_follows_requests_while_it_copies(
     wait_until(lambda: shown() == lags, "no lag to be shown")
 
     program.call_json("DELETE", connector_path(name))
-    assert program.request("GET", f"{connector_path(name)}/status").status == 404
+    # As in Java the status is there until the herder's thread has seen the deletion.
+    wait_until(
+        lambda: program.request("GET", f"{connector_path(name)}/status").status == 404,
+        "the status to be gone",
+    )
     assert_resident_copies(mirrored_clusters, program)
     assert [one.pid for one in program.drivers()] == [driver.pid]
 
